@@ -1,0 +1,119 @@
+#include "common/error.h"
+
+#include "common/utf8.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_RETRY false
+#define RETRY    true
+
+static const struct {
+    const char *fault;
+    int status;
+    bool retry_helps;
+} kinds[ERROR_KINDS] = {
+    /* A failure that nobody gave a kind is ours. */
+    [ERROR_NONE] = { "computeFault", 500, NO_RETRY },
+#define ERROR(kind, status_, fault_, retry_) [ERROR_##kind] = { fault_, status_, retry_ },
+#include "common/error.def"
+#undef ERROR
+};
+
+/* What programs and libraries print need not be UTF-8: a message is. */
+static void replace_invalid(char *text, size_t size) {
+    uint32_t character;
+
+    for (size_t i = 0, length; i < size; i += length) {
+        length = utf8_next(text + i, size - i, &character);
+        if (length == 0) {
+            text[i] = '?';
+            length = 1;
+        }
+    }
+}
+
+/* The parts may point into err->message: it is written only when the new text is complete. */
+static void set_message(struct error *err, const char *front, const char *separator,
+                        const char *back) {
+    char text[2 * sizeof(err->message)];
+    int length = snprintf(text, sizeof(text), "%s%s%s", front, separator, back);
+    size_t kept = utf8_cut(text, (size_t)length, sizeof(err->message) - 1);
+
+    replace_invalid(text, kept);
+    memcpy(err->message, text, kept);
+    err->message[kept] = '\0';
+}
+
+/* One byte more than a message holds, so that set_message() sees where to cut. */
+#define FORMAT_SIZE (sizeof(((struct error *)NULL)->message) + 1)
+
+static void format_text(char text[FORMAT_SIZE], const char *format, va_list values)
+    __attribute__((format(printf, 2, 0)));
+
+static void format_text(char text[FORMAT_SIZE], const char *format, va_list values) {
+    if (vsnprintf(text, FORMAT_SIZE, format, values) < 0)
+        text[0] = '\0';
+}
+
+int error_set(struct error *err, enum error_kind kind, const char *format, ...) {
+    char text[FORMAT_SIZE];
+    va_list values;
+
+    if (!err)
+        return -1;
+    va_start(values, format);
+    format_text(text, format, values);
+    va_end(values);
+    err->kind = kind;
+    set_message(err, text, "", "");
+    return -1;
+}
+
+int error_errno(struct error *err, enum error_kind kind, const char *format, ...) {
+    int number = errno;
+    char text[FORMAT_SIZE], reason[128];
+    va_list values;
+
+    if (!err)
+        return -1;
+    va_start(values, format);
+    format_text(text, format, values);
+    va_end(values);
+    err->kind = kind;
+    set_message(err, text, ": ", strerror_r(number, reason, sizeof(reason)));
+    errno = number;
+    return -1;
+}
+
+int error_context(struct error *err, const char *format, ...) {
+    char text[FORMAT_SIZE];
+    va_list values;
+
+    if (!err)
+        return -1;
+    va_start(values, format);
+    format_text(text, format, values);
+    va_end(values);
+    set_message(err, text, ": ", err->message);
+    return -1;
+}
+
+int error_http_status(enum error_kind kind) {
+    assert(kind < ERROR_KINDS);
+    return kinds[kind].status;
+}
+
+const char *error_fault(enum error_kind kind) {
+    assert(kind < ERROR_KINDS);
+    return kinds[kind].fault;
+}
+
+bool error_retry_helps(enum error_kind kind) {
+    assert(kind < ERROR_KINDS);
+    return kinds[kind].retry_helps;
+}

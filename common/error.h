@@ -1,0 +1,39 @@
+/*
+ * Errors: one value, owned by the caller.
+ *
+ * A function that can fail returns int: -1 and `err` says why, 0 for done, a positive value is an
+ * outcome that its header documents.  `struct error` is plain memory: nothing to free, and it works
+ * when memory is short.  error.def lists the kinds with their HTTP status and fault key; nothing
+ * outside this module knows an HTTP number for a failure.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum error_kind {
+    ERROR_NONE,
+#define ERROR(kind, status, fault, retry) ERROR_##kind,
+#include "common/error.def"
+#undef ERROR
+    ERROR_KINDS
+};
+
+struct error {
+    enum error_kind kind;
+    char message[512]; /* UTF-8, cut at a character when too long */
+};
+
+/* Sets kind and message; always returns -1, so that a refusal is one line. `err` may be NULL. */
+int error_set(struct error *err, enum error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* error_set() with ": <strerror(errno)>" behind the message. */
+int error_errno(struct error *err, enum error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "<text>: " in front of the message; keeps the kind; always returns -1. */
+int error_context(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int error_http_status(enum error_kind kind);
+const char *error_fault(enum error_kind kind);
+bool error_retry_helps(enum error_kind kind);

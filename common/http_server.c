@@ -1,0 +1,290 @@
+#include "common/http_server.h"
+
+#include "common/cleanup.h"
+#include "common/http_connection.h"
+#include "common/listen.h"
+#include "common/utf8.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_BODY_LIMIT   114688
+#define DEFAULT_IDLE_SECONDS 60
+#define DEFAULT_CONNECTIONS  1000
+#define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
+#define STACK_SIZE           ((size_t)256 * 1024)
+#define LAST_WORDS_MS        500 /* for the answers to exchanges that were given up */
+
+/* ---- exchange ---- */
+
+void http_add_header(struct http_exchange *exchange, const char *name, const char *value) {
+    assert(exchange->reply_header_count < HTTP_RESPONSE_HEADERS);
+    exchange->reply_headers[exchange->reply_header_count++] =
+        (struct http_header){ .name = name, .value = value };
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The two digits behind a '%'; -1 when they are none, or say NUL. */
+static int decode_hex(const char *text, size_t length) {
+    int high = length >= 2 ? hex_digit(text[0]) : -1;
+    int low = high >= 0 ? hex_digit(text[1]) : -1;
+
+    return low >= 0 && high + low > 0 ? high * 16 + low : -1;
+}
+
+char *http_decode(struct arena *arena, const char *text, size_t length, bool form) {
+    char *decoded = arena_alloc(arena, length + 1);
+    size_t size = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        int character = (unsigned char)text[i];
+
+        if (character == '%') {
+            character = decode_hex(text + i + 1, length - i - 1);
+            if (character < 0)
+                return NULL;
+            i += 2;
+        } else if (character == '+' && form) {
+            character = ' ';
+        } else if (character == '\0') {
+            return NULL;
+        }
+        decoded[size++] = (char)character;
+    }
+    return utf8_valid(decoded, size) ? decoded : NULL;
+}
+
+/* ---- patrol ---- */
+
+static struct timespec monotonic_in_ms(int64_t ms) {
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += ms / 1000;
+    time.tv_nsec += ms % 1000 * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+/*
+ * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
+ * would keep its place for ever.  So a client has twice the idle time for a whole request, and for
+ * taking a whole answer.
+ */
+static void cut_slow(struct http_server *server) {
+    unsigned now = atomic_fetch_add(&server->tick, 1) + 1;
+    struct http_connection *connection;
+
+    LIST_FOREACH(connection, &server->all, all) {
+        unsigned since = connection->since;
+
+        if (since > 0 && now - since > server->most_ticks)
+            shutdown(MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
+                         ->connect_fd,
+                     SHUT_RDWR);
+    }
+}
+
+static void *patrol(void *arg) {
+    struct http_server *server = arg;
+
+    pthread_mutex_lock(&server->lock);
+    while (!server->patrol_ends) {
+        struct timespec next = monotonic_in_ms((int64_t)server->tick_seconds * 1000);
+
+        while (!server->patrol_ends &&
+               pthread_cond_timedwait(&server->changed, &server->lock, &next) != ETIMEDOUT)
+            ;
+        cut_slow(server);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return NULL;
+}
+
+/* ---- start ---- */
+
+static int longer_first(const void *a, const void *b) {
+    size_t left = ((const struct mount *)a)->length, right = ((const struct mount *)b)->length;
+
+    return (left < right) - (left > right);
+}
+
+static void copy_mounts(struct http_server *server, const struct http_mount *mounts) {
+    while (mounts[server->mount_count].handler)
+        server->mount_count++;
+    server->mounts = arena_alloc(server->arena, server->mount_count * sizeof(struct mount));
+    for (size_t i = 0; i < server->mount_count; i++) {
+        size_t length = strlen(mounts[i].prefix);
+
+        while (length > 0 && mounts[i].prefix[length - 1] == '/')
+            length--;
+        server->mounts[i] = (struct mount){
+            .prefix = arena_text_n(server->arena, mounts[i].prefix, length),
+            .length = length,
+            .handler = mounts[i].handler,
+            .arg = mounts[i].arg,
+        };
+    }
+    qsort(server->mounts, server->mount_count, sizeof(struct mount), longer_first);
+}
+
+static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text) {
+    (void)arg, (void)mhd;
+    return strlen(text);
+}
+
+/* libmicrohttpd takes a pool of two threads and more; without a pool it has one. */
+static struct MHD_Daemon *start_daemon(struct http_server *server, int fd, unsigned threads,
+                                       unsigned connections) {
+    struct MHD_OptionItem pool[] = { { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL },
+                                     { MHD_OPTION_END, 0, NULL } };
+
+    if (threads < 2)
+        pool[0].option = MHD_OPTION_END;
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        http_connection_serve, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
+        STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+        NULL, MHD_OPTION_URI_LOG_CALLBACK, http_connection_begin, server,
+        MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server, MHD_OPTION_NOTIFY_CONNECTION,
+        http_connection_notice, server, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+}
+
+static struct http_server *server_new(const struct http_server_settings *settings) {
+    unsigned idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
+    struct arena *arena = arena_new();
+    struct http_server *server = arena_alloc(arena, sizeof(*server));
+    pthread_condattr_t monotonic;
+
+    server->arena = arena;
+    server->body_limit = settings->body_limit ? settings->body_limit : DEFAULT_BODY_LIMIT;
+    server->idle_seconds = idle_seconds;
+    server->tick_seconds = idle_seconds >= 8 ? idle_seconds / 4 : 1;
+    server->most_ticks = 2 * idle_seconds / server->tick_seconds + 1;
+    server->tick = 1;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    copy_mounts(server, settings->mounts);
+    return server;
+}
+
+static void server_free(struct http_server *server) {
+    pthread_mutex_destroy(&server->lock);
+    pthread_cond_destroy(&server->changed);
+    arena_free(server->arena);
+}
+
+static int start_patrol(struct http_server *server) {
+    pthread_attr_t attributes;
+    int code;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    code = pthread_create(&server->patrol, &attributes, patrol, server);
+    pthread_attr_destroy(&attributes);
+    if (code == 0)
+        pthread_setname_np(server->patrol, "http-patrol");
+    return code;
+}
+
+/* Takes `fd`.  When libmicrohttpd does not start it has closed the socket, or has not. */
+static int launch(struct http_server *server, const struct http_server_settings *settings, int fd,
+                  struct error *err) {
+    unsigned connections = settings->connections ? settings->connections : DEFAULT_CONNECTIONS;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    /* A connection stays with the thread that accepted it, and one may have got most of them: a
+     * second for each processor keeps all processors busy nevertheless. */
+    unsigned threads = processors > 0 ? 2 * (unsigned)processors : 2;
+    struct stat before = { 0 }, now;
+
+    fstat(fd, &before);
+    server->daemon =
+        start_daemon(server, fd, settings->threads ? settings->threads : threads, connections);
+    if (!server->daemon) {
+        if (fstat(fd, &now) == 0 && now.st_ino == before.st_ino && now.st_dev == before.st_dev)
+            close(fd);
+        return error_set(err, ERROR_INTERNAL, "cannot start the HTTP server on port %u",
+                         server->port);
+    }
+    if (start_patrol(server) != 0) {
+        MHD_stop_daemon(server->daemon);
+        return error_set(err, ERROR_INTERNAL, "cannot start a thread of the HTTP server");
+    }
+    return 0;
+}
+
+int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
+                      struct error *err) {
+    int fd = listen_open(settings->address, settings->port, err);
+    struct http_server *server;
+
+    if (fd < 0)
+        return -1;
+    signal(SIGPIPE, SIG_IGN);
+    server = server_new(settings);
+    server->port = listen_port(fd);
+    if (launch(server, settings, fd, err) < 0) {
+        server_free(server);
+        return -1;
+    }
+    *ret = server;
+    return 0;
+}
+
+unsigned http_server_port(const struct http_server *server) {
+    return server->port;
+}
+
+/* ---- stop ---- */
+
+static void wait_for_answers(struct http_server *server, int64_t ms) {
+    struct timespec end = monotonic_in_ms(ms);
+
+    while (atomic_load(&server->open) > 0 &&
+           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+        ;
+}
+
+void http_server_stop(struct http_server *server, unsigned drain_ms) {
+    autoclose int fd = -1;
+
+    if (!server)
+        return;
+    atomic_store(&server->stopping, true);
+    fd = MHD_quiesce_daemon(server->daemon);
+    shutdown(fd, SHUT_RDWR); /* refuses clients at once; closed when no thread can use it */
+    pthread_mutex_lock(&server->lock);
+    wait_for_answers(server, drain_ms);
+    http_connection_abandon_awaited(server);
+    wait_for_answers(server, LAST_WORDS_MS);
+    server->patrol_ends = true;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    pthread_join(server->patrol, NULL);
+    MHD_stop_daemon(server->daemon);
+    server_free(server);
+}

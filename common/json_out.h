@@ -1,0 +1,52 @@
+/*
+ * Writes JSON text straight into one growing buffer: no tree is built, so a page of a thousand
+ * volumes costs what its bytes cost.  Keys are C literals written as they are (out_key) or text
+ * that is escaped (out_key_text).  Commas are kept by the writer.  Invalid UTF-8 in values is
+ * replaced by U+FFFD, so the output is always valid JSON.
+ *
+ * Memory comes from the arena; one writer belongs to one thread.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_out {
+    struct arena *arena;
+    char *text; /* not ended with '\0' until json_out_text() */
+    size_t size, room;
+    bool comma; /* something stands before the next value at this level */
+};
+
+void json_out_init(struct json_out *out, struct arena *arena, size_t room);
+const char *json_out_text(struct json_out *out); /* ended with '\0'; stays owned by the arena */
+
+void out_begin_object(struct json_out *out);
+void out_end_object(struct json_out *out);
+void out_begin_array(struct json_out *out);
+void out_end_array(struct json_out *out);
+
+/* The key of the next value. */
+void out_key_n(struct json_out *out, const char *literal, size_t length);
+#define out_key(out, literal) out_key_n(out, "" literal "", sizeof(literal) - 1)
+void out_key_text(struct json_out *out, const char *key);
+
+void out_text(struct json_out *out, const char *value); /* NULL writes null */
+void out_int(struct json_out *out, int64_t value);
+void out_double(struct json_out *out, double value);
+void out_bool(struct json_out *out, bool value);
+void out_null(struct json_out *out);
+void out_time(struct json_out *out, int64_t instant_us);             /* 0 writes null */
+void out_value(struct json_out *out, const json_t *value);           /* a whole tree */
+void out_raw(struct json_out *out, const char *json, size_t length); /* text that is JSON already */
+
+/* Shorthands: key and value. */
+#define out_put_text(out, literal, value) (out_key(out, literal), out_text(out, value))
+#define out_put_int(out, literal, value)  (out_key(out, literal), out_int(out, value))
+#define out_put_bool(out, literal, value) (out_key(out, literal), out_bool(out, value))
+#define out_put_time(out, literal, value) (out_key(out, literal), out_time(out, value))
+#define out_put_null(out, literal)        (out_key(out, literal), out_null(out))

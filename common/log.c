@@ -1,0 +1,207 @@
+#include "common/log.h"
+
+#include "common/clock.h"
+#include "common/utf8.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A pipe takes as much in one piece. */
+#define LINE_SIZE PIPE_BUF
+/* Kept free for the fields of the context, so that long fields never push the request id out … */
+#define CONTEXT_ROOM 512
+/* … and for what closes a line: the end of a value, the mark of a cut line, the line break. */
+#define TAIL_ROOM 32
+
+static int log_fd = STDERR_FILENO;
+static enum log_level log_least = LOG_INFO;
+static enum log_format log_form = LOG_TEXT;
+
+static const char *const level_names[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
+
+struct line {
+    char text[LINE_SIZE];
+    size_t size, limit; /* nothing but the tail is written behind the limit */
+    bool full;          /* a piece did not fit: nothing follows up to the limit */
+    bool cut;           /* something is missing */
+};
+
+static void line_put(struct line *line, const char *bytes, size_t size) {
+    if (line->full || line->size + size > line->limit) {
+        line->full = line->cut = true;
+        return;
+    }
+    memcpy(line->text + line->size, bytes, size);
+    line->size += size;
+}
+
+static void line_put_text(struct line *line, const char *text) {
+    line_put(line, text, strlen(text));
+}
+
+static void line_put_tail(struct line *line, const char *text) {
+    size_t size = strlen(text);
+
+    memcpy(line->text + line->size, text, size);
+    line->size += size;
+}
+
+/* Beside ASCII's these are the controls that a terminal may obey, and Unicode's line breaks. */
+static bool is_control(uint32_t character) {
+    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
+           character == 0x2029;
+}
+
+/* Writes one character, escaped as in JSON when it must be; returns how many bytes it stood for. */
+static size_t line_put_character(struct line *line, const char *text, size_t size) {
+    uint32_t character;
+    size_t length = utf8_next(text, size, &character);
+    char escaped[8];
+
+    if (length == 0) /* the byte itself, readable; in JSON the backslash is a character, too */
+        snprintf(escaped, sizeof(escaped), log_form == LOG_JSON ? "\\\\x%02x" : "\\x%02x",
+                 (unsigned)(unsigned char)*text);
+    else if (character == '"' || character == '\\')
+        snprintf(escaped, sizeof(escaped), "\\%c", (int)character);
+    else if (character == '\n')
+        snprintf(escaped, sizeof(escaped), "\\n");
+    else if (is_control(character))
+        snprintf(escaped, sizeof(escaped), "\\u%04x", (unsigned)(character & 0xffff));
+    else {
+        line_put(line, text, length);
+        return length;
+    }
+    line_put_text(line, escaped);
+    return length > 0 ? length : 1;
+}
+
+static void line_put_escaped(struct line *line, const char *text) {
+    size_t size = strlen(text);
+
+    for (size_t i = 0; i < size && !line->full;)
+        i += line_put_character(line, text + i, size - i);
+}
+
+/* A value stands bare when nobody can mistake its end. */
+static bool is_bare(const char *text) {
+    const char *c = text;
+
+    while (*c > ' ' && *c < 0x7f && *c != '"' && *c != '\\' && *c != '=')
+        c++;
+    return c > text && *c == '\0';
+}
+
+/* A value is shortened to what fits; a field whose name does not fit is left out. */
+static void line_put_field(struct line *line, const char *name, const char *value) {
+    bool json = log_form == LOG_JSON;
+    bool quoted = json || (value && !is_bare(value));
+    size_t start = line->size;
+
+    line_put_text(line, json ? ",\"" : " ");
+    line_put_text(line, name);
+    line_put_text(line, json ? "\":" : "=");
+    line_put_text(line, quoted ? "\"" : "");
+    if (line->full) {
+        line->size = start;
+        return;
+    }
+    line_put_escaped(line, value ? value : "-");
+    if (quoted)
+        line_put_tail(line, "\"");
+}
+
+static void line_put_fields(struct line *line, va_list fields) {
+    const char *name;
+
+    while ((name = va_arg(fields, const char *)))
+        line_put_field(line, name, va_arg(fields, const char *));
+}
+
+static void line_put_context(struct line *line, const struct log_context *context) {
+    const struct {
+        const char *name, *value;
+    } fields[] = {
+        { "request_id", context->request_id },
+        { "project_id", context->project_id },
+        { "operation_id", context->operation_id },
+    };
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (fields[i].value)
+            line_put_field(line, fields[i].name, fields[i].value);
+    }
+}
+
+static void line_begin(struct line *line, enum log_level level, const char *event) {
+    bool json = log_form == LOG_JSON;
+    char time[CLOCK_TEXT_SIZE];
+
+    line_put_text(line, json ? "{\"time\":\"" : "");
+    line_put_text(line, clock_text(clock_now_us(&clock_system), time));
+    line_put_text(line, json ? "Z\",\"level\":\"" : "Z ");
+    line_put_text(line, level_names[level]);
+    line_put_text(line, json ? "\",\"event\":\"" : " ");
+    line_put_escaped(line, event);
+    line_put_tail(line, json ? "\"" : "");
+}
+
+static void line_end(struct line *line) {
+    bool json = log_form == LOG_JSON;
+
+    if (line->cut)
+        line_put_tail(line, json ? ",\"cut\":true" : " cut=true");
+    line_put_tail(line, json ? "}\n" : "\n");
+}
+
+/* A line that cannot be written is lost: there is nobody left to tell. */
+static void line_write(const struct line *line) {
+    ssize_t written;
+
+    do
+        written = write(log_fd, line->text, line->size);
+    while (written < 0 && errno == EINTR);
+}
+
+void log_open(int fd, enum log_level least, enum log_format format) {
+    log_fd = fd;
+    log_least = least;
+    log_form = format;
+}
+
+const char *log_int(int64_t value) {
+    static _Thread_local char ring[16][24];
+    static _Thread_local unsigned next;
+    char *text = ring[next++ % (sizeof(ring) / sizeof(ring[0]))];
+
+    snprintf(text, sizeof(ring[0]), "%" PRId64, value);
+    return text;
+}
+
+void log_event(enum log_level level, const struct log_context *context, const char *event, ...) {
+    int number = errno;
+    struct line line;
+    va_list fields;
+
+    if (log_fd < 0 || level < log_least)
+        return;
+    line.size = 0;
+    line.full = line.cut = false;
+    line.limit = LINE_SIZE - TAIL_ROOM - CONTEXT_ROOM;
+    line_begin(&line, level, event);
+    va_start(fields, event);
+    line_put_fields(&line, fields);
+    va_end(fields);
+    line.full = false;
+    line.limit = LINE_SIZE - TAIL_ROOM;
+    if (context)
+        line_put_context(&line, context);
+    line_end(&line);
+    line_write(&line);
+    errno = number;
+}

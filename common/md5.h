@@ -1,0 +1,11 @@
+/*
+ * MD5 (RFC 1321), where a public interface asks for it by name: entity tags, names of mount points.
+ * It protects nothing.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define MD5_HEX_SIZE 33 /* 32 lower-case digits and the end */
+
+void md5_hex(const void *bytes, size_t size, char ret[MD5_HEX_SIZE]);

@@ -1,0 +1,361 @@
+#include "common/process.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT_MS 60000
+#define DEFAULT_OUTPUT     ((size_t)64 * 1024)
+#define LONGEST_WAIT_MS    1000000
+#define LOOK_AGAIN_MS      10
+#define DEFAULT_PATH       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+
+enum { READ_END, WRITE_END };
+enum { NULL_FD, OUT_FD, ERR_FD, REPORT_FD, CHILD_FDS }; /* 0, 1, 2 of the child, and its report */
+
+/* What one stream printed. */
+struct capture {
+    char *text;
+    size_t size, room;
+    bool ended, overflow;
+};
+
+/* Everything that the child needs is ready before fork(). */
+struct launch {
+    const char *path;
+    char *const *arguments;
+    char *const *environment;
+    const struct process_limits *limits;
+    int fds[CHILD_FDS];
+    pid_t parent;
+};
+
+/* ---- in the child ---- */
+
+static int lower_limit(__rlimit_resource_t resource, int64_t value) {
+    struct rlimit limit;
+
+    if (value <= 0)
+        return 0;
+    if (getrlimit(resource, &limit) < 0)
+        return -1;
+    if (limit.rlim_max > (rlim_t)value)
+        limit.rlim_max = (rlim_t)value;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(resource, &limit);
+}
+
+static void reset_signals(void) {
+    const struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        sigaction(i, &standard, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* First above every number that is taken below: ours may stand on any of them. */
+static int place_fds(int fds[CHILD_FDS]) {
+    for (int i = 0; i < CHILD_FDS; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, CHILD_FDS);
+        if (fds[i] < 0)
+            return -1;
+    }
+    for (int i = 0; i < CHILD_FDS; i++) {
+        if (dup2(fds[i], i) < 0)
+            return -1;
+    }
+    if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return -1;
+    return (int)syscall(SYS_close_range, CHILD_FDS, ~0U, 0);
+}
+
+/* Who survives a crash of ours would work beside the one who takes the work over. */
+static int die_with_parent(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return -1;
+    if (getppid() != parent)
+        _exit(127);
+    return 0;
+}
+
+/* Between fork() and exec only async-signal-safe calls: another thread may hold malloc's lock. */
+static _Noreturn void run_child(struct launch *launch) {
+    const struct process_limits *limits = launch->limits;
+    int report = launch->fds[REPORT_FD];
+
+    reset_signals();
+    if (setpgid(0, 0) == 0 && die_with_parent(launch->parent) == 0 &&
+        lower_limit(RLIMIT_CPU, limits->cpu_seconds) == 0 &&
+        lower_limit(RLIMIT_AS, limits->memory_bytes) == 0 &&
+        lower_limit(RLIMIT_FSIZE, limits->file_bytes) == 0 && place_fds(launch->fds) == 0) {
+        report = REPORT_FD;
+        execve(launch->path, launch->arguments, launch->environment);
+    }
+    int code = errno;
+    ssize_t written = write(report, &code, sizeof(code));
+
+    (void)written;
+    _exit(127);
+}
+
+/* ---- start ---- */
+
+static bool is_program(const char *path) {
+    return access(path, X_OK) == 0;
+}
+
+static const char *find_program(struct arena *arena, const char *name) {
+    const char *directories = getenv("PATH");
+
+    if (strchr(name, '/'))
+        return name;
+    if (!directories)
+        directories = DEFAULT_PATH;
+    while (*directories) {
+        size_t length = strcspn(directories, ":");
+        const char *path = arena_format(arena, "%.*s/%s", (int)length, directories, name);
+
+        if (length > 0 && is_program(path))
+            return path;
+        directories += length + (directories[length] == ':');
+    }
+    return NULL;
+}
+
+/* Ours, but every message in the one language that drivers read. */
+static char **make_environment(struct arena *arena) {
+    size_t count = 0, kept = 0;
+    char **environment;
+
+    while (environ[count])
+        count++;
+    environment = arena_alloc(arena, (count + 2) * sizeof(*environment));
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
+            environment[kept++] = environ[i];
+    }
+    environment[kept] = arena_text(arena, "LC_ALL=C");
+    return environment;
+}
+
+/*
+ * posix_spawn() cannot set limits, and prlimit() on the child comes after it has begun to run; so
+ * this forks.  Signals are blocked meanwhile: no handler of ours runs in the child.
+ */
+static pid_t fork_child(struct launch *launch) {
+    sigset_t all, before;
+    pid_t pid;
+
+    launch->parent = getpid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid = fork();
+    if (pid == 0)
+        run_child(launch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
+/* 0, or the errno that kept the child from running the program. */
+static int read_report(int fd) {
+    int code = 0;
+    ssize_t got;
+
+    do {
+        got = read(fd, &code, sizeof(code));
+    } while (got < 0 && errno == EINTR);
+    return got == sizeof(code) ? code : 0;
+}
+
+static int reap(pid_t pid) {
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+struct pipe {
+    int ends[2];
+};
+
+static void cleanup_pipe(struct pipe *pipe) {
+    cleanup_close(&pipe->ends[READ_END]);
+    cleanup_close(&pipe->ends[WRITE_END]);
+}
+#define autopipe __attribute__((cleanup(cleanup_pipe)))
+
+static int open_pipe(struct pipe *pipe) {
+    return pipe2(pipe->ends, O_CLOEXEC);
+}
+
+static void close_end(struct pipe *pipe, int end) {
+    close(pipe->ends[end]);
+    pipe->ends[end] = -1;
+}
+
+/* Returns the child, with the ends to read its output from; or -1 with errno. */
+static pid_t start_child(struct launch *launch, struct pipe *out, struct pipe *errors) {
+    autopipe struct pipe report = { { -1, -1 } };
+    autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pid_t pid;
+    int code;
+
+    if (!launch->path) {
+        errno = ENOENT;
+        return -1;
+    }
+    if (null_fd < 0 || open_pipe(out) < 0 || open_pipe(errors) < 0 || open_pipe(&report) < 0)
+        return -1;
+    launch->fds[NULL_FD] = null_fd;
+    launch->fds[OUT_FD] = out->ends[WRITE_END];
+    launch->fds[ERR_FD] = errors->ends[WRITE_END];
+    launch->fds[REPORT_FD] = report.ends[WRITE_END];
+    pid = fork_child(launch);
+    if (pid < 0)
+        return -1;
+    close_end(out, WRITE_END);
+    close_end(errors, WRITE_END);
+    close_end(&report, WRITE_END);
+    code = read_report(report.ends[READ_END]);
+    if (code == 0)
+        return pid;
+    reap(pid);
+    errno = code;
+    return -1;
+}
+
+/* ---- what it prints ---- */
+
+/* One byte more than the limit is room enough to see that there is too much. */
+static void make_room(struct arena *arena, struct capture *capture, size_t most) {
+    size_t room = capture->room ? capture->room * 2 : 4096;
+    char *text;
+
+    if (capture->text && capture->size + 1 < capture->room)
+        return;
+    if (room > most + 2)
+        room = most + 2;
+    text = arena_alloc(arena, room);
+    if (capture->text)
+        memcpy(text, capture->text, capture->size);
+    capture->text = text;
+    capture->room = room;
+}
+
+static void read_output(struct arena *arena, int fd, struct capture *capture, size_t most) {
+    ssize_t got;
+
+    make_room(arena, capture, most);
+    got = read(fd, capture->text + capture->size, capture->room - 1 - capture->size);
+    if (got > 0)
+        capture->size += (size_t)got;
+    else if (got == 0 || (errno != EINTR && errno != EAGAIN))
+        capture->ended = true;
+    capture->overflow = capture->size > most;
+}
+
+/* The child has ended: takes what is in the pipe; who else holds it is not waited for. */
+static void read_rest(struct arena *arena, int fd, struct capture *capture, size_t most) {
+    struct pollfd pipe = { .fd = fd, .events = POLLIN };
+
+    while (!capture->ended && !capture->overflow && poll(&pipe, 1, 0) > 0)
+        read_output(arena, fd, capture, most);
+    make_room(arena, capture, most);
+    capture->text[capture->size] = '\0';
+}
+
+/* Leaves it to be reaped: until then its number means nobody else. */
+static bool has_ended(pid_t pid) {
+    siginfo_t info = { 0 };
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
+}
+
+/*
+ * 0 the child has ended, 1 it printed too much, -1 the time is over.  A kernel without pidfd_open()
+ * does not tell when the child ends: it is looked at again and again.
+ */
+static int watch(struct arena *arena, pid_t pid, const int fds[2], struct capture captures[2],
+                 size_t most, int64_t end_us) {
+    autoclose int child = (int)syscall(SYS_pidfd_open, pid, 0);
+    int64_t longest_ms = child < 0 ? LOOK_AGAIN_MS : LONGEST_WAIT_MS;
+
+    while (!has_ended(pid)) {
+        int64_t left_ms = (end_us - clock_monotonic_us() + 999) / 1000;
+        struct pollfd polled[] = {
+            { .fd = captures[0].ended ? -1 : fds[0], .events = POLLIN },
+            { .fd = captures[1].ended ? -1 : fds[1], .events = POLLIN },
+            { .fd = child, .events = POLLIN },
+        };
+
+        if (left_ms <= 0)
+            return -1;
+        if (poll(polled, LENGTH(polled), (int)(left_ms < longest_ms ? left_ms : longest_ms)) <= 0)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            if (polled[i].revents)
+                read_output(arena, fds[i], &captures[i], most);
+            if (captures[i].overflow)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static int exit_status_of(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int process_run(struct arena *arena, const char *const *arguments,
+                const struct process_limits *limits, struct process_result *ret,
+                struct error *err) {
+    int64_t timeout_ms = limits->timeout_ms > 0 ? limits->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int64_t end_us = clock_monotonic_us() + timeout_ms * 1000;
+    size_t most = limits->output_bytes ? limits->output_bytes : DEFAULT_OUTPUT;
+    autopipe struct pipe out = { { -1, -1 } }, errors = { { -1, -1 } };
+    struct capture captures[2] = { 0 };
+    struct launch launch = {
+        .path = find_program(arena, arguments[0]),
+        .arguments = (char *const *)(uintptr_t)arguments,
+        .environment = make_environment(arena),
+        .limits = limits,
+    };
+    int fds[2], outcome, status;
+    pid_t pid = start_child(&launch, &out, &errors);
+
+    if (pid < 0)
+        return error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]);
+    fds[0] = out.ends[READ_END];
+    fds[1] = errors.ends[READ_END];
+    outcome = watch(arena, pid, fds, captures, most, end_us);
+    if (outcome == 0) {
+        read_rest(arena, fds[0], &captures[0], most);
+        read_rest(arena, fds[1], &captures[1], most);
+    }
+    kill(-pid, SIGKILL); /* not reaped yet: the number still means this group */
+    status = reap(pid);
+    if (outcome < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "%s did not end within %lld ms", arguments[0],
+                         (long long)timeout_ms);
+    if (outcome > 0 || captures[0].overflow || captures[1].overflow)
+        return error_set(err, ERROR_BACKEND, "%s printed more than %zu bytes", arguments[0], most);
+    *ret = (struct process_result){ .exit_status = exit_status_of(status),
+                                    .output = captures[0].text,
+                                    .errors = captures[1].text };
+    return 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * Runs a program without a shell, with a deadline and limits, and keeps what it prints.
+ *
+ * Thread-safe; blocks the calling thread.  The child gets LC_ALL=C, /dev/null as stdin, no
+ * inherited descriptors beyond 0–2, standard signals, a process group of its own; at the deadline,
+ * and when the child has ended, the whole group is killed.  The child dies with the calling thread.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct process_limits {
+    int64_t timeout_ms;   /* 0: 60 000 */
+    int64_t cpu_seconds;  /* RLIMIT_CPU, 0: none */
+    int64_t memory_bytes; /* RLIMIT_AS, 0: none */
+    int64_t file_bytes;   /* RLIMIT_FSIZE, 0: none */
+    /* most of stdout and of stderr that is kept; 0: 64 KiB; more is a failure */
+    size_t output_bytes;
+};
+
+struct process_result {
+    int exit_status; /* 0…255; 128 + signal when killed by one */
+    char *output;    /* stdout, ended with '\0'; arena */
+    char *errors;    /* stderr, ended with '\0'; arena */
+};
+
+/*
+ * `arguments` is argv, ended with NULL; arguments[0] is looked up in PATH when it has no slash.
+ * 0: the program ran and ended (look at exit_status). -1: it could not be started (ERROR_INTERNAL),
+ * did not end in time (ERROR_UNAVAILABLE) or printed too much (ERROR_BACKEND).
+ */
+int process_run(struct arena *arena, const char *const *arguments,
+                const struct process_limits *limits, struct process_result *ret, struct error *err);

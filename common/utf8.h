@@ -1,0 +1,24 @@
+/*
+ * UTF-8 as its standard defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+ *
+ * Sizes are bytes, counts are characters (code points).  A byte that belongs to no well-formed
+ * character counts as one character.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length (1…4) of the character at the start of `text`, 0 when there is none that is
+ * well-formed. */
+size_t utf8_next(const char *text, size_t size, uint32_t *ret_character);
+
+bool utf8_valid(const char *text, size_t size);
+size_t utf8_count(const char *text, size_t size);
+
+/* Bytes of the first `count` characters, at most `size`. */
+size_t utf8_prefix(const char *text, size_t size, size_t count);
+
+/* The largest number of bytes, at most `most`, that leaves no character of `text` half. */
+size_t utf8_cut(const char *text, size_t size, size_t most);

@@ -1,0 +1,28 @@
+/*
+ * A pool of threads and a queue of work in front of it.
+ *
+ * Works with the same non-empty key never run at the same time and run in the order they were put
+ * in; others run in any order.  Order of locks in the whole program: no lock is held while a
+ * function of another module is called, except where a header says so; so there is no order.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct worker_pool;
+
+struct work_item {
+    const char *key; /* copied; NULL or "": no ordering */
+    void (*run)(void *arg);
+    void *arg;
+};
+
+struct worker_pool *worker_pool_new(const char *name, unsigned threads);
+void worker_pool_put(struct worker_pool *pool, const struct work_item *item);
+/* As put, but not before `delay_ms` have passed (monotonic). Dropped when the pool stops first. */
+void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
+                           int64_t delay_ms);
+/* queued and running, without delayed ones */
+unsigned worker_pool_pending(struct worker_pool *pool);
+/* Waits for what runs, drops what is queued (the database still has it), frees the pool. */
+void worker_pool_stop(struct worker_pool *pool);

@@ -1,0 +1,99 @@
+#include "tests/lib/exchange.h"
+
+#include "common/json.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct test_exchange {
+    struct http_exchange exchange;
+    const struct http_header *headers;
+    pthread_mutex_t lock; /* guards `answered` */
+    pthread_cond_t changed;
+    bool answered;
+};
+
+static const char *find_header(const struct http_exchange *exchange, const char *name) {
+    const struct test_exchange *test = exchange->transport;
+
+    for (const struct http_header *header = test->headers; header && header->name; header++)
+        if (strcasecmp(header->name, name) == 0)
+            return header->value;
+    return NULL;
+}
+
+static void keep_answer(struct http_exchange *exchange) {
+    struct test_exchange *test = exchange->transport;
+
+    pthread_mutex_lock(&test->lock);
+    assert(!test->answered);
+    test->answered = true;
+    pthread_cond_broadcast(&test->changed);
+    pthread_mutex_unlock(&test->lock);
+}
+
+struct test_exchange *test_exchange_new(const char *method, const char *path,
+                                        const struct http_header *headers, const char *body) {
+    struct test_exchange *test = calloc(1, sizeof(*test));
+
+    assert(test);
+    test->headers = headers;
+    pthread_mutex_init(&test->lock, NULL);
+    pthread_cond_init(&test->changed, NULL);
+    test->exchange = (struct http_exchange){
+        .arena = arena_new(),
+        .method = method,
+        .path = path,
+        .query = "",
+        .peer = "test",
+        .body = body ? body : "",
+        .body_size = body ? strlen(body) : 0,
+        .find_header = find_header,
+        .send = keep_answer,
+        .transport = test,
+    };
+    return test;
+}
+
+void test_exchange_free(struct test_exchange *test) {
+    arena_free(test->exchange.arena);
+    pthread_cond_destroy(&test->changed);
+    pthread_mutex_destroy(&test->lock);
+    free(test);
+}
+
+struct http_exchange *test_exchange_of(struct test_exchange *test) {
+    return &test->exchange;
+}
+
+bool test_exchange_answered(struct test_exchange *test) {
+    bool answered;
+
+    pthread_mutex_lock(&test->lock);
+    answered = test->answered;
+    pthread_mutex_unlock(&test->lock);
+    return answered;
+}
+
+int test_exchange_await(struct test_exchange *test) {
+    pthread_mutex_lock(&test->lock);
+    while (!test->answered)
+        pthread_cond_wait(&test->changed, &test->lock);
+    pthread_mutex_unlock(&test->lock);
+    return test->exchange.status;
+}
+
+const char *test_exchange_header(struct test_exchange *test, const char *name) {
+    for (unsigned i = 0; i < test->exchange.reply_header_count; i++)
+        if (strcasecmp(test->exchange.reply_headers[i].name, name) == 0)
+            return test->exchange.reply_headers[i].value;
+    return NULL;
+}
+
+const json_t *test_exchange_json(struct test_exchange *test) {
+    return json_parse(test->exchange.arena, test->exchange.reply_body, test->exchange.reply_size,
+                      NULL);
+}

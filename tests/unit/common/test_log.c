@@ -1,0 +1,287 @@
+#include "common/log.h"
+
+#include "common/utf8.h"
+#include "tests/lib/check_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+static int ends[2];
+
+static void open_log(enum log_level least, enum log_format format) {
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    log_open(ends[1], least, format);
+}
+
+/* What was written since the last call; "" when nothing. */
+static const char *written(void) {
+    static char text[1 << 17];
+    ssize_t size = read(ends[0], text, sizeof(text) - 1);
+
+    text[size > 0 ? size : 0] = '\0';
+    return text;
+}
+
+/* The line without its instant, whose form is checked. */
+static const char *text_line(void) {
+    const char *line = written();
+    unsigned number;
+    int end = 0;
+
+    ck_assert_int_eq(sscanf(line, "%4u-%2u-%2uT%2u:%2u:%2u.%6uZ %n", &number, &number, &number,
+                            &number, &number, &number, &number, &end),
+                     7);
+    ck_assert_int_eq(end, 28);
+    ck_assert_str_eq(strchr(line, '\n'), "\n");
+    return line + end;
+}
+
+static json_t *json_line(void) {
+    const char *line = written();
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+
+    ck_assert_str_eq(strchr(line, '\n'), "\n");
+    ck_assert_msg(json_is_object(object), "%s", line);
+    return object;
+}
+
+static void assert_json(const json_t *object, const char *key, const char *value) {
+    ck_assert_pstr_eq(json_string_value(json_object_get(object, key)), value);
+}
+
+static const struct log_context whole_context = { "req-1", "project-1", "operation-1" };
+
+START_TEST(text_holds_event_fields_and_context) {
+    open_log(LOG_INFO, LOG_TEXT);
+    log_info(&whole_context, "extend done", "volume_id", "v1", "size_gb", LOG_INT(-8), NULL);
+    ck_assert_str_eq(text_line(), "INFO extend done volume_id=v1 size_gb=-8 request_id=req-1 "
+                                  "project_id=project-1 operation_id=operation-1\n");
+}
+END_TEST
+
+START_TEST(json_holds_event_fields_and_context) {
+    json_t *line;
+
+    open_log(LOG_INFO, LOG_JSON);
+    log_warning(&whole_context, "extend late", "volume_id", "v1", "reason", NULL, NULL);
+    line = json_line();
+    assert_json(line, "level", "WARNING");
+    assert_json(line, "event", "extend late");
+    assert_json(line, "volume_id", "v1");
+    assert_json(line, "reason", "-");
+    assert_json(line, "request_id", "req-1");
+    assert_json(line, "project_id", "project-1");
+    assert_json(line, "operation_id", "operation-1");
+    ck_assert_uint_eq(json_string_length(json_object_get(line, "time")), 27);
+    ck_assert_uint_eq(json_object_size(line), 8);
+    json_decref(line);
+}
+END_TEST
+
+START_TEST(what_the_context_does_not_know_is_left_out) {
+    const struct log_context empty = { 0 };
+
+    open_log(LOG_DEBUG, LOG_TEXT);
+    log_debug(NULL, "started", NULL);
+    ck_assert_str_eq(text_line(), "DEBUG started\n");
+    log_error(&empty, "failed", "why", NULL, NULL);
+    ck_assert_str_eq(text_line(), "ERROR failed why=-\n");
+}
+END_TEST
+
+START_TEST(events_below_the_level_and_a_closed_log_write_nothing) {
+    open_log(LOG_WARNING, LOG_TEXT);
+    log_debug(NULL, "x", NULL);
+    log_info(NULL, "x", NULL);
+    ck_assert_str_eq(written(), "");
+    log_warning(NULL, "x", NULL);
+    ck_assert_str_eq(text_line(), "WARNING x\n");
+    log_open(-1, LOG_DEBUG, LOG_TEXT);
+    log_error(NULL, "x", NULL);
+    ck_assert_str_eq(written(), "");
+}
+END_TEST
+
+START_TEST(values_cannot_forge_fields_or_lines) {
+    static const struct {
+        const char *value, *shown;
+    } rows[] = {
+        { "plain", "plain" },
+        { "", "\"\"" },
+        { "two words", "\"two words\"" },
+        { "a=b", "\"a=b\"" },
+        { "say \"x\"", "\"say \\\"x\\\"\"" },
+        { "back\\slash", "\"back\\\\slash\"" },
+        { "x\n2026 ERROR forged", "\"x\\n2026 ERROR forged\"" },
+        { "\x1b[2J\r\t\x7f", "\"\\u001b[2J\\u000d\\u0009\\u007f\"" },
+        { "\xc2\x9b"
+          "2J",
+          "\"\\u009b2J\"" },
+        { "\xe2\x80\xa8", "\"\\u2028\"" },
+        { "na\xc3\xafve \xf0\x9f\x98\x80", "\"na\xc3\xafve \xf0\x9f\x98\x80\"" },
+        { "\xff\xc3", "\"\\xff\\xc3\"" },
+    };
+    char expected[128];
+
+    open_log(LOG_INFO, LOG_TEXT);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        snprintf(expected, sizeof(expected), "INFO e v=%s\n", rows[i].shown);
+        log_info(NULL, "e", "v", rows[i].value, NULL);
+        ck_assert_str_eq(text_line(), expected);
+    }
+    log_info(NULL, "two\nlines", NULL);
+    ck_assert_str_eq(text_line(), "INFO two\\nlines\n");
+}
+END_TEST
+
+START_TEST(json_lines_stay_json_whatever_the_value) {
+    static const struct {
+        const char *value, *read;
+    } rows[] = {
+        { "say \"x\"\\ \x01\x1f\n", "say \"x\"\\ \x01\x1f\n" },
+        { "x\",\"level\":\"ERROR", "x\",\"level\":\"ERROR" },
+        { "na\xc3\xafve\xc2\x9b", "na\xc3\xafve\xc2\x9b" },
+        { "\xff", "\\xff" },
+    };
+
+    open_log(LOG_INFO, LOG_JSON);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        json_t *line;
+
+        log_info(NULL, "e", "v", rows[i].value, NULL);
+        line = json_line();
+        assert_json(line, "v", rows[i].read);
+        assert_json(line, "level", "INFO");
+        json_decref(line);
+    }
+}
+END_TEST
+
+static char *filled(char *text, size_t size, const char *with) {
+    size_t width = strlen(with), i = 0;
+
+    for (; i + width < size; i += width)
+        memcpy(text + i, with, width);
+    text[i] = '\0';
+    return text;
+}
+
+START_TEST(long_text_lines_are_cut_and_keep_the_context) {
+    char value[20000];
+
+    open_log(LOG_INFO, LOG_TEXT);
+    log_info(&whole_context, "e", "long", filled(value, sizeof(value), "x"), "lost", "y", NULL);
+    text_line();
+    log_info(&whole_context, "e", "long", filled(value, sizeof(value), "\xe2\x82\xac"), "lost", "y",
+             NULL);
+    {
+        const char *line = text_line();
+        size_t size = strlen(line);
+
+        ck_assert_uint_le(size + 28, PIPE_BUF);
+        ck_assert_uint_gt(size, PIPE_BUF - 700);
+        ck_assert(utf8_valid(line, size));
+        ck_assert_ptr_null(strstr(line, "lost"));
+        ck_assert_ptr_nonnull(strstr(line, "\xe2\x82\xac\" request_id=req-1 project_id=project-1 "
+                                           "operation_id=operation-1 cut=true\n"));
+    }
+}
+END_TEST
+
+/* Every length around the limits, so that no closing quote or mark is missed by one. */
+START_TEST(json_lines_of_every_length_are_json) {
+    static const char *const fillings[] = { "x", "\xc3\xa4", "\"", "\x01", "\xff" };
+    char value[5000], project[1000];
+    const struct log_context context = { "req-1", filled(project, sizeof(project), "p"), "op-1" };
+
+    open_log(LOG_INFO, LOG_JSON);
+    for (size_t f = 0; f < LENGTH(fillings); f++) {
+        for (size_t size = 300; size < sizeof(value); size++) {
+            const char *text;
+            json_t *line;
+
+            log_info(size % 2 ? &context : &whole_context, "e", "long",
+                     filled(value, size, fillings[f]), "next", "y", NULL);
+            text = written();
+            ck_assert_uint_le(strlen(text), PIPE_BUF);
+            line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+            ck_assert_msg(line != NULL, "%s", text);
+            assert_json(line, "request_id", "req-1");
+            ck_assert(json_object_get(line, "cut") || json_object_get(line, "next"));
+            json_decref(line);
+        }
+    }
+}
+END_TEST
+
+START_TEST(an_endless_event_is_cut_too) {
+    char event[9000];
+    json_t *line;
+
+    open_log(LOG_INFO, LOG_JSON);
+    log_info(&whole_context, filled(event, sizeof(event), "e "), "v", "x", NULL);
+    line = json_line();
+    assert_json(line, "v", NULL);
+    assert_json(line, "request_id", "req-1");
+    ck_assert(json_is_true(json_object_get(line, "cut")));
+    json_decref(line);
+}
+END_TEST
+
+START_TEST(errno_survives_also_a_log_that_fails) {
+    log_open(open("/dev/full", O_WRONLY | O_CLOEXEC), LOG_INFO, LOG_TEXT);
+    errno = ENOENT;
+    log_info(NULL, "x", NULL);
+    ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
+START_TEST(numbers_of_one_call_stand_beside_each_other) {
+    open_log(LOG_INFO, LOG_TEXT);
+    log_info(NULL, "e", "a", LOG_INT(INT64_MIN), "b", LOG_INT(INT64_MAX), "c", LOG_INT(0), NULL);
+    ck_assert_str_eq(text_line(), "INFO e a=-9223372036854775808 b=9223372036854775807 c=0\n");
+}
+END_TEST
+
+#define LINES 100
+
+static void *write_lines(void *arg) {
+    for (int i = 0; i < LINES; i++)
+        log_info(NULL, "line", "text", arg, "i", LOG_INT(i), NULL);
+    return NULL;
+}
+
+START_TEST(threads_never_mix_their_lines) {
+    static const char *const texts[] = { "aaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbb", "c" };
+    pthread_t threads[LENGTH(texts)];
+    unsigned lines = 0;
+    char *rest;
+
+    open_log(LOG_INFO, LOG_TEXT);
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        pthread_create(&threads[i], NULL, write_lines, (void *)texts[i]);
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        pthread_join(threads[i], NULL);
+    rest = (char *)written();
+    for (char *line; (line = strsep(&rest, "\n")) && *line; lines++) {
+        char text[32];
+        int number;
+
+        ck_assert_int_eq(sscanf(line + 28, "INFO line text=%31s i=%d", text, &number), 2);
+        ck_assert_uint_eq(strspn(text, (char[]){ text[0], '\0' }), strlen(text));
+    }
+    ck_assert_uint_eq(lines, LINES * LENGTH(texts));
+}
+END_TEST
+
+CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_and_context,
+           what_the_context_does_not_know_is_left_out,
+           events_below_the_level_and_a_closed_log_write_nothing,
+           values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
+           long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,
+           an_endless_event_is_cut_too, errno_survives_also_a_log_that_fails,
+           numbers_of_one_call_stand_beside_each_other, threads_never_mix_their_lines)

@@ -1,0 +1,266 @@
+#include "common/worker.h"
+
+#include "common/clock.h"
+#include "tests/lib/check_main.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ITEMS 500
+
+static void put(struct worker_pool *pool, const char *key, void (*run)(void *arg), void *arg) {
+    const struct work_item item = { .key = key, .run = run, .arg = arg };
+
+    worker_pool_put(pool, &item);
+}
+
+static void post(void *semaphore) {
+    sem_post(semaphore);
+}
+
+static void wait_for(void *semaphore) {
+    while (sem_wait(semaphore) != 0)
+        ;
+}
+
+static void open_semaphores(sem_t *semaphores, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        sem_init(&semaphores[i], 0, 0);
+}
+
+/* ---- order ---- */
+
+struct ledger {
+    const char *key;
+    atomic_int running, overlaps;
+    int next; /* guarded by the order of the key itself */
+    int disorder;
+    sem_t done;
+};
+
+struct entry {
+    struct ledger *ledger;
+    int number;
+};
+
+static void check_in(void *arg) {
+    struct entry *entry = arg;
+    struct ledger *ledger = entry->ledger;
+
+    if (atomic_fetch_add(&ledger->running, 1) > 0)
+        atomic_fetch_add(&ledger->overlaps, 1);
+    if (ledger->next++ != entry->number)
+        ledger->disorder++;
+    sched_yield();
+    atomic_fetch_sub(&ledger->running, 1);
+    sem_post(&ledger->done);
+}
+
+START_TEST(works_of_one_key_run_one_by_one_in_order) {
+    static struct entry entries[3][ITEMS];
+    struct ledger ledgers[3] = { { .key = "a" }, { .key = "b" }, { .key = "long key" } };
+    struct worker_pool *pool = worker_pool_new("order", 4);
+
+    for (size_t k = 0; k < LENGTH(ledgers); k++)
+        sem_init(&ledgers[k].done, 0, 0);
+    for (int i = 0; i < ITEMS; i++) {
+        for (size_t k = 0; k < LENGTH(ledgers); k++) {
+            entries[k][i] = (struct entry){ &ledgers[k], i };
+            put(pool, ledgers[k].key, check_in, &entries[k][i]);
+        }
+    }
+    for (size_t k = 0; k < LENGTH(ledgers); k++) {
+        for (int i = 0; i < ITEMS; i++)
+            wait_for(&ledgers[k].done);
+        ck_assert_int_eq(ledgers[k].overlaps, 0);
+        ck_assert_int_eq(ledgers[k].disorder, 0);
+        ck_assert_int_eq(ledgers[k].next, ITEMS);
+    }
+    worker_pool_stop(pool);
+}
+END_TEST
+
+/* Each goes on only when the other has come: they must run at the same time. */
+static sem_t meeting[2];
+
+static void meet_first(void *arg) {
+    sem_post(&meeting[0]);
+    wait_for(&meeting[1]);
+    sem_post(arg);
+}
+
+static void meet_second(void *arg) {
+    sem_post(&meeting[1]);
+    wait_for(&meeting[0]);
+    sem_post(arg);
+}
+
+START_TEST(works_of_different_keys_and_of_none_run_at_the_same_time) {
+    static const char *const keys[][2] = { { "a", "b" }, { NULL, NULL }, { "", "" }, { "a", "" } };
+    struct worker_pool *pool = worker_pool_new("meet", 2);
+    sem_t done;
+
+    sem_init(&done, 0, 0);
+    open_semaphores(meeting, 2);
+    for (size_t i = 0; i < LENGTH(keys); i++) {
+        put(pool, keys[i][0], meet_first, &done);
+        put(pool, keys[i][1], meet_second, &done);
+        wait_for(&done);
+        wait_for(&done);
+    }
+    worker_pool_stop(pool);
+}
+END_TEST
+
+START_TEST(key_is_copied) {
+    struct worker_pool *pool = worker_pool_new("copy", 1);
+    char key[] = "volume";
+    sem_t gate, done;
+
+    sem_init(&gate, 0, 0);
+    sem_init(&done, 0, 0);
+    put(pool, key, wait_for, &gate);
+    put(pool, key, post, &done);
+    memset(key, 'x', sizeof(key) - 1);
+    put(pool, key, post, &done);
+    sem_post(&gate);
+    wait_for(&done);
+    wait_for(&done);
+    worker_pool_stop(pool);
+}
+END_TEST
+
+/* ---- later ---- */
+
+struct alarm {
+    int64_t rang_us;
+    sem_t *done;
+};
+
+static void ring(void *arg) {
+    struct alarm *alarm = arg;
+
+    alarm->rang_us = clock_monotonic_us();
+    sem_post(alarm->done);
+}
+
+START_TEST(delayed_work_runs_when_it_is_due_and_not_before) {
+    static const int64_t delays_ms[] = { 60, 20, 40, 0, 20 };
+    struct worker_pool *pool = worker_pool_new("later", 2);
+    struct alarm alarms[LENGTH(delays_ms)];
+    int64_t start_us = clock_monotonic_us();
+    sem_t gate, done;
+
+    sem_init(&done, 0, 0);
+    sem_init(&gate, 0, 0);
+    for (size_t i = 0; i < LENGTH(delays_ms); i++) {
+        struct work_item item = { .key = "k", .run = ring, .arg = &alarms[i] };
+
+        alarms[i].done = &done;
+        worker_pool_put_later(pool, &item, delays_ms[i]);
+    }
+    put(pool, NULL, wait_for, &gate); /* one thread is busy: the other watches the clock */
+    for (size_t i = 0; i < LENGTH(delays_ms); i++)
+        wait_for(&done);
+    sem_post(&gate);
+    for (size_t i = 0; i < LENGTH(delays_ms); i++)
+        ck_assert_int_ge(alarms[i].rang_us, start_us + delays_ms[i] * 1000);
+    ck_assert_int_gt(alarms[0].rang_us, alarms[2].rang_us);
+    ck_assert_int_gt(alarms[2].rang_us, alarms[4].rang_us);
+    ck_assert_int_gt(alarms[4].rang_us, alarms[1].rang_us);
+    worker_pool_stop(pool);
+}
+END_TEST
+
+/* ---- counting and stopping ---- */
+
+START_TEST(pending_counts_queued_and_running_but_not_delayed) {
+    struct worker_pool *pool = worker_pool_new("count", 1);
+    const struct work_item later = { .run = post };
+    sem_t gate, done;
+
+    sem_init(&gate, 0, 0);
+    sem_init(&done, 0, 0);
+    ck_assert_uint_eq(worker_pool_pending(pool), 0);
+    put(pool, "k", wait_for, &gate);
+    put(pool, "k", wait_for, &gate);
+    put(pool, NULL, post, &done);
+    worker_pool_put_later(pool, &later, 1000000);
+    ck_assert_uint_eq(worker_pool_pending(pool), 3);
+    sem_post(&gate);
+    sem_post(&gate);
+    wait_for(&done);
+    while (worker_pool_pending(pool) > 0)
+        sched_yield();
+    worker_pool_stop(pool);
+}
+END_TEST
+
+static atomic_int dropped_ran;
+
+static void must_not_run(void *arg) {
+    (void)arg;
+    dropped_ran++;
+}
+
+static atomic_bool stop_comes;
+
+/* Ends a while after the pool was told to stop. */
+static void finish_slowly(void *arg) {
+    int64_t end_us = INT64_MAX;
+
+    sem_post(arg);
+    while (clock_monotonic_us() < end_us) {
+        if (stop_comes && end_us == INT64_MAX)
+            end_us = clock_monotonic_us() + 50000;
+        sched_yield();
+    }
+    sem_post(arg);
+}
+
+START_TEST(stop_waits_for_what_runs_and_drops_the_rest) {
+    struct worker_pool *pool = worker_pool_new("stop", 1);
+    const struct work_item later = { .run = must_not_run };
+    int finished = 0;
+    sem_t started;
+
+    sem_init(&started, 0, 0);
+    put(pool, "k", finish_slowly, &started);
+    wait_for(&started);
+    put(pool, "k", must_not_run, NULL);
+    put(pool, NULL, must_not_run, NULL);
+    put(pool, "other", must_not_run, NULL);
+    worker_pool_put_later(pool, &later, 5);
+    worker_pool_put_later(pool, &later, 1000000);
+    stop_comes = true;
+    worker_pool_stop(pool);
+    sem_getvalue(&started, &finished);
+    ck_assert_int_eq(finished, 1);
+    ck_assert_int_eq(dropped_ran, 0);
+}
+END_TEST
+
+static void tell_name(void *arg) {
+    pthread_getname_np(pthread_self(), arg, 16);
+}
+
+START_TEST(threads_bear_the_name_of_the_pool) {
+    static char name[16];
+    struct worker_pool *pool = worker_pool_new("a name that is long", 0);
+
+    put(pool, NULL, tell_name, name);
+    while (worker_pool_pending(pool) > 0)
+        sched_yield();
+    worker_pool_stop(pool);
+    ck_assert_str_eq(name, "a name that-0");
+}
+END_TEST
+
+CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
+           works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
+           delayed_work_runs_when_it_is_due_and_not_before,
+           pending_counts_queued_and_running_but_not_delayed,
+           stop_waits_for_what_runs_and_drops_the_rest, threads_bear_the_name_of_the_pool)
