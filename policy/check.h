@@ -1,0 +1,47 @@
+/*
+ * The language of policy rules: text becomes a tree once, the tree answers without allocating.
+ *
+ *     rule  := ""  |  term { ("and" | "or") term }      "and" binds tighter; "" is always true
+ *     term  := "not" term  |  "(" rule ")"  |  check
+ *     check := "@"  |  "!"  |  kind ":" match           "@" true, "!" false
+ *
+ * Words are split at blanks; brackets stand at the start or the end of a word, so %(name)s is safe
+ * inside one.  %(name)s in a match is the target's; when the target has none the check is false.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "policy/context.h"
+
+struct policy_target;
+struct check;
+
+/* What a tree is asked about. */
+struct check_question {
+    const struct context *context;
+    const struct policy_target *target;
+};
+
+#define CHECK_TERMS_MOST 1000 /* of one rule, so that no tree is too deep to walk */
+
+/* Trees live in the arena.  ERROR_BAD_REQUEST says what is wrong with the text; `http:` checks are
+ * refused, because no rule may wait for another service. */
+const struct check *check_parse(struct arena *arena, const char *text, struct error *err);
+/* A single check, as the old list form has them. */
+const struct check *check_parse_word(struct arena *arena, const char *word, struct error *err);
+const struct check *check_any(struct arena *arena, const struct check *left,
+                              const struct check *right); /* NULL left: right */
+const struct check *check_all(struct arena *arena, const struct check *left,
+                              const struct check *right);
+const struct check *check_constant(bool value);
+
+/*
+ * Calls resolve() for every "rule:name" of the tree: it gives the named rule's tree and its depth,
+ * or NULL with err set.  Returns how deep the tree is with all that it refers to, or -1.
+ */
+typedef const struct check *check_resolver(void *arg, const char *name, int *ret_depth,
+                                           struct error *err);
+int check_resolve(const struct check *check, check_resolver *resolve, void *arg, struct error *err);
+
+bool check_is_true(const struct check *check, const struct check_question *question);

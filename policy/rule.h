@@ -1,0 +1,51 @@
+/*
+ * Policy: oslo.policy's language, its files and the built-in default of every rule of the API.
+ *
+ * Grammar and checks are those of oslo.policy (and/or/not, parentheses, @ and !, role:, rule:,
+ * attribute comparisons, %(name)s from the target).  A rule that does not parse is refused at start
+ * with file, line and name; loops and references to unknown rules too.  Thread-safe: read-only
+ * after policy_load(); policy_load() again makes a new one.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "common/option.h"
+#include "policy/context.h"
+
+#include <stdio.h>
+
+struct policy;
+
+/* [oslo_policy] policy_file, enforce_new_defaults, … */
+extern const struct option policy_options[];
+
+struct policy_settings {
+    /* policy.yaml, NULL: built-in rules only; a missing file is no error when `optional` */
+    const char *file;
+    bool optional;
+    /* policy.d: *.yaml, *.json in alphabetical order, later wins; NULL: none */
+    const char *directory;
+    bool enforce_new_defaults; /* false: the deprecated predecessor of an unchanged rule is OR-ed */
+};
+
+int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err);
+void policy_free(struct policy *policy);
+
+/* The object a rule is asked about. */
+struct policy_target {
+    const char *project_id;
+    const char *user_id;
+};
+
+/* `target` NULL: the caller's own project and user. Unknown rules are false. */
+bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
+                   const struct policy_target *target);
+
+/* policy_allows() or ERROR_FORBIDDEN with a text that names the rule. */
+int policy_enforce(const struct policy *policy, const char *rule, const struct context *context,
+                   const struct policy_target *target, struct error *err);
+
+/* Every rule with default text and description, as policy.yaml with comments. */
+
+void policy_print_sample(FILE *out);

@@ -1,0 +1,206 @@
+#include "policy/rule_file.h"
+
+#include "common/cleanup.h"
+#include "policy/check.h"
+
+#include <errno.h>
+#include <string.h>
+#include <yaml.h>
+
+struct reader {
+    struct arena *arena;
+    struct error *err;
+    const char *path;
+    yaml_parser_t parser;
+    yaml_event_t event; /* the one that is looked at */
+    bool has_event;
+    const char *rule; /* whose value is being read, NULL: none */
+    unsigned checks;  /* of that rule in list form */
+};
+
+static unsigned reader_line(const struct reader *reader) {
+    return (unsigned)reader->event.start_mark.line + 1;
+}
+
+static int reader_refuse(struct reader *reader, const char *reason) {
+    if (reader->rule)
+        return error_set(reader->err, ERROR_BAD_REQUEST, "%s:%u: rule %s: %s", reader->path,
+                         reader_line(reader), reader->rule, reason);
+    return error_set(reader->err, ERROR_BAD_REQUEST, "%s:%u: %s", reader->path, reader_line(reader),
+                     reason);
+}
+
+static int reader_next(struct reader *reader) {
+    if (reader->has_event)
+        yaml_event_delete(&reader->event);
+    reader->has_event = yaml_parser_parse(&reader->parser, &reader->event);
+    if (reader->has_event)
+        return 0;
+    return error_set(reader->err, ERROR_BAD_REQUEST, "%s:%zu: %s", reader->path,
+                     reader->parser.problem_mark.line + 1,
+                     reader->parser.problem ? reader->parser.problem : "cannot be read");
+}
+
+static bool reader_at(const struct reader *reader, yaml_event_type_t type) {
+    return reader->event.type == type;
+}
+
+/* The text of a scalar; NULL with an error for anything else, also for an empty place. */
+static const char *reader_text(struct reader *reader) {
+    const char *text = (const char *)reader->event.data.scalar.value;
+
+    if (!reader_at(reader, YAML_SCALAR_EVENT)) {
+        reader_refuse(reader, "a text is expected here");
+        return NULL;
+    }
+    if (strlen(text) != reader->event.data.scalar.length) {
+        reader_refuse(reader, "the text has a NUL");
+        return NULL;
+    }
+    if (reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+        (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0)) {
+        reader_refuse(reader, "nothing stands here; \"\" is always true, \"!\" never");
+        return NULL;
+    }
+    return arena_text(reader->arena, text);
+}
+
+/* Puts file, line and rule before what check_parse() found. */
+static const struct check *reader_checked(struct reader *reader, const struct check *check) {
+    if (!check)
+        error_context(reader->err, "%s:%u: rule %s", reader->path, reader_line(reader),
+                      reader->rule);
+    return check;
+}
+
+static const struct check *read_word(struct reader *reader) {
+    const char *text = reader_text(reader);
+
+    if (text && ++reader->checks > CHECK_TERMS_MOST)
+        reader_refuse(reader, "there are too many checks");
+    if (!text || reader->checks > CHECK_TERMS_MOST)
+        return NULL;
+    return reader_checked(reader, check_parse_word(reader->arena, text, reader->err));
+}
+
+/* One alternative: a check, or a list of checks; an empty list is none. */
+static int read_alternative(struct reader *reader, const struct check **ret) {
+    *ret = NULL;
+    if (!reader_at(reader, YAML_SEQUENCE_START_EVENT)) {
+        *ret = read_word(reader);
+        return *ret ? 0 : -1;
+    }
+    if (reader_next(reader) < 0)
+        return -1;
+    while (!reader_at(reader, YAML_SEQUENCE_END_EVENT)) {
+        const struct check *check = read_word(reader);
+
+        if (!check || reader_next(reader) < 0)
+            return -1;
+        *ret = check_all(reader->arena, *ret, check);
+    }
+    return 0;
+}
+
+/* The old list form: an empty list is true, a list of empty lists false. */
+static const struct check *read_list(struct reader *reader) {
+    const struct check *checks = NULL;
+    bool empty = true;
+
+    if (reader_next(reader) < 0)
+        return NULL;
+    while (!reader_at(reader, YAML_SEQUENCE_END_EVENT)) {
+        const struct check *alternative;
+
+        if (read_alternative(reader, &alternative) < 0 || reader_next(reader) < 0)
+            return NULL;
+        empty = false;
+        if (alternative)
+            checks = check_any(reader->arena, checks, alternative);
+    }
+    return checks ? checks : check_constant(empty);
+}
+
+static const struct check *read_rule(struct reader *reader) {
+    const char *text;
+
+    reader->checks = 0;
+    if (reader_at(reader, YAML_SEQUENCE_START_EVENT))
+        return read_list(reader);
+    text = reader_text(reader);
+    if (!text)
+        return NULL;
+    return reader_checked(reader, check_parse(reader->arena, text, reader->err));
+}
+
+static int read_entry(struct reader *reader, struct rule_entry *entry) {
+    entry->file = reader->path;
+    entry->line = reader_line(reader);
+    entry->name = reader_text(reader);
+    if (!entry->name)
+        return -1;
+    reader->rule = entry->name;
+    if (reader_next(reader) < 0)
+        return -1;
+    entry->check = read_rule(reader);
+    reader->rule = NULL;
+    return entry->check ? reader_next(reader) : -1;
+}
+
+static int read_mapping(struct reader *reader, struct rule_entry **end) {
+    if (!reader_at(reader, YAML_MAPPING_START_EVENT))
+        return reader_refuse(reader, "the file must be a mapping of names to rules");
+    if (reader_next(reader) < 0)
+        return -1;
+    while (!reader_at(reader, YAML_MAPPING_END_EVENT)) {
+        *end = arena_alloc(reader->arena, sizeof(**end));
+        if (read_entry(reader, *end) < 0)
+            return -1;
+        end = &(*end)->next;
+    }
+    return 0;
+}
+
+/* Does the document hold nothing (comments only)? */
+static bool reader_at_nothing(const struct reader *reader) {
+    return reader_at(reader, YAML_SCALAR_EVENT) && reader->event.data.scalar.length == 0 &&
+           reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static int read_stream(struct reader *reader, struct rule_entry **ret) {
+    if (reader_next(reader) < 0 || reader_next(reader) < 0)
+        return -1;
+    if (reader_at(reader, YAML_STREAM_END_EVENT))
+        return 0;
+    if (reader_next(reader) < 0)
+        return -1;
+    if (!reader_at_nothing(reader) && read_mapping(reader, ret) < 0)
+        return -1;
+    if (reader_next(reader) < 0 || reader_next(reader) < 0)
+        return -1;
+    if (!reader_at(reader, YAML_STREAM_END_EVENT))
+        return reader_refuse(reader, "there must be one document only");
+    return 0;
+}
+
+int rule_file_read(struct arena *arena, const char *path, bool optional, struct rule_entry **ret,
+                   struct error *err) {
+    autofile FILE *file = fopen(path, "re");
+    struct reader reader = { .arena = arena, .err = err };
+    int result;
+
+    *ret = NULL;
+    if (!file && errno == ENOENT && optional)
+        return 0;
+    if (!file)
+        return error_errno(err, ERROR_BAD_REQUEST, "%s", path);
+    if (!yaml_parser_initialize(&reader.parser))
+        return error_set(err, ERROR_UNAVAILABLE, "%s: no memory to read it", path);
+    reader.path = arena_text(arena, path);
+    yaml_parser_set_input_file(&reader.parser, file);
+    result = read_stream(&reader, ret);
+    if (reader.has_event)
+        yaml_event_delete(&reader.event);
+    yaml_parser_delete(&reader.parser);
+    return result;
+}
