@@ -1,0 +1,155 @@
+/*
+ * The database, one narrow door for both engines.
+ *
+ * Everything that changes rows is a body run in ONE transaction; a body may run again after a
+ * serialization failure, so it has no effect outside the database and the memory of its own arena.
+ * A body that returns -1 is rolled back; any other result commits and is handed to the caller.
+ *
+ * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
+ * group with one flush; readers stand beside it, one connection for each thread that reads.
+ *
+ * SQL is one text for both engines: places are $1, $2, …; BIGINT for instants (µs) and sizes;
+ * booleans are 0/1 integers; only what both engines know.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct db;
+struct db_tx; /* an open transaction; valid only inside the body that got it */
+
+typedef int db_body(struct db_tx *tx, void *arg, struct error *err);
+
+struct db_settings {
+    const char *url;     /* "sqlite:///absolute/path" or "sqlite://" (in memory) */
+    bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
+    unsigned group_most; /* most bodies in one commit; 0: 64 */
+};
+
+/* Opens or makes the database and brings its schema up to date (see migrate.h).  A file that is no
+ * database, is corrupt, read-only or newer than the program is refused with its path. */
+int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
+void db_close(struct db *db); /* finishes what is queued */
+
+/* Runs `body` in a write transaction and waits until it is durable. Thread-safe. */
+int db_transaction(struct db *db, db_body *body, void *arg, struct error *err);
+
+/* Runs `body` on a consistent snapshot, on the calling thread; it must not write. Thread-safe. */
+int db_read(struct db *db, db_body *body, void *arg, struct error *err);
+
+/*
+ * As db_transaction() without waiting: `done` is called with the result, from the writer's thread,
+ * after the commit, and must be quick.  The job is the caller's memory until `done` is called.
+ */
+struct db_job {
+    db_body *body;
+    void (*done)(struct db_job *job, int result, struct error *err);
+    void *arg;
+    struct db_job *next; /* the queue's */
+};
+void db_submit(struct db *db, struct db_job *job);
+
+/* Calls hook(arg) after each commit that wrote the outbox (db_tx_wrote_outbox), from the writer's
+ * thread; at most one hook for a database, NULL ends it. The hook must be quick and must not call
+ * back; the one before runs no more when this returns. */
+void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg);
+void db_tx_wrote_outbox(struct db_tx *tx);
+
+/*
+ * For tests: a world for 0.1 ms.  Makes the rows of every table of `db` those of `pristine`, which
+ * has the same schema; prepared statements stay.  Both are opened with inline_writes, and idle.
+ */
+int db_reset_from(struct db *db, struct db *pristine, struct error *err);
+
+/*
+ * For tests: `fault` is called at "before_commit" (a non-zero return rolls back) and at
+ * "after_commit" (a non-zero return fails the call although the change is there, as for a caller
+ * whose server died then); it sets `err`.  Set while nothing runs; NULL ends it.
+ */
+typedef int db_fault(void *arg, const char *point, struct error *err);
+void db_set_fault(struct db *db, db_fault *fault, void *arg);
+
+/* ---- statements, inside a body ---- */
+
+enum db_value_type { DB_VALUE_NULL, DB_VALUE_TEXT, DB_VALUE_INT, DB_VALUE_REAL };
+
+struct db_value {
+    enum db_value_type type;
+    union {
+        const char *text;
+        int64_t integer;
+        double real;
+    };
+};
+
+static inline struct db_value db_text_value(const char *text) {
+    return text ? (struct db_value){ .type = DB_VALUE_TEXT, .text = text } : (struct db_value){ 0 };
+}
+static inline struct db_value db_int_value(int64_t integer) {
+    return (struct db_value){ .type = DB_VALUE_INT, .integer = integer };
+}
+#define DB_TEXT(value) db_text_value(value) /* NULL text is SQL NULL */
+#define DB_INT(value)  db_int_value((int64_t)(value))
+#define DB_BOOL(value) db_int_value((value) ? 1 : 0)
+#define DB_NULL        ((struct db_value){ 0 })
+/* An instant that may be unset: 0 is stored as NULL. */
+#define DB_TIME(value) ((value) ? db_int_value(value) : DB_NULL)
+
+/* clang-format off */
+#define DB_VALUES(...) (const struct db_value[]){ { 0 }, ##__VA_ARGS__ }
+#define DB_COUNT(...)  (sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value) - 1)
+/* clang-format on */
+
+/* Runs a statement without rows. Returns the number of rows changed, or -1 (ERROR_CONFLICT for a
+ * broken uniqueness or reference, ERROR_UNAVAILABLE for a full or failing disk, else
+ * ERROR_INTERNAL). A change refused with -1 leaves the transaction usable on SQLite only:
+ * return. */
+#define db_run(tx, err, sql, ...) \
+    db_run_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
+int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
+                  const struct db_value *values, size_t count);
+
+/*
+ * Runs a query.  Rows are read one by one:
+ *
+ *     autorows struct db_rows *rows = db_query(tx, err, "SELECT id FROM volumes WHERE host = $1", DB_TEXT(host));
+ *     if (!rows) return -1;
+ *     while ((more = db_next(rows, err)) > 0) … db_text(rows, 0) …
+ *     if (more < 0) return -1;
+ *
+ * Text of a column lives until the next db_next() or the end of the rows: copy what you keep.
+ */
+struct db_rows;
+#define db_query(tx, err, sql, ...) \
+    db_query_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
+struct db_rows *db_query_values(struct db_tx *tx, struct error *err, const char *sql,
+                                const struct db_value *values, size_t count);
+int db_next(struct db_rows *rows, struct error *err); /* 1 a row, 0 no more, -1 failed */
+void db_rows_end(struct db_rows *rows);               /* NULL is fine */
+static inline void cleanup_rows(struct db_rows **rows) {
+    db_rows_end(*rows);
+}
+#define autorows __attribute__((cleanup(cleanup_rows)))
+
+bool db_is_null(const struct db_rows *rows, unsigned column);
+const char *db_text(const struct db_rows *rows, unsigned column); /* NULL for SQL NULL */
+int64_t db_int(const struct db_rows *rows, unsigned column);      /* 0 for SQL NULL */
+bool db_bool(const struct db_rows *rows, unsigned column);
+/* Copies into the arena; NULL for SQL NULL. */
+char *db_copy(const struct db_rows *rows, unsigned column, struct arena *arena);
+
+/* One integer of one row: 1 with *ret set, 0 when there is no row (or it is NULL), -1 failed. */
+#define db_query_int(tx, ret, err, sql, ...) \
+    db_query_int_values(tx, ret, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
+int db_query_int_values(struct db_tx *tx, int64_t *ret, struct error *err, const char *sql,
+                        const struct db_value *values, size_t count);
+
+/* "$first,$first+1,…" for `count` values: the inside of IN (…). Statement texts repeat, so round
+ * `count` up to a power of two and repeat the last value. */
+char *db_places(struct arena *arena, unsigned first, unsigned count);

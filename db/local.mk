@@ -1,0 +1,38 @@
+libscoria_a_SOURCES += db/db.c \
+	db/db.h \
+	db/migrate.c \
+	db/migrate.h \
+	db/outbox.c \
+	db/outbox.h \
+	db/reset.c \
+	db/reset.h \
+	db/schema.h \
+	db/sqlite.c \
+	db/sqlite.h \
+	db/statement.c \
+	db/statement.h \
+	db/writer.c \
+	db/writer.h
+
+# In the order of their numbers.
+schema_texts = db/schema/0001_volumes.sql
+
+nodist_libscoria_a_SOURCES = db/schema.c
+BUILT_SOURCES += db/schema.c
+CLEANFILES += db/schema.c
+EXTRA_DIST += db/embed.awk $(schema_texts)
+
+db/schema.c: $(schema_texts) db/embed.awk
+	$(AM_V_GEN)$(MKDIR_P) db && \
+	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts)) > $@.tmp && mv $@.tmp $@
+
+if HAVE_CHECK
+EXTRA_DIST += tests/unit/db/scratch.h
+check_PROGRAMS += tests/unit/db/test_db \
+	tests/unit/db/test_migrate \
+	tests/unit/db/test_outbox \
+	tests/unit/db/test_reset \
+	tests/unit/db/test_sqlite \
+	tests/unit/db/test_statement \
+	tests/unit/db/test_writer
+endif

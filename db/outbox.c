@@ -1,0 +1,49 @@
+#include "db/outbox.h"
+
+int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,
+               const char *payload, int64_t now_us, struct error *err) {
+    int changed =
+        db_run(tx, err,
+               "INSERT INTO outbox (topic, method, key, payload, created_at) "
+               "VALUES ($1, $2, $3, $4, $5)",
+               DB_TEXT(topic), DB_TEXT(method), DB_TEXT(key), DB_TEXT(payload), DB_INT(now_us));
+
+    if (changed < 0)
+        return -1;
+    db_tx_wrote_outbox(tx);
+    return 0;
+}
+
+int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,
+                struct outbox_message **ret, struct error *err) {
+    autorows struct db_rows *rows = db_query(tx, err,
+                                             "SELECT id, topic, method, key, payload FROM outbox "
+                                             "WHERE id > $1 ORDER BY id LIMIT $2",
+                                             DB_INT(after), DB_INT(most));
+    struct outbox_message *messages;
+    int count = 0;
+    int more;
+
+    if (!rows)
+        return -1;
+    messages = arena_alloc(arena, most * sizeof(*messages));
+    while ((more = db_next(rows, err)) > 0)
+        messages[count++] = (struct outbox_message){
+            .id = db_int(rows, 0),
+            .topic = db_copy(rows, 1, arena),
+            .method = db_copy(rows, 2, arena),
+            .key = db_copy(rows, 3, arena),
+            .payload = db_copy(rows, 4, arena),
+        };
+    if (more < 0)
+        return -1;
+    *ret = messages;
+    return count;
+}
+
+int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err) {
+    for (unsigned i = 0; i < count; i++)
+        if (db_run(tx, err, "DELETE FROM outbox WHERE id = $1", DB_INT(ids[i])) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * Messages stored with the change that causes them, in the same transaction: a broker may lose,
+ * repeat or reorder, nothing is lost and nothing done twice (rpc/relay.h publishes them).
+ */
+#pragma once
+
+#include "db/db.h"
+
+struct outbox_message {
+    int64_t id;
+    const char *topic;   /* who shall get it: "cinder-volume.<host@backend>", … */
+    const char *method;  /* "create_volume", "extend_volume", … */
+    const char *key;     /* messages with the same key keep their order (the volume's id) */
+    const char *payload; /* JSON object */
+};
+
+int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,
+               const char *payload, int64_t now_us, struct error *err);
+
+/* Up to `most` messages with id > after, in order, into the arena; returns how many, or -1. */
+int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,
+                struct outbox_message **ret, struct error *err);
+int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err);

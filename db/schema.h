@@ -1,0 +1,13 @@
+/*
+ * The texts of db/schema/, built into the program by embed.awk, in the order of their numbers.
+ */
+#pragma once
+
+struct schema_text {
+    int number;
+    const char *name; /* 0001_volumes */
+    const char *sql;
+};
+
+extern const struct schema_text schema_texts[];
+extern const unsigned schema_text_count;

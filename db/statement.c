@@ -1,0 +1,250 @@
+#include "db/statement.h"
+
+#include "db/sqlite.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t text_hash(const char *text) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+static unsigned hint_index(const char *sql) {
+    uint64_t address = (uintptr_t)sql;
+
+    return (unsigned)((address * 0x9e3779b97f4a7c15u) >> 56);
+}
+_Static_assert(STATEMENT_BUCKETS == 256, "hint_index() gives eight bits");
+
+/* SQLite counts a place "$2" by where it stands, "?2" by its number: the latter is what we mean. */
+static char *places_numbered(const char *sql) {
+    char *text = strdup(sql);
+    char quote = '\0';
+
+    if (!text)
+        abort();
+    for (char *at = text; *at; at++) {
+        if (quote)
+            quote = *at == quote ? '\0' : quote;
+        else if (*at == '\'' || *at == '"')
+            quote = *at;
+        else if (*at == '$' && isdigit((unsigned char)at[1]))
+            *at = '?';
+    }
+    return text;
+}
+
+static sqlite3_stmt *statement_prepare(struct connection *connection, const char *sql,
+                                       struct error *err) {
+    sqlite3_stmt *statement = NULL;
+    char *text = places_numbered(sql);
+    int rc = sqlite3_prepare_v3(connection->handle, text, -1, SQLITE_PREPARE_PERSISTENT, &statement,
+                                NULL);
+
+    free(text);
+    if (rc != SQLITE_OK) {
+        sqlite_error(connection, err);
+        return NULL;
+    }
+    assert(statement); /* an empty text is a bug */
+    return statement;
+}
+
+static void statement_unlink(struct statement_cache *cache, const struct db_rows *rows) {
+    struct db_rows **place = &cache->buckets[rows->hash % STATEMENT_BUCKETS];
+
+    while (*place != rows)
+        place = &(*place)->next;
+    *place = rows->next;
+}
+
+static void statement_drop(struct db_rows *rows) {
+    sqlite3_finalize(rows->statement);
+    free(rows->sql);
+    *rows = (struct db_rows){ 0 };
+}
+
+/* A free place for one more statement; NULL when all are busy. */
+static struct db_rows *statement_room(struct statement_cache *cache) {
+    struct db_rows *oldest = NULL;
+
+    if (cache->count < STATEMENTS_MOST)
+        return &cache->kept[cache->count++];
+    for (struct db_rows *rows = cache->kept; rows < cache->kept + STATEMENTS_MOST; rows++)
+        if (!rows->busy && (!oldest || cache->tick - rows->used > cache->tick - oldest->used))
+            oldest = rows;
+    if (oldest && oldest->statement) {
+        statement_unlink(cache, oldest);
+        statement_drop(oldest);
+    }
+    return oldest;
+}
+
+static struct db_rows *statement_find(struct statement_cache *cache, const char *sql,
+                                      uint32_t *ret_hash) {
+    struct db_rows *rows = cache->hints[hint_index(sql)];
+
+    if (rows && rows->sql && strcmp(rows->sql, sql) == 0)
+        return rows;
+    *ret_hash = text_hash(sql);
+    for (rows = cache->buckets[*ret_hash % STATEMENT_BUCKETS]; rows; rows = rows->next)
+        if (rows->hash == *ret_hash && strcmp(rows->sql, sql) == 0)
+            return rows;
+    return NULL;
+}
+
+static struct db_rows *statement_keep(struct statement_cache *cache, const char *sql, uint32_t hash,
+                                      sqlite3_stmt *statement) {
+    struct db_rows *rows = statement_room(cache);
+
+    if (!rows)
+        return NULL;
+    rows->statement = statement;
+    rows->hash = hash;
+    rows->sql = strdup(sql);
+    if (!rows->sql)
+        abort();
+    rows->next = cache->buckets[hash % STATEMENT_BUCKETS];
+    cache->buckets[hash % STATEMENT_BUCKETS] = rows;
+    return rows;
+}
+
+/* For a text whose kept statement is busy, as in a query inside the rows of the same query. */
+static struct db_rows *statement_once(sqlite3_stmt *statement) {
+    struct db_rows *rows = calloc(1, sizeof(*rows));
+
+    if (!rows)
+        abort();
+    rows->statement = statement;
+    return rows;
+}
+
+static struct db_rows *statement_take(struct connection *connection, const char *sql,
+                                      struct error *err) {
+    struct statement_cache *cache = &connection->statements;
+    uint32_t hash = 0;
+    struct db_rows *found = statement_find(cache, sql, &hash);
+    struct db_rows *rows = found;
+
+    if (!rows || rows->busy) {
+        sqlite3_stmt *statement = statement_prepare(connection, sql, err);
+
+        if (!statement)
+            return NULL;
+        rows = found ? NULL : statement_keep(cache, sql, hash, statement);
+        if (!rows)
+            rows = statement_once(statement);
+    }
+    if (rows->sql)
+        cache->hints[hint_index(sql)] = rows;
+    rows->connection = connection;
+    rows->busy = true;
+    rows->used = ++cache->tick;
+    cache->open++;
+    return rows;
+}
+
+void statement_forget_all(struct statement_cache *cache) {
+    assert(cache->open == 0);
+    for (unsigned i = 0; i < cache->count; i++)
+        statement_drop(&cache->kept[i]);
+    memset(cache, 0, sizeof(*cache));
+}
+
+static int value_bind(sqlite3_stmt *statement, int place, const struct db_value *value,
+                      sqlite3_destructor_type lifetime) {
+    switch (value->type) {
+    case DB_VALUE_TEXT:
+        return sqlite3_bind_text(statement, place, value->text, -1, lifetime);
+    case DB_VALUE_INT:
+        return sqlite3_bind_int64(statement, place, value->integer);
+    case DB_VALUE_REAL:
+        return sqlite3_bind_double(statement, place, value->real);
+    case DB_VALUE_NULL:
+        break;
+    }
+    return sqlite3_bind_null(statement, place);
+}
+
+static struct db_rows *statement_start(struct db_tx *tx, struct error *err, const char *sql,
+                                       const struct db_value *values, size_t count,
+                                       sqlite3_destructor_type lifetime) {
+    struct db_rows *rows = statement_take(tx->connection, sql, err);
+
+    if (!rows)
+        return NULL;
+    assert((size_t)sqlite3_bind_parameter_count(rows->statement) == count);
+    assert(tx->writes || sqlite3_stmt_readonly(rows->statement));
+    for (size_t i = 0; i < count; i++)
+        if (value_bind(rows->statement, (int)i + 1, &values[i], lifetime) != SQLITE_OK) {
+            sqlite_error(tx->connection, err);
+            db_rows_end(rows);
+            return NULL;
+        }
+    return rows;
+}
+
+int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
+                  const struct db_value *values, size_t count) {
+    /* The caller's values outlive the statement's run, so they are not copied. */
+    autorows struct db_rows *rows = statement_start(tx, err, sql, values, count, SQLITE_STATIC);
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        ;
+    return more < 0 ? -1 : sqlite3_changes(tx->connection->handle);
+}
+
+struct db_rows *db_query_values(struct db_tx *tx, struct error *err, const char *sql,
+                                const struct db_value *values, size_t count) {
+    return statement_start(tx, err, sql, values, count, SQLITE_TRANSIENT);
+}
+
+int db_next(struct db_rows *rows, struct error *err) {
+    switch (sqlite3_step(rows->statement)) {
+    case SQLITE_ROW:
+        return 1;
+    case SQLITE_DONE:
+        return 0;
+    default:
+        return sqlite_error(rows->connection, err);
+    }
+}
+
+void db_rows_end(struct db_rows *rows) {
+    if (!rows)
+        return;
+    rows->connection->statements.open--;
+    if (!rows->sql) {
+        sqlite3_finalize(rows->statement);
+        free(rows);
+        return;
+    }
+    sqlite3_reset(rows->statement);
+    sqlite3_clear_bindings(rows->statement);
+    rows->busy = false;
+}
+
+bool db_is_null(const struct db_rows *rows, unsigned column) {
+    return sqlite3_column_type(rows->statement, (int)column) == SQLITE_NULL;
+}
+
+const char *db_text(const struct db_rows *rows, unsigned column) {
+    return (const char *)sqlite3_column_text(rows->statement, (int)column);
+}
+
+int64_t db_int(const struct db_rows *rows, unsigned column) {
+    return sqlite3_column_int64(rows->statement, (int)column);
+}
+
+bool db_bool(const struct db_rows *rows, unsigned column) {
+    return db_int(rows, column) != 0;
+}

@@ -1,0 +1,113 @@
+#include "db/migrate.h"
+
+#include "db/schema.h"
+#include "tests/unit/db/scratch.h"
+
+static int migrate_body(struct db_tx *tx, void *words, struct error *err) {
+    return migrate_run(tx, words, err);
+}
+
+static char serial_words[] = "INTEGER PRIMARY KEY AUTOINCREMENT";
+
+START_TEST(texts_are_in_the_order_of_their_numbers) {
+    ck_assert_int_ge(schema_text_count, 1);
+    ck_assert_int_eq(schema_texts[0].number, 1);
+    ck_assert_str_eq(schema_texts[0].name, "0001_volumes");
+    for (unsigned i = 1; i < schema_text_count; i++)
+        ck_assert_int_gt(schema_texts[i].number, schema_texts[i - 1].number);
+    ck_assert_int_eq(migrate_newest(), schema_texts[schema_text_count - 1].number);
+}
+END_TEST
+
+START_TEST(a_new_database_gets_every_text_once) {
+    struct db *db = scratch_open("sqlite://", true);
+    struct error err;
+
+    ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volumes"), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pools"), 0);
+    ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_newer_schema_is_refused_with_the_path) {
+    autoscratch struct scratch scratch;
+    struct db_settings settings;
+    struct error err = { 0 };
+    struct db *db;
+
+    scratch_make(&scratch);
+    settings = (struct db_settings){ .url = scratch.url };
+    db = scratch_open(scratch.url, true);
+    sql_run(db, "INSERT INTO schema_version VALUES (4711)");
+    db_close(db);
+    db = NULL;
+    ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+    ck_assert_ptr_null(db);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    ck_assert_ptr_nonnull(strstr(err.message, "4711"));
+    ck_assert_ptr_nonnull(strstr(err.message, scratch.path));
+}
+END_TEST
+
+START_TEST(a_text_that_fails_is_named_and_nothing_stays) {
+    struct db *db = scratch_open("sqlite://", true);
+    struct error err = { 0 };
+
+    sql_run(db, "DELETE FROM schema_version");
+    sql_run(db, "DROP TABLE volume_type_projects"); /* it could be made before the failure */
+    sql_run(db, "ALTER TABLE volume_type_extra_specs RENAME TO volume_type_projects");
+    sql_run(db, "ALTER TABLE volume_types RENAME TO others");
+    ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "schema 0001_volumes"));
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'volume_types'"),
+                     0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), 0);
+    db_close(db);
+}
+END_TEST
+
+static int text_body(struct db_tx *tx, void *sql, struct error *err) {
+    return migrate_text(tx, sql, serial_words, err);
+}
+
+START_TEST(a_text_is_cut_at_the_ends_of_its_statements) {
+    static char text[] = "-- first; nothing\n"
+                         "CREATE TABLE a (id @serial@, -- a key; ours\n"
+                         "    name TEXT DEFAULT 'x;--y');\n\n"
+                         "INSERT INTO a (name) VALUES ('it''s; so');\n"
+                         "INSERT INTO a (id) VALUES (7) -- the end";
+    struct db *db = scratch_open("sqlite://", true);
+    struct error err = { 0 };
+
+    ck_assert_msg(db_transaction(db, text_body, text, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM a"), 2);
+    ck_assert_int_eq(sql_int(db, "SELECT id FROM a WHERE name = 'it''s; so'"), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT id FROM a WHERE name = 'x;--y'"), 7);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_foreign_schema_version_is_an_error) {
+    struct db *db = scratch_open("sqlite://", true);
+    struct error err = { 0 };
+
+    sql_run(db, "DROP TABLE schema_version");
+    sql_run(db, "CREATE VIEW schema_version AS SELECT 0 AS number");
+    ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), -1);
+    sql_run(db, "DROP VIEW schema_version");
+    sql_run(db, "CREATE TABLE schema_version (name TEXT)");
+    ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), -1);
+    sql_run(db, "DROP TABLE schema_version");
+    sql_run(db, "CREATE INDEX schema_version ON pools (name)");
+    ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), -1);
+    db_close(db);
+}
+END_TEST
+
+CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
+           a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
+           a_text_is_cut_at_the_ends_of_its_statements, a_foreign_schema_version_is_an_error)
