@@ -1,0 +1,272 @@
+#include "rpc/rpc.h"
+
+#include "common/log.h"
+#include "common/worker.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000 };
+
+struct subscription {
+    char *topic;
+    rpc_consumer *consumer;
+    void *arg;
+    struct subscription *next;
+};
+
+/* A message on its way, from publish to confirm. */
+struct delivery {
+    struct local *local;
+    const struct subscription *subscription;
+    struct rpc_message message; /* its texts stand behind this struct */
+    void (*confirm)(void *arg, bool taken);
+    void *confirm_arg;
+    int64_t pause_ms; /* before the next attempt */
+    struct delivery *next, *previous;
+};
+
+struct local {
+    struct rpc rpc;
+    struct worker_pool *pool; /* NULL: deliveries are made by rpc_local_step() */
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct subscription *subscriptions;
+    struct delivery *first, *last;
+    unsigned count;
+};
+
+static struct local *local_of(struct rpc *rpc) {
+    return (struct local *)rpc; /* its first member */
+}
+
+static void delivery_append(struct local *local, struct delivery *delivery) {
+    pthread_mutex_lock(&local->lock);
+    delivery->next = NULL;
+    delivery->previous = local->last;
+    *(local->last ? &local->last->next : &local->first) = delivery;
+    local->last = delivery;
+    local->count++;
+    pthread_mutex_unlock(&local->lock);
+}
+
+/* Called with the lock held. */
+static void delivery_unlink(struct local *local, struct delivery *delivery) {
+    *(delivery->previous ? &delivery->previous->next : &local->first) = delivery->next;
+    *(delivery->next ? &delivery->next->previous : &local->last) = delivery->previous;
+    local->count--;
+}
+
+static void delivery_end(struct delivery *delivery, bool taken) {
+    delivery->confirm(delivery->confirm_arg, taken);
+    free(delivery);
+}
+
+static bool delivery_handled(const struct delivery *delivery) {
+    const struct subscription *subscription = delivery->subscription;
+    struct error err = { .kind = ERROR_NONE };
+
+    if (subscription->consumer(subscription->arg, &delivery->message, &err) == 0)
+        return true;
+    log_warning(NULL, "message not handled, comes again", "topic", delivery->message.topic,
+                "method", delivery->message.method, "key", delivery->message.key, "error",
+                err.message, NULL);
+    return false;
+}
+
+/* Runs in a worker. The delivery stays in the list until it is handled, so that stop() finds it. */
+static void delivery_run(void *arg) {
+    struct delivery *delivery = arg;
+    struct local *local = delivery->local;
+    struct work_item again = { delivery->message.key, delivery_run, delivery };
+    int64_t pause_ms = delivery->pause_ms;
+
+    if (delivery_handled(delivery)) {
+        pthread_mutex_lock(&local->lock);
+        delivery_unlink(local, delivery);
+        pthread_mutex_unlock(&local->lock);
+        delivery_end(delivery, true);
+        return;
+    }
+    delivery->pause_ms = pause_ms * 2 < PAUSE_MOST_MS ? pause_ms * 2 : PAUSE_MOST_MS;
+    worker_pool_put_later(local->pool, &again, pause_ms);
+}
+
+static const struct subscription *subscription_find(struct local *local, const char *topic) {
+    struct subscription *found;
+
+    pthread_mutex_lock(&local->lock);
+    for (found = local->subscriptions; found && strcmp(found->topic, topic) != 0;)
+        found = found->next;
+    pthread_mutex_unlock(&local->lock);
+    return found;
+}
+
+static int local_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
+                           struct error *err) {
+    struct local *local = local_of(rpc);
+    struct subscription *subscription;
+
+    if (subscription_find(local, topic))
+        return error_set(err, ERROR_CONFLICT, "Topic %s has a consumer already.", topic);
+    subscription = calloc(1, sizeof(*subscription));
+    if (!subscription || !(subscription->topic = strdup(topic)))
+        abort();
+    subscription->consumer = consumer;
+    subscription->arg = arg;
+    pthread_mutex_lock(&local->lock);
+    subscription->next = local->subscriptions;
+    local->subscriptions = subscription;
+    pthread_mutex_unlock(&local->lock);
+    return 0;
+}
+
+static const char *text_put(char **place, const char *text) {
+    char *copy = *place;
+
+    *place = stpcpy(copy, text) + 1;
+    return copy;
+}
+
+static struct delivery *delivery_new(struct local *local, const struct rpc_message *message) {
+    size_t size = strlen(message->topic) + strlen(message->method) + strlen(message->key) +
+                  strlen(message->payload) + 4;
+    struct delivery *delivery = calloc(1, sizeof(*delivery) + size);
+    char *texts;
+
+    if (!delivery)
+        abort();
+    texts = (char *)(delivery + 1);
+    delivery->local = local;
+    delivery->message.topic = text_put(&texts, message->topic);
+    delivery->message.method = text_put(&texts, message->method);
+    delivery->message.key = text_put(&texts, message->key);
+    delivery->message.payload = text_put(&texts, message->payload);
+    delivery->pause_ms = PAUSE_FIRST_MS;
+    return delivery;
+}
+
+static int local_publish(struct rpc *rpc, const struct rpc_message *message,
+                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    struct local *local = local_of(rpc);
+    const struct subscription *subscription = subscription_find(local, message->topic);
+    struct delivery *delivery;
+
+    if (!subscription)
+        return error_set(err, ERROR_UNAVAILABLE, "Nobody takes topic %s.", message->topic);
+    delivery = delivery_new(local, message);
+    delivery->subscription = subscription;
+    delivery->confirm = confirm;
+    delivery->confirm_arg = arg;
+    delivery_append(local, delivery);
+    if (local->pool)
+        worker_pool_put(local->pool,
+                        &(struct work_item){ delivery->message.key, delivery_run, delivery });
+    return 0;
+}
+
+static bool local_reaches(struct rpc *rpc, const char *topic) {
+    return subscription_find(local_of(rpc), topic) != NULL;
+}
+
+static void deliveries_give_back(struct local *local) {
+    struct delivery *delivery = local->first;
+
+    local->first = local->last = NULL;
+    local->count = 0;
+    while (delivery) {
+        struct delivery *next = delivery->next;
+
+        delivery_end(delivery, false);
+        delivery = next;
+    }
+}
+
+static void local_stop(struct rpc *rpc) {
+    struct local *local = local_of(rpc);
+
+    if (local->pool)
+        worker_pool_stop(local->pool);
+    deliveries_give_back(local);
+    while (local->subscriptions) {
+        struct subscription *subscription = local->subscriptions;
+
+        local->subscriptions = subscription->next;
+        free(subscription->topic);
+        free(subscription);
+    }
+    pthread_mutex_destroy(&local->lock);
+    free(local);
+}
+
+static const struct rpc_engine local_engine = {
+    .name = "local",
+    .subscribe = local_subscribe,
+    .publish = local_publish,
+    .reaches = local_reaches,
+    .stop = local_stop,
+};
+
+struct rpc *rpc_local_new(unsigned workers) {
+    struct local *local = calloc(1, sizeof(*local));
+
+    if (!local)
+        abort();
+    local->rpc.engine = &local_engine;
+    pthread_mutex_init(&local->lock, NULL);
+    if (workers > 0)
+        local->pool = worker_pool_new("rpc", workers);
+    return &local->rpc;
+}
+
+/* Called with the lock held. */
+static struct delivery *delivery_choose(const struct local *local, unsigned index) {
+    struct delivery *wanted = local->first;
+    struct delivery *oldest = local->first;
+
+    while (wanted && index-- > 0)
+        wanted = wanted->next;
+    if (!wanted || *wanted->message.key == '\0')
+        return wanted;
+    while (strcmp(oldest->message.key, wanted->message.key) != 0)
+        oldest = oldest->next;
+    return oldest;
+}
+
+bool rpc_local_step(struct rpc *rpc, unsigned index) {
+    struct local *local = local_of(rpc);
+    struct delivery *delivery;
+
+    assert(!local->pool);
+    pthread_mutex_lock(&local->lock);
+    delivery = delivery_choose(local, index);
+    if (delivery)
+        delivery_unlink(local, delivery);
+    pthread_mutex_unlock(&local->lock);
+    if (!delivery)
+        return false;
+    if (delivery_handled(delivery))
+        delivery_end(delivery, true);
+    else
+        delivery_append(local, delivery);
+    return true;
+}
+
+unsigned rpc_local_waiting(struct rpc *rpc) {
+    struct local *local = local_of(rpc);
+    unsigned count;
+
+    pthread_mutex_lock(&local->lock);
+    count = local->count;
+    pthread_mutex_unlock(&local->lock);
+    return count;
+}
+
+void rpc_local_forget(struct rpc *rpc) {
+    struct local *local = local_of(rpc);
+
+    assert(!local->pool);
+    deliveries_give_back(local);
+}

@@ -1,0 +1,18 @@
+/*
+ * Brings outbox rows to the rpc engine and deletes each when the engine confirms it.  Woken by
+ * commits of this process; looks by itself once a second for rows of other processes.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "rpc/rpc.h"
+
+struct relay;
+
+/* `threaded` false: nothing runs by itself, relay_step() does (tests). */
+struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded);
+/* Publishes what is new and deletes what is confirmed; returns how many were published, or -1. */
+int relay_step(struct relay *relay, struct error *err);
+/* Before the rpc engine and the database stop. What is not confirmed yet is published again by the
+ * next relay; confirmations that come later are taken and forgotten. */
+void relay_stop(struct relay *relay);

@@ -1,0 +1,56 @@
+/*
+ * Messages between the API and the managers.  A message is delivered at least once: a consumer
+ * claims the work it names by a conditional change in the database, so a second delivery does
+ * nothing.  Messages of one key keep their order and are never handled at the same time by one
+ * process; only one that is delivered again takes its place behind those that wait by then.
+ *
+ * Engines: local.c (inside one process, or processes that share one database); amqp.c.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rpc_message {
+    const char *topic;
+    const char *method;
+    const char *key;
+    const char *payload; /* JSON object */
+};
+
+/* 0: handled (or of no use any more): never again. -1: deliver again later. */
+typedef int rpc_consumer(void *arg, const struct rpc_message *message, struct error *err);
+
+struct rpc {
+    const struct rpc_engine *engine;
+};
+
+struct rpc_engine {
+    const char *name;
+    int (*subscribe)(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
+                     struct error *err);
+    /* Takes a copy of the message. 0: confirm() will be called exactly once, from any thread and
+     * maybe before this returns: with true when it is safe to forget the message, with false when
+     * it must be published again (at the latest from stop()). -1: not taken, confirm() is never
+     * called. */
+    int (*publish)(struct rpc *rpc, const struct rpc_message *message,
+                   void (*confirm)(void *arg, bool taken), void *arg, struct error *err);
+    /* Has this engine somewhere to bring messages of this topic? (local: a subscriber here) */
+    bool (*reaches)(struct rpc *rpc, const char *topic);
+    void (*stop)(struct rpc *rpc); /* ends deliveries, waits for running consumers, frees */
+};
+
+/* In process. `workers` 0: nothing runs by itself; rpc_local_step() delivers (tests). */
+struct rpc *rpc_local_new(unsigned workers);
+
+unsigned rpc_local_waiting(struct rpc *rpc);
+
+/* The rest is for `workers` 0 only. */
+
+/* Delivers the `index`-th waiting message (0 = oldest), or the oldest one that has the same key, in
+ * the calling thread. false: there is none. One that is not handled goes to the end. */
+bool rpc_local_step(struct rpc *rpc, unsigned index);
+/* A crash: forgets every waiting message; each is given back with confirm(arg, false). */
+void rpc_local_forget(struct rpc *rpc);

@@ -1,0 +1,257 @@
+#include "rpc/rpc.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tests/lib/check_main.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a consumer saw and a publisher heard. */
+struct witness {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char seen[4096]; /* payloads, in order */
+    unsigned count;
+    unsigned refuse;           /* so many deliveries fail first */
+    unsigned kept, given_back; /* confirm(true), confirm(false) */
+    int64_t first_us, last_us;
+};
+
+static void witness_init(struct witness *witness) {
+    memset(witness, 0, sizeof(*witness));
+    pthread_mutex_init(&witness->lock, NULL);
+    pthread_cond_init(&witness->changed, NULL);
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+}
+
+static int consume(void *arg, const struct rpc_message *message, struct error *err) {
+    struct witness *witness = arg;
+    bool refused;
+
+    pthread_mutex_lock(&witness->lock);
+    strcat(witness->seen, message->payload);
+    witness->count++;
+    witness->last_us = clock_monotonic_us();
+    witness->first_us = witness->first_us ? witness->first_us : witness->last_us;
+    refused = witness->refuse > 0;
+    witness->refuse -= refused;
+    pthread_mutex_unlock(&witness->lock);
+    return refused ? error_set(err, ERROR_BACKEND, "not now") : 0;
+}
+
+static void confirm(void *arg, bool taken) {
+    struct witness *witness = arg;
+
+    pthread_mutex_lock(&witness->lock);
+    if (taken)
+        witness->kept++;
+    else
+        witness->given_back++;
+    pthread_cond_broadcast(&witness->changed);
+    pthread_mutex_unlock(&witness->lock);
+}
+
+static void wait_kept(struct witness *witness, unsigned count) {
+    pthread_mutex_lock(&witness->lock);
+    while (witness->kept < count)
+        pthread_cond_wait(&witness->changed, &witness->lock);
+    pthread_mutex_unlock(&witness->lock);
+}
+
+static struct rpc *engine_new(unsigned workers, rpc_consumer *consumer, struct witness *witness) {
+    struct rpc *rpc = rpc_local_new(workers);
+    struct error err = { 0 };
+
+    ck_assert_str_eq(rpc->engine->name, "local");
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consumer, witness, &err), 0);
+    return rpc;
+}
+
+/* The texts are gone when it returns: the engine has its own copy. */
+static void publish(struct rpc *rpc, struct witness *witness, const char *key,
+                    const char *payload) {
+    char topic[] = "volume.a", method[] = "extend", own_key[40], own_payload[40];
+    struct rpc_message message = { topic, method, own_key, own_payload };
+    struct error err = { 0 };
+
+    snprintf(own_key, sizeof(own_key), "%s", key);
+    snprintf(own_payload, sizeof(own_payload), "%s", payload);
+    ck_assert_int_eq(rpc->engine->publish(rpc, &message, confirm, witness, &err), 0);
+    memset(own_key, 'X', sizeof(own_key) - 1);
+    memset(own_payload, 'X', sizeof(own_payload) - 1);
+}
+
+START_TEST(steps_deliver_the_chosen_message_in_the_order_of_its_key) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    rpc = engine_new(0, consume, &witness);
+    publish(rpc, &witness, "k1", "a");
+    publish(rpc, &witness, "k2", "b");
+    publish(rpc, &witness, "k1", "c");
+    publish(rpc, &witness, "", "d");
+    publish(rpc, &witness, "", "e");
+    ck_assert_uint_eq(rpc_local_waiting(rpc), 5);
+    ck_assert(!rpc_local_step(rpc, 5));
+    ck_assert(rpc_local_step(rpc, 4));
+    ck_assert_str_eq(witness.seen, "e");
+    ck_assert(rpc_local_step(rpc, 2)); /* c must wait for a */
+    ck_assert_str_eq(witness.seen, "ea");
+    ck_assert(rpc_local_step(rpc, 1));
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_str_eq(witness.seen, "eacb");
+    ck_assert_uint_eq(witness.kept, 4);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert(!rpc_local_step(rpc, 0));
+    ck_assert_uint_eq(witness.kept, 5);
+    ck_assert_uint_eq(witness.given_back, 0);
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
+START_TEST(a_message_not_handled_goes_to_the_end) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    witness.refuse = 1;
+    rpc = engine_new(0, consume, &witness);
+    publish(rpc, &witness, "k1", "a");
+    publish(rpc, &witness, "k2", "b");
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_uint_eq(rpc_local_waiting(rpc), 2);
+    ck_assert_uint_eq(witness.kept, 0);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_str_eq(witness.seen, "aba");
+    ck_assert_uint_eq(witness.kept, 2);
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
+START_TEST(what_is_forgotten_or_left_is_given_back) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    rpc = engine_new(0, consume, &witness);
+    publish(rpc, &witness, "k1", "a");
+    publish(rpc, &witness, "k2", "b");
+    rpc_local_forget(rpc);
+    ck_assert_uint_eq(rpc_local_waiting(rpc), 0);
+    ck_assert_uint_eq(witness.given_back, 2);
+    publish(rpc, &witness, "k3", "c");
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(witness.given_back, 3);
+    ck_assert_uint_eq(witness.kept, 0);
+    ck_assert_str_eq(witness.seen, "");
+}
+END_TEST
+
+START_TEST(a_topic_has_one_consumer_and_an_unknown_one_is_not_taken) {
+    struct rpc_message message = { "volume.b", "extend", "k", "{}" };
+    struct error err = { 0 };
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    rpc = engine_new(0, consume, &witness);
+    ck_assert(rpc->engine->reaches(rpc, "volume.a"));
+    ck_assert(!rpc->engine->reaches(rpc, "volume.b"));
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consume, &witness, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(rpc->engine->publish(rpc, &message, confirm, &witness, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.b", consume, &witness, &err), 0);
+    ck_assert_int_eq(rpc->engine->publish(rpc, &message, confirm, &witness, &err), 0);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_uint_eq(witness.kept, 1);
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
+enum { KEYS = 4, EACH = 50 };
+
+/* Payload: "<key index> <number>"; numbers of one key must come in order, never two at once. */
+struct ordered {
+    struct witness witness;
+    pthread_mutex_t busy[KEYS];
+    int next[KEYS];
+};
+
+static int consume_ordered(void *arg, const struct rpc_message *message, struct error *err) {
+    struct ordered *ordered = arg;
+    int key = message->payload[0] - '0';
+
+    (void)err;
+    ck_assert_int_eq(pthread_mutex_trylock(&ordered->busy[key]), 0);
+    ck_assert_int_eq(atoi(message->payload + 2), ordered->next[key]);
+    ordered->next[key]++;
+    pthread_mutex_unlock(&ordered->busy[key]);
+    return 0;
+}
+
+START_TEST(workers_keep_the_order_of_each_key) {
+    struct ordered ordered = { .next = { 0 } };
+    struct error err;
+    struct rpc *rpc;
+
+    witness_init(&ordered.witness);
+    for (int i = 0; i < KEYS; i++)
+        pthread_mutex_init(&ordered.busy[i], NULL);
+    rpc = rpc_local_new(4);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consume_ordered, &ordered, &err), 0);
+    for (int i = 0; i < KEYS * EACH; i++) {
+        char key[16], payload[32];
+
+        snprintf(key, sizeof(key), "k%d", i % KEYS);
+        snprintf(payload, sizeof(payload), "%d %d", i % KEYS, i / KEYS);
+        publish(rpc, &ordered.witness, key, payload);
+    }
+    wait_kept(&ordered.witness, KEYS * EACH);
+    ck_assert_uint_eq(rpc_local_waiting(rpc), 0);
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(ordered.witness.given_back, 0);
+}
+END_TEST
+
+START_TEST(workers_try_again_after_a_growing_pause) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    witness.refuse = 2;
+    rpc = engine_new(2, consume, &witness);
+    publish(rpc, &witness, "k", "a");
+    wait_kept(&witness, 1);
+    ck_assert_str_eq(witness.seen, "aaa");
+    ck_assert_int_ge(witness.last_us - witness.first_us, 300 * 1000);
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(witness.kept, 1);
+}
+END_TEST
+
+START_TEST(a_stop_gives_back_what_waits_for_its_pause) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    witness.refuse = 1000;
+    rpc = engine_new(1, consume, &witness);
+    for (int i = 0; i < 5; i++)
+        publish(rpc, &witness, "k", "a");
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(witness.given_back, 5);
+    ck_assert_uint_eq(witness.kept, 0);
+}
+END_TEST
+
+CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
+           a_message_not_handled_goes_to_the_end, what_is_forgotten_or_left_is_given_back,
+           a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
+           workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
+           a_stop_gives_back_what_waits_for_its_pause)

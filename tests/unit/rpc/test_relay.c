@@ -1,0 +1,488 @@
+#include "rpc/relay.h"
+
+#include "common/log.h"
+#include "db/outbox.h"
+#include "tests/unit/db/scratch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+static const char count_rows[] = "SELECT COUNT(*) FROM outbox";
+
+/* A consumer that remembers the payloads. */
+struct taker {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char seen[8192];
+    unsigned count;
+    unsigned refuse;
+};
+
+static void taker_init(struct taker *taker) {
+    memset(taker, 0, sizeof(*taker));
+    pthread_mutex_init(&taker->lock, NULL);
+    pthread_cond_init(&taker->changed, NULL);
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+}
+
+static int take_message(void *arg, const struct rpc_message *message, struct error *err) {
+    struct taker *taker = arg;
+    bool refused;
+
+    pthread_mutex_lock(&taker->lock);
+    refused = taker->refuse > 0;
+    taker->refuse -= refused;
+    if (!refused && strlen(taker->seen) + strlen(message->payload) < sizeof(taker->seen))
+        strcat(taker->seen, message->payload);
+    taker->count += !refused;
+    pthread_cond_broadcast(&taker->changed);
+    pthread_mutex_unlock(&taker->lock);
+    return refused ? error_set(err, ERROR_BACKEND, "not now") : 0;
+}
+
+static void wait_count(struct taker *taker, unsigned count) {
+    pthread_mutex_lock(&taker->lock);
+    while (taker->count < count)
+        pthread_cond_wait(&taker->changed, &taker->lock);
+    pthread_mutex_unlock(&taker->lock);
+}
+
+static void wait_rows(struct db *db, int64_t count) {
+    for (int i = 0; i < 500 && sql_int(db, count_rows) != count; i++)
+        usleep(10000);
+    ck_assert_int_eq(sql_int(db, count_rows), count);
+}
+
+struct row {
+    const char *topic;
+    const char *key;
+    const char *payload;
+};
+
+static int put_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct row *row = arg;
+
+    return outbox_put(tx, row->topic, "extend", row->key, row->payload, 5, err);
+}
+
+static void put(struct db *db, const char *topic, const char *key, const char *payload) {
+    struct row row = { topic, key, payload };
+    struct error err = { 0 };
+
+    ck_assert_msg(db_transaction(db, put_body, &row, &err) == 0, "%s", err.message);
+}
+
+static struct rpc *engine_new(unsigned workers, struct taker *taker) {
+    struct rpc *rpc = rpc_local_new(workers);
+    struct error err;
+
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "a", take_message, taker, &err), 0);
+    return rpc;
+}
+
+static int step(struct relay *relay) {
+    struct error err = { 0 };
+    int published = relay_step(relay, &err);
+
+    ck_assert_msg(published >= 0, "%s", err.message);
+    return published;
+}
+
+START_TEST(a_row_is_published_once_and_deleted_when_confirmed) {
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db = scratch_open("sqlite://", true);
+    struct relay *relay;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    ck_assert_int_eq(step(relay), 0);
+    put(db, "a", "k", "1");
+    put(db, "a", "k", "2");
+    ck_assert_int_eq(step(relay), 2);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 2);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 1);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
+    ck_assert_str_eq(taker.seen, "12");
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(topics_of_others_are_left_alone) {
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db = scratch_open("sqlite://", true);
+    struct relay *relay;
+    struct error err;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    put(db, "b", "k", "1");
+    put(db, "a", "k", "2");
+    ck_assert_int_eq(step(relay), 1);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "b", take_message, &taker, &err), 0);
+    ck_assert_int_eq(step(relay), 1);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    ck_assert_int_eq(sql_int(db, count_rows), 2);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(what_the_engine_gives_back_is_published_again) {
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db = scratch_open("sqlite://", true);
+    struct relay *relay;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    put(db, "a", "k", "1");
+    put(db, "a", "k", "2");
+    ck_assert_int_eq(step(relay), 2);
+    rpc_local_forget(rpc);
+    ck_assert_int_eq(step(relay), 2);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_str_eq(taker.seen, "12");
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_new_relay_takes_over_what_was_not_deleted) {
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db = scratch_open("sqlite://", true);
+    struct relay *relay;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    put(db, "a", "k", "1");
+    put(db, "a", "k", "2");
+    ck_assert_int_eq(step(relay), 2);
+    ck_assert(rpc_local_step(rpc, 0));
+    relay_stop(relay); /* before the deletion, and with one message still in the engine */
+    relay = relay_new(db, rpc, false);
+    ck_assert_int_eq(step(relay), 2);
+    while (rpc_local_step(rpc, 0))
+        ;
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
+    ck_assert_str_eq(taker.seen, "1212");
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+static int fail_once(void *arg, const char *point, struct error *err) {
+    int *left = arg;
+
+    if (strcmp(point, "before_commit") != 0 || *left == 0)
+        return 0;
+    --*left;
+    return error_set(err, ERROR_UNAVAILABLE, "no disk");
+}
+
+START_TEST(a_deletion_that_fails_is_tried_again) {
+    struct db *db = scratch_open("sqlite://", true);
+    struct error err = { 0 };
+    struct taker taker;
+    struct relay *relay;
+    struct rpc *rpc;
+    int left = 1;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    put(db, "a", "k", "1");
+    ck_assert_int_eq(step(relay), 1);
+    ck_assert(rpc_local_step(rpc, 0));
+    db_set_fault(db, fail_once, &left);
+    ck_assert_int_eq(relay_step(relay, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message, "deleting messages: no disk");
+    ck_assert_int_eq(sql_int(db, count_rows), 1);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
+    sql_run(db, "DROP TABLE outbox");
+    ck_assert_int_eq(relay_step(relay, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "reading messages"));
+    relay_stop(relay);
+    relay_stop(NULL);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+/* An engine that says it reaches everything and takes nothing. */
+static int take_nothing(struct rpc *rpc, const struct rpc_message *message,
+                        void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    (void)rpc;
+    (void)message;
+    (void)confirm;
+    (void)arg;
+    return error_set(err, ERROR_UNAVAILABLE, "no broker");
+}
+
+static bool reach_all(struct rpc *rpc, const char *topic) {
+    (void)rpc;
+    (void)topic;
+    return true;
+}
+
+START_TEST(what_the_engine_does_not_take_stays) {
+    static const struct rpc_engine engine = { .publish = take_nothing, .reaches = reach_all };
+    struct db *db = scratch_open("sqlite://", true);
+    struct rpc rpc = { &engine };
+    struct relay *relay = relay_new(db, &rpc, false);
+
+    put(db, "a", "k", "1");
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 1);
+    relay_stop(relay);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(more_rows_than_a_batch_keep_their_order) {
+    enum { ROWS = 1200 };
+    struct db *db = scratch_open("sqlite://", true);
+    struct taker taker;
+    struct relay *relay;
+    struct rpc *rpc;
+    char expected[8192] = "";
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    for (int i = 0; i < ROWS; i++) {
+        char payload[16];
+
+        snprintf(payload, sizeof(payload), "%d,", i);
+        strcat(expected, payload);
+        put(db, "a", "k", payload);
+    }
+    ck_assert_int_eq(step(relay), ROWS);
+    for (unsigned i = 0; rpc_local_waiting(rpc) > 0; i++)
+        rpc_local_step(rpc, i * 31 % rpc_local_waiting(rpc));
+    ck_assert_str_eq(taker.seen, expected);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(rows_above_a_limit_wait_in_the_table) {
+    enum { LIMIT = 16384, MORE = 100 };
+    struct db *db = scratch_open("sqlite://", true);
+    struct taker taker;
+    struct relay *relay;
+    struct rpc *rpc;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16484) "
+                "INSERT INTO outbox (topic, method, key, payload, created_at) "
+                "SELECT 'a', 'm', '', 'x', 1 FROM n");
+    ck_assert_int_eq(step(relay), LIMIT);
+    ck_assert_int_eq(step(relay), 0);
+    for (int i = 0; i < LIMIT; i++)
+        ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_int_eq(step(relay), MORE);
+    ck_assert_int_eq(sql_int(db, count_rows), MORE);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+enum { PUTTERS = 4, PUTS = 50 };
+
+struct putter {
+    struct db *db;
+    char key[8];
+};
+
+static void *putter_run(void *arg) {
+    struct putter *putter = arg;
+
+    for (int i = 0; i < PUTS; i++)
+        put(putter->db, "a", putter->key, "x");
+    return NULL;
+}
+
+START_TEST(the_thread_brings_every_row_once_and_empties_the_table) {
+    autoscratch struct scratch scratch;
+    struct putter putters[PUTTERS];
+    pthread_t threads[PUTTERS];
+    struct relay *relay;
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db;
+
+    scratch_make(&scratch);
+    taker_init(&taker);
+    taker.refuse = 3;
+    db = scratch_open(scratch.url, false);
+    rpc = engine_new(3, &taker);
+    relay = relay_new(db, rpc, true);
+    for (int i = 0; i < PUTTERS; i++) {
+        putters[i] = (struct putter){ .db = db, .key = { (char)('a' + i) } };
+        pthread_create(&threads[i], NULL, putter_run, &putters[i]);
+    }
+    for (int i = 0; i < PUTTERS; i++)
+        pthread_join(threads[i], NULL);
+    wait_count(&taker, PUTTERS * PUTS);
+    wait_rows(db, 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(taker.count, PUTTERS * PUTS);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(the_thread_finds_rows_of_other_programs_by_itself) {
+    autoscratch struct scratch scratch;
+    struct db *db, *other;
+    struct relay *relay;
+    struct taker taker;
+    struct rpc *rpc;
+
+    scratch_make(&scratch);
+    taker_init(&taker);
+    db = scratch_open(scratch.url, false);
+    other = scratch_open(scratch.url, false);
+    rpc = engine_new(1, &taker);
+    relay = relay_new(db, rpc, true);
+    usleep(20000); /* its first look is over */
+    put(other, "a", "k", "1");
+    wait_count(&taker, 1);
+    wait_rows(other, 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(other);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(the_thread_goes_on_after_a_failure) {
+    autoscratch struct scratch scratch;
+    struct relay *relay;
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db;
+
+    scratch_make(&scratch);
+    taker_init(&taker);
+    db = scratch_open(scratch.url, false);
+    rpc = engine_new(1, &taker);
+    sql_run(db, "ALTER TABLE outbox RENAME TO hidden");
+    relay = relay_new(db, rpc, true);
+    usleep(50000);
+    sql_run(db, "ALTER TABLE hidden RENAME TO outbox");
+    put(db, "a", "k", "1");
+    wait_count(&taker, 1);
+    wait_rows(db, 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+/* The child's consumer tells each message through the pipe before it counts as handled. */
+static int tell_message(void *arg, const struct rpc_message *message, struct error *err) {
+    char byte = message->payload[0];
+
+    (void)err;
+    return write(*(int *)arg, &byte, 1) == 1 ? 0 : -1;
+}
+
+static void relay_child(const char *url, int fd) {
+    struct db *db = scratch_open(url, false);
+    struct rpc *rpc = rpc_local_new(2);
+    struct error err;
+
+    rpc->engine->subscribe(rpc, "a", tell_message, &fd, &err);
+    relay_new(db, rpc, true);
+    pause();
+}
+
+/* Kills a child after so many deliveries, or when it has nothing more to deliver. */
+static void kill_round(const char *url, bool *delivered, unsigned kill_after) {
+    struct pollfd told = { .events = POLLIN };
+    int ends[2];
+    pid_t child;
+    char byte;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    child = fork();
+    if (child == 0)
+        relay_child(url, ends[1]);
+    close(ends[1]);
+    told.fd = ends[0];
+    for (; kill_after > 0 && poll(&told, 1, 500) == 1; kill_after--) {
+        ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+        delivered[byte - '0'] = true;
+    }
+    kill(child, SIGKILL);
+    while (read(ends[0], &byte, 1) == 1)
+        delivered[byte - '0'] = true;
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+}
+
+START_TEST(no_message_is_lost_by_kill_9) {
+    enum { ROWS = 40 };
+    autoscratch struct scratch scratch;
+    bool delivered[ROWS] = { false };
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, true);
+    for (int i = 0; i < ROWS; i++) {
+        char payload[2] = { (char)('0' + i) };
+
+        put(db, "a", "", payload);
+    }
+    db_close(db);
+    for (unsigned i = 0; i < 10; i++)
+        kill_round(scratch.url, delivered, 1 + i * 4);
+    /* Whatever is still a row may come again; whatever is no row any more has been delivered. */
+    db = scratch_open(scratch.url, true);
+    for (int i = 0; i < ROWS; i++) {
+        char sql[80];
+
+        snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM outbox WHERE payload = '%c'", '0' + i);
+        ck_assert(delivered[i] || sql_int(db, sql) == 1);
+    }
+    db_close(db);
+}
+END_TEST
+
+CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
+           topics_of_others_are_left_alone, what_the_engine_gives_back_is_published_again,
+           a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
+           what_the_engine_does_not_take_stays, more_rows_than_a_batch_keep_their_order,
+           rows_above_a_limit_wait_in_the_table,
+           the_thread_brings_every_row_once_and_empties_the_table,
+           the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
+           no_message_is_lost_by_kill_9)
