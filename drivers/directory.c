@@ -1,0 +1,165 @@
+#include "drivers/directory.h"
+
+#include "common/cleanup.h"
+#include "drivers/image.h"
+#include "drivers/volume_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* For the last look before a file grows, when only [DEFAULT] has a ratio: the scheduler obeys that.
+ */
+#define USUAL_OVER_SUBSCRIPTION 20.0
+
+void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret) {
+    const struct config *config = backend->config;
+    bool given = config_given(config, backend->name, "max_over_subscription_ratio");
+
+    *ret = (struct directory_settings){
+        .qemu_img = { config_text(config, backend->name, "qemu_img_program"),
+                      config_int(config, backend->name, "qemu_img_timeout") },
+        .over_subscription_given = given,
+        .over_subscription =
+            given ? config_float(config, backend->name, "max_over_subscription_ratio")
+                  : USUAL_OVER_SUBSCRIPTION,
+        .reserved_percent = config_int(config, backend->name, "reserved_percentage"),
+        .sparse = true,
+        .mode = 0600,
+    };
+}
+
+json_t *directory_capabilities(const struct directory_settings *settings, unsigned features) {
+    bool thin = settings->sparse || settings->qcow2;
+    /* QEMU refuses to share a qcow2 image between guests. */
+    bool multiattach = (features & DRIVER_MULTIATTACH) && !settings->qcow2;
+    json_t *report =
+        json_pack("{s:b, s:b, s:b, s:b, s:I}", "online_extend_support", 1, "multiattach",
+                  multiattach, "thin_provisioning_support", thin, "thick_provisioning_support",
+                  !thin, "reserved_percentage", (json_int_t)settings->reserved_percent);
+
+    if (settings->over_subscription_given)
+        json_object_set_new(report, "max_over_subscription_ratio",
+                            json_real(settings->over_subscription));
+    return report;
+}
+
+int directory_make(const char *path, mode_t mode, struct error *err) {
+    autofree char *part = strdup(path);
+
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return error_errno(err, ERROR_BACKEND, "making the directory %s", part);
+        *slash = '/';
+    }
+    if (mkdir(part, mode) < 0 && errno != EEXIST)
+        return error_errno(err, ERROR_BACKEND, "making the directory %s", part);
+    return 0;
+}
+
+static int open_path(const char *path, struct error *err) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the directory %s", path);
+    return fd;
+}
+
+int directory_open(const char *path, const struct directory_settings *settings,
+                   struct directory *ret, struct error *err) {
+    int fd;
+
+    if (path[0] != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "The directory %s is not an absolute path.", path);
+    fd = open_path(path, err);
+    if (fd < 0)
+        return -1;
+    *ret =
+        (struct directory){ .fd = fd, .path = path, .settings = settings, .locks_trusted = true };
+    return 0;
+}
+
+int directory_reopen(const struct directory *directory, struct error *err) {
+    autoclose int fd = open_path(directory->path, err);
+
+    if (fd < 0)
+        return -1;
+    if (dup3(fd, directory->fd, O_CLOEXEC) < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the directory %s anew", directory->path);
+    return 0;
+}
+
+int directory_flush(const struct directory *directory, struct error *err) {
+    if (fsync(directory->fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing the directory %s", directory->path);
+    return 0;
+}
+
+int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,
+                       struct error *err) {
+    struct statvfs room;
+
+    if (fstatvfs(directory->fd, &room) < 0)
+        return error_errno(err, ERROR_BACKEND, "asking for the room of %s", directory->path);
+    *ret_total_gb = (double)room.f_blocks * (double)room.f_frsize / (double)GIB;
+    *ret_free_gb = (double)room.f_bavail * (double)room.f_frsize / (double)GIB;
+    return 0;
+}
+
+int directory_check_room(const struct directory *directory, int64_t bytes, struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+    double wanted_gb = (double)bytes / (double)GIB;
+    double total_gb, free_gb;
+
+    if (directory_get_room(directory, &total_gb, &free_gb, err) < 0)
+        return -1;
+    free_gb -= total_gb * (double)settings->reserved_percent / 100;
+    if (settings->sparse || settings->qcow2)
+        free_gb *= settings->over_subscription;
+    if (wanted_gb > free_gb)
+        return error_set(err, ERROR_BACKEND, "%s has no room for %.1f GB more (%.1f GB are left).",
+                         directory->path, wanted_gb, free_gb > 0 ? free_gb : 0.0);
+    return 0;
+}
+
+/* A raw volume may hold any header, so a file that looks like qcow2 has no size without its record.
+ */
+static int64_t listed_size(int directory_fd, const char *name) {
+    autoclose int fd = image_open(directory_fd, name, O_RDONLY, NULL);
+    struct image_facts facts;
+
+    if (fd < 0 || image_looks_qcow2(fd) || image_read_facts(fd, "raw", &facts, NULL) < 0)
+        return -1;
+    return facts.virtual_bytes;
+}
+
+static void cleanup_closedir(DIR *const *stream) {
+    if (*stream)
+        closedir(*stream);
+}
+
+int directory_list(const struct directory *directory,
+                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                   struct error *err) {
+    const size_t prefix = strlen(VOLUME_FILE_PREFIX);
+    /* Opened anew: a position of its own, so that lists may run side by side. */
+    autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!stream)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
+    fd = -1; /* the stream's from now on */
+    while ((errno = 0, entry = readdir(stream))) {
+        if (strncmp(entry->d_name, VOLUME_FILE_PREFIX, prefix) == 0 &&
+            volume_file_id_fits(entry->d_name + prefix))
+            found(arg, entry->d_name + prefix, listed_size(directory->fd, entry->d_name));
+    }
+    if (errno)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
+    return 0;
+}

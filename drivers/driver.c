@@ -1,0 +1,120 @@
+#include "drivers/driver.h"
+
+#include "common/cleanup.h"
+#include "common/option_list.h"
+#include "drivers/mount.h"
+
+#include <string.h>
+
+const struct driver *const drivers[] = { &file_driver,       &nfs_driver,
+                                         &netapp_nfs_driver, &powerstore_nfs_driver,
+                                         &quobyte_driver,    &memory_driver,
+                                         &fault_driver,      NULL };
+
+static const char *const permission_words[] = { "auto", "true", "false", NULL };
+
+const struct option driver_options[] = {
+    { .section = OPTION_BACKEND,
+      .key = "volume_driver",
+      .type = OPTION_TEXT,
+      .fallback = "file",
+      .help = "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
+              "quobyte, memory or fault. Cinder's class paths of the drivers of the same kind are "
+              "taken, too." },
+    { .section = OPTION_BACKEND,
+      .key = "volume_backend_name",
+      .type = OPTION_TEXT,
+      .help = "Name that volume types ask for by their extra spec of this name. Unset: the name of "
+              "the section." },
+    { .section = OPTION_BACKEND,
+      .key = "max_over_subscription_ratio",
+      .type = OPTION_FLOAT,
+      .min = 1,
+      .max = 1000000,
+      .help = "Volumes that take room only as they are written may promise this many times the "
+              "room there is. Unset: as in [DEFAULT]." },
+    { .section = OPTION_BACKEND,
+      .key = "reserved_percentage",
+      .type = OPTION_INT,
+      .fallback = "0",
+      .min = 0,
+      .max = 100,
+      .help = "Part of the whole room that new volumes and growth leave free." },
+    { .section = OPTION_BACKEND,
+      .key = "qemu_img_program",
+      .type = OPTION_TEXT,
+      .fallback = "qemu-img",
+      .help = "Program that makes and grows qcow2 images: a name to be found in PATH, or a path." },
+    { .section = OPTION_BACKEND,
+      .key = "qemu_img_timeout",
+      .type = OPTION_SECONDS,
+      .fallback = "600",
+      .min = 1,
+      .max = 86400,
+      .help = "Seconds after which a run of that program has failed and is ended." },
+    { .section = OPTION_BACKEND,
+      .key = "nas_secure_file_permissions",
+      .type = OPTION_WORD,
+      .fallback = "auto",
+      .words = permission_words,
+      .help = "Image files on shares are for their owner and group alone (true, auto), or for "
+              "everybody (false)." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_program",
+      .type = OPTION_TEXT,
+      .help = "Program that mounts shares. Unset: mount, or mount.quobyte." },
+    { .section = OPTION_BACKEND,
+      .key = "umount_program",
+      .type = OPTION_TEXT,
+      .fallback = "umount",
+      .help = "Program that unmounts shares." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_timeout",
+      .type = OPTION_SECONDS,
+      .fallback = "60",
+      .min = 1,
+      .max = 3600,
+      .help = "Seconds after which one run of these two programs has failed and is ended." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_table",
+      .type = OPTION_TEXT,
+      .fallback = MOUNT_TABLE,
+      .help = "Table of the mounts, in the form of the kernel's mountinfo." },
+    { .section = OPTION_BACKEND,
+      .key = "unmount_at_stop",
+      .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Shares that the service mounted are unmounted when it stops, unless in use." },
+    OPTIONS_END
+};
+
+/* What configurations written for cinder say. */
+static const struct {
+    const char *path;
+    const struct driver *driver;
+} class_paths[] = {
+    { "cinder.volume.drivers.nfs.NfsDriver", &nfs_driver },
+    { "cinder.volume.drivers.netapp.common.NetAppDriver", &netapp_nfs_driver },
+    { "cinder.volume.drivers.dell_emc.powerstore.nfs.PowerStoreNFSDriver", &powerstore_nfs_driver },
+    { "cinder.volume.drivers.quobyte.QuobyteDriver", &quobyte_driver },
+};
+
+const struct driver *driver_find(const char *name) {
+    for (size_t i = 0; drivers[i]; i++) {
+        if (strcmp(drivers[i]->name, name) == 0)
+            return drivers[i];
+    }
+    for (size_t i = 0; i < LENGTH(class_paths); i++) {
+        if (strcmp(class_paths[i].path, name) == 0)
+            return class_paths[i].driver;
+    }
+    return NULL;
+}
+
+const char *driver_nearest(const char *name) {
+    struct nearest nearest = nearest_to(name);
+
+    for (size_t i = 0; drivers[i]; i++)
+        nearest_try(&nearest, drivers[i]->name);
+    return nearest.word ? nearest.word : drivers[0]->name;
+}

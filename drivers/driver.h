@@ -1,0 +1,125 @@
+/*
+ * A storage driver: one struct of functions.
+ *
+ * Contract.  Every call may come twice with the same arguments and the second does nothing: create
+ * finds the object there, delete finds it gone, extend finds it large enough.  A driver never
+ * touches the database and keeps no state that a restart needs.  Calls for one volume never overlap
+ * (the caller sees to it, also across processes); calls for different volumes run in parallel.
+ * The format of an image is the recorded one, always stated, never probed.  Nothing ever shrinks.
+ *
+ * A filter is a driver whose handle holds the next driver (fault.c).
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "common/option.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GIB ((int64_t)1 << 30)
+
+enum driver_outcome {
+    DRIVER_FAILED = -1,
+    DRIVER_DONE = 0,
+    DRIVER_DEFERRED = 1, /* the compute side holds the image and must finish it (R25) */
+};
+
+enum driver_feature {
+    DRIVER_MULTIATTACH = 1 << 0,
+    DRIVER_ONLINE_EXTEND = 1 << 1,
+    DRIVER_THIN = 1 << 2,
+    DRIVER_THICK = 1 << 3,
+};
+
+/* What the database knows of a volume; all text belongs to the caller. */
+struct driver_volume {
+    const char *id;
+    const char *name_id;           /* in file names; never NULL, usually the id */
+    const char *provider_location; /* as create gave it; NULL before */
+    const char *format;            /* "raw" or "qcow2" as create gave it; NULL before */
+    const char *pool;              /* behind '#' of the host */
+    int64_t size_gb;               /* recorded size */
+    int64_t largest_gb;            /* an unfinished extend may have grown it this far (X24) */
+    bool attached;                 /* has an attachment that is more than reserved */
+    bool multiattach;
+    bool encrypted;
+};
+
+/* What create made; text in the arena of the call. */
+struct driver_created {
+    const char *provider_location;
+    const char *format;
+};
+
+struct driver_pool {
+    const char *name;
+    double total_gb, free_gb; /* < 0: unknown */
+    bool infinite;
+    json_t *capabilities; /* more keys for the pool report; owned by the caller afterwards */
+};
+
+struct driver_backend {
+    const char *name; /* section of the configuration */
+    const struct config *config;
+    const char *state_directory; /* of the service; a driver may keep mount points below it */
+};
+
+struct driver {
+    const char *name; /* value of volume_driver */
+    const char *vendor_name;
+    const char *storage_protocol; /* "file", "nfs", … as reported to the scheduler */
+    unsigned features;
+    const struct option *options; /* section OPTION_BACKEND; ended with OPTIONS_END */
+
+    int (*open)(const struct driver_backend *backend, void **ret_handle, struct error *err);
+    void (*close)(void *handle);
+
+    /* Pools with their room, into the arena; returns how many, or -1. */
+    int (*get_pools)(void *handle, struct arena *arena, struct driver_pool **ret,
+                     struct error *err);
+
+    int (*create_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         struct driver_created *ret, struct error *err);
+    int (*delete_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         struct error *err);
+    enum driver_outcome (*extend_volume)(void *handle, struct arena *arena,
+                                         const struct driver_volume *volume, int64_t new_gb,
+                                         struct error *err);
+    /* Virtual size in bytes, opened anew so that nothing cached is believed (X23); works on a
+     * locked image. -1 with ERROR_NOT_FOUND when there is no object. */
+    int (*get_size)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                    int64_t *ret_bytes, struct error *err);
+    /* connection_info: {"driver_volume_type", "data": {…}} (a new reference). Refuses an image that
+     * is larger than largest_gb. */
+    int (*connect)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                   const json_t *connector, json_t **ret, struct error *err);
+    /* Every object of this backend's naming, for the check of files against rows: calls
+     * found(arg, name_id, virtual bytes or -1). */
+    int (*list_volumes)(void *handle, struct arena *arena,
+                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                        struct error *err);
+
+    /* Optional ones; NULL means the driver has no use for it. */
+
+    /* An extend has ended, in whatever way (X39, D8). */
+    void (*extend_finished)(void *handle, const struct driver_volume *volume, int64_t size_gb,
+                            bool grown);
+};
+
+extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
+    quobyte_driver, memory_driver, fault_driver;
+
+/* Every driver of this build, ended with NULL. */
+extern const struct driver *const drivers[];
+
+/* The options of a backend's section that do not belong to one driver alone: each key stands in one
+ * table only.  Every configuration that names a backend has this table beside the drivers' own. */
+extern const struct option driver_options[];
+
+/* By the value of volume_driver: our short name, or the class path that cinder.conf has. */
+const struct driver *driver_find(const char *name); /* NULL: unknown */
+/* Nearest known name, for messages. */
+const char *driver_nearest(const char *name);

@@ -1,0 +1,56 @@
+/*
+ * Image files by system calls: what a file says of itself, raw files made and grown, QEMU's locks.
+ *
+ * A descriptor comes from image_open(): always a regular file, never reached through a symbolic
+ * link.  The format is the recorded one and content is never asked for it: a guest can write any
+ * header into a raw volume.  Nothing here shrinks a file.  Everything is thread-safe for different
+ * files.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What the header says; believed only after the checks of image_read_facts(). */
+struct image_facts {
+    int64_t virtual_bytes;
+    bool encrypted;     /* the content is; a secret is needed to resize it */
+    bool external_data; /* qcow2 whose clusters lie in another file */
+    char backing[1024]; /* name of the image below as written in the header, "" for none */
+};
+
+bool image_format_known(const char *format); /* "raw" or "qcow2"; NULL is neither */
+
+/* openat() of a regular file; -1 with ERROR_NOT_FOUND when there is none. */
+int image_open(int directory_fd, const char *name, int flags, struct error *err);
+
+/* Facts of an open image of the given format.  raw: the length of the file. */
+int image_read_facts(int fd, const char *format, struct image_facts *ret, struct error *err);
+
+/* Does the content begin like qcow2 or LUKS?  Only to find a record that cannot be true (D12):
+ * never to choose how a file is read. */
+bool image_looks_qcow2(int fd);
+bool image_looks_luks(int fd);
+
+/*
+ * Makes the file as long as `bytes`; one that is so long already stays.  The new part reads as
+ * zeros; when not sparse its blocks are taken.  After a failure the length is what it was.  The
+ * caller flushes.
+ */
+int image_grow_raw(int fd, int64_t bytes, bool sparse, struct error *err);
+
+enum image_hold {
+    IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
+    IMAGE_LOCKED = 0,       /* we hold it until the descriptor is closed */
+    IMAGE_HELD = 1,         /* a guest holds the image and does not share it for this */
+};
+
+/*
+ * Takes the byte locks that qemu-img resize takes, so that a guest that starts
+ * meanwhile fails with QEMU's own lock error, and looks for a guest that forbids it.  `fd` is
+ * open for reading and writing.
+ */
+enum image_hold image_lock(int fd, struct error *err);

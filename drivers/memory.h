@@ -1,0 +1,27 @@
+/*
+ * Volumes that are only numbers: for tests, drills and the simulation.
+ *
+ * A volume is its virtual size and the question whether a guest holds it.  What a guest and an
+ * operator would do to it is done by the functions here; handles come from memory_driver.open() or
+ * memory_new().  Thread-safe; what list_volumes() calls runs under the handle's lock.
+ */
+#pragma once
+
+#include "drivers/driver.h"
+
+/* A handle without a configuration; memory_driver.close() ends it. */
+void *memory_new(const char *pool, int64_t capacity_gb);
+
+/* A guest takes or leaves the volume's lock: while it holds it, extend answers DEFERRED.  The three
+ * functions return false when there is no such volume. */
+bool memory_lock(void *handle, const char *name_id, bool locked);
+/* The compute side (or somebody else) makes it this large; also smaller. */
+bool memory_grow(void *handle, const char *name_id, int64_t bytes);
+bool memory_remove(void *handle, const char *name_id);
+
+/* The next call of this member of struct driver ("extend_volume", …) fails with that kind and does
+ * nothing. `call` is kept by pointer; NULL takes the order back. */
+void memory_fail_next(void *handle, const char *call, enum error_kind kind);
+
+size_t memory_count(void *handle);
+int64_t memory_bytes(void *handle, const char *name_id); /* -1: there is no such volume */

@@ -1,0 +1,96 @@
+#include "drivers/mounted_share.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A mount whose server or client process went away. */
+static bool is_dead(const char *point) {
+    struct stat status;
+
+    return stat(point, &status) < 0 && (errno == ENOTCONN || errno == ESTALE || errno == EIO);
+}
+
+/* 1 mounted (and *ret says how), 0 not. */
+static int find_mount(const struct mounter *mounter, struct arena *arena, const char *point,
+                      struct mount_entry *ret, struct error *err) {
+    int found = mount_find(arena, mounter->programs.table, point, ret, err);
+
+    return found > 0 && strcmp(ret->point, point) != 0 ? 0 : found;
+}
+
+static int mount_anew(const struct mounter *mounter, struct arena *arena,
+                      struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+    int found;
+
+    if (mounter->kind->mount(&mounter->backend, arena, &mounter->programs, &share->share,
+                             share->point, err) < 0)
+        return -1;
+    share->mounted_here = true;
+    found = find_mount(mounter, arena, share->point, ret, err);
+    if (found == 0)
+        return error_set(err, ERROR_BACKEND, "%s is not mounted although its program said so.",
+                         share->share.address);
+    return found < 0 ? -1 : 0;
+}
+
+static int mount_share(const struct mounter *mounter, struct arena *arena,
+                       struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+    int found = find_mount(mounter, arena, share->point, ret, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0 && !is_dead(share->point))
+        return 0;
+    if (found > 0 && mount_detach(arena, &mounter->programs, share->point, true, err) < 0)
+        return error_context(err, "detaching the dead mount of %s", share->share.address);
+    return mount_anew(mounter, arena, share, ret, err);
+}
+
+static int open_share(const struct mounter *mounter, struct mounted_share *share,
+                      const struct mount_entry *entry, struct error *err) {
+    if (mounted_share_ready(share))
+        return directory_reopen(&share->directory, err);
+    if (directory_open(share->point, &mounter->settings, &share->directory, err) < 0)
+        return -1;
+    share->directory.locks_trusted = mount_shares_locks(entry);
+    if (!share->directory.locks_trusted)
+        log_warning(NULL,
+                    "locks of this mount say nothing; attached volumes grow on the compute side",
+                    "share", share->share.address, "options", entry->options, NULL);
+    atomic_store(&share->ready, true);
+    return 0;
+}
+
+int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
+                         struct mounted_share *share, struct error *err) {
+    double total_gb, free_gb;
+    struct mount_entry entry;
+
+    if (mounted_share_ready(share) &&
+        directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
+        return 0;
+    if (directory_make(share->point, 0755, err) < 0 ||
+        mount_share(mounter, arena, share, &entry, err) < 0)
+        return -1;
+    if (mounter->kind->check_mount && mounter->kind->check_mount(&entry, err) < 0)
+        return -1;
+    return open_share(mounter, share, &entry, err);
+}
+
+void mounted_share_detach(const struct mounter *mounter, struct arena *arena,
+                          struct mounted_share *share, bool unmount) {
+    struct error err;
+
+    if (mounted_share_ready(share))
+        close(share->directory.fd);
+    atomic_store(&share->ready, false);
+    if (unmount && share->mounted_here &&
+        mount_detach(arena, &mounter->programs, share->point, false, &err) < 0)
+        log_info(NULL, "share stays mounted", "share", share->share.address, "reason", err.message,
+                 NULL);
+    share->mounted_here = false;
+}

@@ -1,0 +1,370 @@
+#include "drivers/volume_file.h"
+
+#include "common/cleanup.h"
+#include "drivers/image.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool volume_file_id_fits(const char *name_id) {
+    size_t length =
+        strspn(name_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+    return length > 0 && length <= 64 && name_id[length] == '\0';
+}
+
+static const char *file_name(struct arena *arena, const struct driver_volume *volume,
+                             struct error *err) {
+    if (volume_file_id_fits(volume->name_id))
+        return arena_format(arena, VOLUME_FILE_PREFIX "%s", volume->name_id);
+    error_set(err, ERROR_BAD_REQUEST, "The id \"%.64s\" cannot stand in a file's name.",
+              volume->name_id);
+    return NULL;
+}
+
+static const char *unfinished_name(struct arena *arena, const char *name) {
+    return arena_format(arena, ".%s.new", name);
+}
+
+static const char *full_path(const struct directory *directory, struct arena *arena,
+                             const char *name) {
+    return arena_format(arena, "%s/%s", directory->path, name);
+}
+
+static int64_t bytes_of(int64_t size_gb) {
+    assert(size_gb > 0 && size_gb <= INT64_MAX / GIB);
+    return size_gb * GIB;
+}
+
+static int flush_file(int fd, const char *name, struct error *err) {
+    if (fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing %s", name);
+    return 0;
+}
+
+int volume_file_exists(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err) {
+    const char *name = file_name(arena, volume, err);
+    struct stat status;
+
+    if (!name)
+        return -1;
+    if (fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    if (errno == ENOENT)
+        return 0;
+    return error_errno(err, ERROR_BACKEND, "looking for %s in %s", name, directory->path);
+}
+
+/* ---- create ---- */
+
+/* A file that an earlier call with the same arguments made: 1 it is whole, 0 there is none. */
+static int accept_existing(const struct directory *directory, const char *name, const char *format,
+                           int64_t bytes, struct error *err) {
+    struct error missing = { .kind = ERROR_NONE };
+    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    struct image_facts facts;
+    struct stat status;
+
+    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
+        return 0;
+    if (fd < 0)
+        return error_set(err, missing.kind, "%s", missing.message);
+    if (fstat(fd, &status) == 0 && status.st_size == 0) {
+        /* A crash came between the making of a sparse file and its size. */
+        if (unlinkat(directory->fd, name, 0) < 0)
+            return error_errno(err, ERROR_BACKEND, "removing the empty %s", name);
+        return 0;
+    }
+    if (image_read_facts(fd, format, &facts, err) < 0)
+        return error_context(err, "%s exists already", name);
+    if (facts.virtual_bytes != bytes)
+        return error_set(err, ERROR_BACKEND, "%s exists already with %jd instead of %jd bytes.",
+                         name, (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
+    return flush_file(fd, name, err) < 0 ? -1 : 1;
+}
+
+static int open_new(const struct directory *directory, const char *name, struct error *err) {
+    mode_t mode = directory->settings->mode;
+    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | O_EXCL, err);
+
+    if (fd < 0)
+        return -1;
+    if (mode != 0600 && fchmod(fd, mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions of %s", name);
+    return take_fd(fd);
+}
+
+/* The size comes last and in one step, so the file needs no other name meanwhile. */
+static int make_sparse(const struct directory *directory, const char *name, int64_t bytes,
+                       struct error *err) {
+    autoclose int fd = open_new(directory, name, err);
+
+    if (fd < 0)
+        return -1;
+    if (image_grow_raw(fd, bytes, true, err) < 0) {
+        unlinkat(directory->fd, name, 0);
+        return -1;
+    }
+    return flush_file(fd, name, err);
+}
+
+static int fill_qcow2(const struct directory *directory, struct arena *arena, int fd,
+                      const char *name, int64_t bytes, struct error *err) {
+    struct image_facts facts;
+
+    if (qemu_img_create(arena, &directory->settings->qemu_img, full_path(directory, arena, name),
+                        bytes, err) < 0 ||
+        image_read_facts(fd, "qcow2", &facts, err) < 0)
+        return -1;
+    if (facts.virtual_bytes != bytes)
+        return error_set(err, ERROR_BACKEND, "qemu-img create made %jd instead of %jd bytes.",
+                         (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
+    return 0;
+}
+
+/* Gives the finished file its name unless there is one already. */
+static int publish(const struct directory *directory, const char *from, const char *to,
+                   struct error *err) {
+    if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    /* Not every file system has that flag; a hard link does not replace either. */
+    if ((errno == EINVAL || errno == ENOSYS) &&
+        linkat(directory->fd, from, directory->fd, to, 0) == 0 &&
+        unlinkat(directory->fd, from, 0) == 0)
+        return 0;
+    return error_errno(err, ERROR_BACKEND, "naming %s", to);
+}
+
+static int fill_and_publish(const struct directory *directory, struct arena *arena,
+                            const char *name, int64_t bytes, struct error *err) {
+    const char *unfinished = unfinished_name(arena, name);
+    autoclose int fd = open_new(directory, unfinished, err);
+
+    if (fd < 0)
+        return -1;
+    if (directory->settings->qcow2) {
+        if (fill_qcow2(directory, arena, fd, unfinished, bytes, err) < 0)
+            return -1;
+    } else if (image_grow_raw(fd, bytes, false, err) < 0) {
+        return -1;
+    }
+    if (flush_file(fd, unfinished, err) < 0)
+        return -1;
+    return publish(directory, unfinished, name, err);
+}
+
+static int make_slowly(const struct directory *directory, struct arena *arena, const char *name,
+                       int64_t bytes, struct error *err) {
+    const char *unfinished = unfinished_name(arena, name);
+
+    if (unlinkat(directory->fd, unfinished, 0) < 0 && errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "removing the half-made %s", unfinished);
+    if (fill_and_publish(directory, arena, name, bytes, err) < 0) {
+        unlinkat(directory->fd, unfinished, 0);
+        return -1;
+    }
+    return 0;
+}
+
+int volume_file_create(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char **ret_format,
+                       struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+    const char *format = settings->qcow2 ? "qcow2" : "raw";
+    const char *name = file_name(arena, volume, err);
+    int64_t bytes = bytes_of(volume->size_gb);
+    int existing;
+
+    if (!name)
+        return -1;
+    if (volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
+    if (volume->multiattach && settings->qcow2)
+        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
+    existing = accept_existing(directory, name, format, bytes, err);
+    if (existing < 0)
+        return -1;
+    if (!existing) {
+        if (directory_check_room(directory, bytes, err) < 0)
+            return -1;
+        if (settings->sparse && !settings->qcow2
+                ? make_sparse(directory, name, bytes, err) < 0
+                : make_slowly(directory, arena, name, bytes, err) < 0)
+            return -1;
+    }
+    if (directory_flush(directory, err) < 0)
+        return -1;
+    *ret_format = format;
+    return 0;
+}
+
+int volume_file_delete(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err) {
+    const char *name = file_name(arena, volume, err);
+
+    if (!name)
+        return -1;
+    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    name = unfinished_name(arena, name);
+    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    return directory_flush(directory, err);
+}
+
+/* ---- what exists ---- */
+
+/* Opens the volume's file and reads its facts by the recorded format, after refusing a record that
+ * cannot be true (D12). */
+static int open_volume(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, int flags, struct image_facts *ret_facts,
+                       struct error *err) {
+    const char *name = file_name(arena, volume, err);
+    autoclose int fd = name ? image_open(directory->fd, name, flags, err) : -1;
+    bool raw;
+
+    if (fd < 0)
+        return -1;
+    if (!image_format_known(volume->format))
+        return error_set(err, ERROR_BACKEND, "Volume %s is recorded with the format %s.",
+                         volume->id, volume->format ? volume->format : "(none)");
+    raw = strcmp(volume->format, "raw") == 0;
+    /* The content of an encrypted volume is not the guest's to choose, so here the look is safe. */
+    if (raw && volume->encrypted && image_looks_qcow2(fd))
+        return error_set(err, ERROR_BACKEND, "%s is recorded as raw but is qcow2.", name);
+    if (raw && volume->encrypted && image_looks_luks(fd)) {
+        if (qemu_img_info(arena, &directory->settings->qemu_img, full_path(directory, arena, name),
+                          "luks", ret_facts, err) < 0)
+            return -1;
+    } else if (image_read_facts(fd, volume->format, ret_facts, err) < 0) {
+        return error_context(err, "%s", name);
+    }
+    return take_fd(fd);
+}
+
+static int refuse_foreign_parts(const struct driver_volume *volume, const struct image_facts *facts,
+                                struct error *err) {
+    if (facts->external_data)
+        return error_set(err, ERROR_BACKEND, "Volume %s keeps its data in another file.",
+                         volume->id);
+    if (facts->backing[0])
+        return error_set(err, ERROR_BACKEND,
+                         "Volume %s has an image below it that nobody recorded.", volume->id);
+    return 0;
+}
+
+int volume_file_get_size(const struct directory *directory, struct arena *arena,
+                         const struct driver_volume *volume, int64_t *ret_bytes,
+                         struct error *err) {
+    struct image_facts facts;
+    autoclose int fd = open_volume(directory, arena, volume, O_RDONLY, &facts, err);
+
+    if (fd < 0)
+        return -1;
+    *ret_bytes = facts.virtual_bytes;
+    return 0;
+}
+
+int volume_file_connect(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const char **ret_name,
+                        struct error *err) {
+    int64_t most_gb = volume->largest_gb > volume->size_gb ? volume->largest_gb : volume->size_gb;
+    struct image_facts facts;
+    autoclose int fd = open_volume(directory, arena, volume, O_RDONLY, &facts, err);
+
+    if (fd < 0 || refuse_foreign_parts(volume, &facts, err) < 0)
+        return -1;
+    if (facts.virtual_bytes / GIB + (facts.virtual_bytes % GIB != 0) > most_gb)
+        return error_set(err, ERROR_BACKEND,
+                         "The image of volume %s has %jd bytes, more than the recorded %jd GB: a "
+                         "guest may have enlarged it.",
+                         volume->id, (intmax_t)facts.virtual_bytes, (intmax_t)most_gb);
+    *ret_name = file_name(arena, volume, err);
+    return 0;
+}
+
+/* ---- extend ---- */
+
+static enum driver_outcome grow_raw(const struct directory *directory, int fd, int64_t bytes,
+                                    struct error *err) {
+    switch (image_lock(fd, err)) {
+    case IMAGE_HELD:
+        return DRIVER_DEFERRED;
+    case IMAGE_LOCKED:
+        return image_grow_raw(fd, bytes, directory->settings->sparse, err) < 0 ? DRIVER_FAILED
+                                                                               : DRIVER_DONE;
+    case IMAGE_LOCK_FAILED:
+        break;
+    }
+    return DRIVER_FAILED;
+}
+
+static int check_grown(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, int64_t bytes, struct error *err) {
+    int64_t real = 0;
+
+    if (volume_file_get_size(directory, arena, volume, &real, err) < 0)
+        return error_context(err, "reading the size back");
+    if (real < bytes)
+        return error_set(err, ERROR_BACKEND,
+                         "The image of volume %s still has %jd bytes after the resize to %jd.",
+                         volume->id, (intmax_t)real, (intmax_t)bytes);
+    return 0;
+}
+
+static enum driver_outcome grow(const struct directory *directory, struct arena *arena,
+                                const struct driver_volume *volume, int fd, int64_t bytes,
+                                struct error *err) {
+    const char *name = file_name(arena, volume, err);
+    enum driver_outcome outcome =
+        strcmp(volume->format, "raw") == 0
+            ? grow_raw(directory, fd, bytes, err)
+            : qemu_img_resize(arena, &directory->settings->qemu_img,
+                              full_path(directory, arena, name), volume->format, bytes, err);
+
+    if (outcome != DRIVER_DONE)
+        return outcome;
+    if (flush_file(fd, name, err) < 0 || check_grown(directory, arena, volume, bytes, err) < 0)
+        return DRIVER_FAILED;
+    return DRIVER_DONE;
+}
+
+/* Must the compute side grow it, whatever a lock would say? */
+static bool is_beyond_us(const struct directory *directory, const struct driver_volume *volume) {
+    bool shared_raw = volume->multiattach && strcmp(volume->format, "raw") == 0;
+
+    if (volume->encrypted)
+        return true;
+    /* A raw file that several guests share grows below them without harm (D10); anything else needs
+     * a lock that tells the truth (D6). */
+    return volume->attached && !directory->locks_trusted && !shared_raw;
+}
+
+enum driver_outcome volume_file_extend(const struct directory *directory, struct arena *arena,
+                                       const struct driver_volume *volume, int64_t new_gb,
+                                       struct error *err) {
+    int64_t bytes = bytes_of(new_gb);
+    struct image_facts facts;
+    autoclose int fd = open_volume(directory, arena, volume, O_RDWR, &facts, err);
+
+    if (fd < 0 || refuse_foreign_parts(volume, &facts, err) < 0)
+        return DRIVER_FAILED;
+    if (facts.virtual_bytes >= bytes)
+        return DRIVER_DONE;
+    if (directory_check_room(directory, bytes - facts.virtual_bytes, err) < 0)
+        return DRIVER_FAILED;
+    if (facts.encrypted && !volume->encrypted)
+        return error_set(err, ERROR_BACKEND, "Volume %s is encrypted but not recorded so.",
+                         volume->id);
+    if (volume->encrypted && !volume->attached)
+        return error_set(err, ERROR_BACKEND,
+                         "Volume %s is encrypted: it can grow only while attached.", volume->id);
+    if (is_beyond_us(directory, volume))
+        return DRIVER_DEFERRED;
+    return grow(directory, arena, volume, fd, bytes, err);
+}

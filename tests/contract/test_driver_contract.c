@@ -1,0 +1,558 @@
+/*
+ * The contract of driver.h, asked of every driver, alone and behind the fault filter.
+ */
+#include "drivers/fault.h"
+#include "drivers/memory.h"
+
+#include "tests/unit/drivers/driver_test.h"
+
+#include <glob.h>
+#include <pthread.h>
+
+#define SHARE "server:/export"
+
+struct subject {
+    const char *name;
+    const struct driver *driver;
+    const char *file_system; /* of the mounted share; NULL: none is mounted */
+    const char *format;
+    const char *options[4];
+};
+
+static const struct subject subjects[] = {
+    { "memory", &memory_driver, NULL, "raw", { NULL } },
+    { "file, sparse", &file_driver, NULL, "raw", { NULL } },
+    { "file, thick", &file_driver, NULL, "raw", { "file_sparsed_volumes=false" } },
+    { "file, qcow2", &file_driver, NULL, "qcow2", { "file_qcow2_volumes=true" } },
+    { "nfs", &nfs_driver, "nfs4", "raw", { "nas_host=server", "nas_share_path=/export" } },
+    { "netapp_nfs",
+      &netapp_nfs_driver,
+      "nfs4",
+      "raw",
+      { "nas_host=server", "nas_share_path=/export" } },
+    { "powerstore_nfs",
+      &powerstore_nfs_driver,
+      "nfs4",
+      "raw",
+      { "nas_host=server", "nas_share_path=/export" } },
+    { "quobyte",
+      &quobyte_driver,
+      "fuse.quobyte",
+      "qcow2",
+      { "quobyte_volume_url=quobyte://server:/export" } },
+};
+
+/* What the filter does with the next call of one kind; everything else passes. */
+struct fault_order {
+    const char *call;
+    enum fault_action action;
+};
+
+static struct fault_decision obey(void *arg, const char *call, const char *volume_id) {
+    struct fault_order *order = arg;
+    struct fault_decision decision = { .action = FAULT_PASS };
+
+    (void)volume_id;
+    if (order->call && strcmp(order->call, call) == 0) {
+        order->call = NULL;
+        decision.action = order->action;
+    }
+    return decision;
+}
+
+struct place {
+    struct bench bench;
+    const struct subject *subject;
+    struct driver filter;
+    struct fault_order order;
+};
+
+static struct driver_volume a_volume(const struct place *place) {
+    struct driver_volume volume = A_VOLUME;
+
+    volume.pool = place->subject->driver == &netapp_nfs_driver ? SHARE : BACKEND;
+    return volume;
+}
+
+static void open_place(struct place *place, const struct subject *subject, bool filtered) {
+    struct bench *bench = &place->bench;
+
+    *place = (struct place){ .subject = subject };
+    bench_new(bench);
+    if (subject->file_system) {
+        bench_add_mounts(bench, subject->file_system);
+        bench_configure_shares(bench, subject->driver, subject->options);
+    } else {
+        bench_configure(bench, subject->driver, subject->options);
+    }
+    ck_assert_msg(bench_try_open(bench) == 0, "%s: %s", subject->name, bench->err.message);
+    if (filtered) {
+        bench->handle = fault_new(subject->driver, bench->handle, obey, &place->order);
+        fault_describe(subject->driver, &place->filter);
+        bench->driver = &place->filter;
+    }
+}
+
+/* Runs one promise in front of every driver, alone and filtered. */
+static void each_subject(void (*promise)(struct place *place)) {
+    for (size_t i = 0; i < LENGTH(subjects) * 2; i++) {
+        struct place place;
+
+        open_place(&place, &subjects[i / 2], i % 2);
+        promise(&place);
+        bench_close(&place.bench);
+    }
+}
+
+static void each_subject_filtered(void (*promise)(struct place *place)) {
+    for (size_t i = 0; i < LENGTH(subjects); i++) {
+        struct place place;
+
+        open_place(&place, &subjects[i], true);
+        promise(&place);
+        bench_close(&place.bench);
+    }
+}
+
+struct listed {
+    unsigned count;
+    int64_t bytes;
+    char name_id[64];
+};
+
+static void note(void *arg, const char *name_id, int64_t bytes) {
+    struct listed *listed = arg;
+
+    listed->count++;
+    listed->bytes = bytes;
+    snprintf(listed->name_id, sizeof(listed->name_id), "%s", name_id);
+}
+
+static void assert_listed(struct place *place, const struct driver_volume *volume,
+                          int64_t size_gb) {
+    struct bench *bench = &place->bench;
+    struct listed listed = { .count = 0 };
+    bool qcow2 = strcmp(place->subject->format, "qcow2") == 0;
+
+    ck_assert_int_eq(
+        bench->driver->list_volumes(bench->handle, bench->arena, note, &listed, &bench->err), 0);
+    ck_assert_uint_eq(listed.count, size_gb > 0);
+    if (size_gb == 0)
+        return;
+    ck_assert_str_eq(listed.name_id, volume->name_id);
+    ck_assert_int_eq(listed.bytes, qcow2 ? -1 : size_gb * GIB);
+}
+
+static void assert_created(struct place *place, struct driver_volume *volume) {
+    ck_assert_msg(bench_create(&place->bench, volume) == 0, "%s: %s", place->subject->name,
+                  place->bench.err.message);
+}
+
+static void assert_gone(struct place *place, const struct driver_volume *volume) {
+    place->bench.err.kind = ERROR_NONE;
+    ck_assert_int_eq(bench_size(&place->bench, volume), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_NOT_FOUND);
+    assert_listed(place, volume, 0);
+}
+
+static int delete_volume(struct place *place, const struct driver_volume *volume) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->delete_volume(bench->handle, bench->arena, volume, &bench->err);
+}
+
+static int connect_volume(struct place *place, const struct driver_volume *volume, json_t **ret) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->connect(bench->handle, bench->arena, volume, NULL, ret, &bench->err);
+}
+
+static void create_twice(struct place *place) {
+    struct driver_volume volume = a_volume(place), again = a_volume(place);
+
+    assert_created(place, &volume);
+    ck_assert_str_eq(volume.format, place->subject->format);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    assert_created(place, &again);
+    ck_assert_str_eq(again.format, volume.format);
+    ck_assert_str_eq(again.provider_location, volume.provider_location);
+    ck_assert_int_eq(bench_size(&place->bench, &again), GIB);
+    assert_listed(place, &volume, 1);
+
+    again.size_gb = 2;
+    ck_assert_int_eq(bench_create(&place->bench, &again), -1);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    assert_listed(place, &volume, 1);
+}
+
+START_TEST(create_twice_makes_one_volume) {
+    each_subject(create_twice);
+}
+END_TEST
+
+static void delete_twice(struct place *place) {
+    struct driver_volume volume = a_volume(place), unmade = a_volume(place);
+
+    ck_assert_int_eq(delete_volume(place, &unmade), 0);
+    assert_created(place, &volume);
+    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    assert_gone(place, &volume);
+    ck_assert_int_eq(delete_volume(place, &volume), 0);
+
+    /* The create's answer was lost: the record knows neither place nor format. */
+    assert_created(place, &volume);
+    ck_assert_int_eq(delete_volume(place, &unmade), 0);
+    assert_gone(place, &volume);
+}
+
+START_TEST(delete_twice_is_fine) {
+    each_subject(delete_twice);
+}
+END_TEST
+
+static void extend_twice(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    assert_created(place, &volume);
+    ck_assert_msg(bench_extend(&place->bench, &volume, 3) == DRIVER_DONE, "%s: %s",
+                  place->subject->name, place->bench.err.message);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 3 * GIB);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 3), DRIVER_DONE);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_DONE);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 3 * GIB);
+    assert_listed(place, &volume, 3);
+
+    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    place->bench.err.kind = ERROR_NONE;
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 4), DRIVER_FAILED);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_NOT_FOUND);
+    assert_gone(place, &volume);
+}
+
+START_TEST(extend_twice_grows_once_and_never_shrinks) {
+    each_subject(extend_twice);
+}
+END_TEST
+
+/* Where the volume's file is: the stand-ins mount nothing, so it lies below the bench itself. */
+static int open_image(const struct place *place) {
+    static const char *const patterns[] = { "volumes/" FILE_NAME, "mnt/*/" FILE_NAME };
+
+    for (size_t i = 0; i < LENGTH(patterns); i++) {
+        glob_t found = { 0 };
+        int fd = -1;
+
+        if (glob(bench_path(&place->bench, patterns[i]), 0, NULL, &found) == 0)
+            fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+        globfree(&found);
+        if (fd >= 0)
+            return fd;
+    }
+    ck_abort_msg("%s: the file is not there", place->subject->name);
+}
+
+/* Takes the bytes that a running guest takes: what it does, and what it lets nobody else do. */
+static void hold_image(const struct place *place, int fd) {
+    static const int bytes[] = { 100, 101, 201, 203 };
+
+    for (size_t i = 0; i < LENGTH(bytes); i++) {
+        struct flock lock = {
+            .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = bytes[i], .l_len = 1
+        };
+
+        ck_assert_msg(fcntl(fd, F_OFD_SETLK, &lock) == 0, "%s", place->subject->name);
+    }
+}
+
+static void defer_to_guest(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    if (place->subject->driver == &memory_driver)
+        return;
+    assert_created(place, &volume);
+    volume.attached = true;
+    {
+        autoclose int guest = open_image(place);
+
+        hold_image(place, guest);
+        ck_assert_msg(bench_extend(&place->bench, &volume, 2) == DRIVER_DEFERRED, "%s: %s",
+                      place->subject->name, place->bench.err.message);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    }
+    ck_assert_msg(bench_extend(&place->bench, &volume, 2) == DRIVER_DONE, "%s: %s",
+                  place->subject->name, place->bench.err.message);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
+}
+
+/* R27, R28: attached is no reason to refuse, and a guest's lock is one to defer. */
+START_TEST(an_image_that_a_guest_holds_is_deferred) {
+    each_subject(defer_to_guest);
+}
+END_TEST
+
+static void extend_too_far(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    assert_created(place, &volume);
+    place->bench.err.kind = ERROR_NONE;
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 1 << 30), DRIVER_FAILED);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_BACKEND);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+}
+
+START_TEST(extend_beyond_the_room_changes_nothing) {
+    each_subject(extend_too_far);
+}
+END_TEST
+
+static void connect_twice(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+    json_t *first, *second, *data, *none = NULL;
+
+    assert_created(place, &volume);
+    ck_assert_msg(connect_volume(place, &volume, &first) == 0, "%s: %s", place->subject->name,
+                  place->bench.err.message);
+    ck_assert_int_eq(connect_volume(place, &volume, &second), 0);
+    ck_assert(json_equal(first, second));
+    ck_assert(json_is_string(json_object_get(first, "driver_volume_type")));
+    data = json_object_get(first, "data");
+    ck_assert_str_eq(json_string_value(json_object_get(data, "format")), place->subject->format);
+    ck_assert(json_is_string(json_object_get(data, "name")));
+    json_decref(first);
+    json_decref(second);
+
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_DONE);
+    ck_assert_int_eq(connect_volume(place, &volume, &none), -1);
+    ck_assert_ptr_null(none);
+    volume.largest_gb = 2;
+    ck_assert_int_eq(connect_volume(place, &volume, &first), 0);
+    json_decref(first);
+
+    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(connect_volume(place, &volume, &none), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_NOT_FOUND);
+}
+
+START_TEST(connect_accepts_what_the_record_explains) {
+    each_subject(connect_twice);
+}
+END_TEST
+
+static void tell_pools(struct place *place) {
+    struct bench *bench = &place->bench;
+    struct driver_pool *pools;
+    int count = bench->driver->get_pools(bench->handle, bench->arena, &pools, &bench->err);
+
+    ck_assert_int_eq(count, 1);
+    ck_assert_str_eq(pools[0].name, a_volume(place).pool);
+    ck_assert(pools[0].total_gb > 0 && pools[0].free_gb <= pools[0].total_gb);
+    ck_assert(json_is_true(json_object_get(pools[0].capabilities, "online_extend_support")));
+    ck_assert(json_is_boolean(json_object_get(pools[0].capabilities, "multiattach")));
+    json_decref(pools[0].capabilities);
+}
+
+START_TEST(pools_tell_their_room) {
+    each_subject(tell_pools);
+}
+END_TEST
+
+/* One character too many. */
+#define LONG_ID "01234567890123456789012345678901234567890123456789012345678901234"
+
+static void refuse_tricks(struct place *place) {
+    static const char *const tricks[] = { "../x", "a/b", "..", "", ".new", "a b", "a.b", LONG_ID };
+    struct driver_volume volume = a_volume(place);
+    int64_t bytes;
+    json_t *info;
+
+    if (place->subject->driver == &memory_driver)
+        return; /* a name is no path there */
+    assert_created(place, &volume);
+    for (size_t i = 0; i < LENGTH(tricks); i++) {
+        struct bench *bench = &place->bench;
+        struct driver_created created;
+
+        volume.name_id = tricks[i];
+        ck_assert_int_eq(bench->driver->create_volume(bench->handle, bench->arena, &volume,
+                                                      &created, &bench->err),
+                         -1);
+        ck_assert_int_eq(delete_volume(place, &volume), -1);
+        ck_assert_int_eq(bench_extend(bench, &volume, 2), DRIVER_FAILED);
+        ck_assert_int_eq(
+            bench->driver->get_size(bench->handle, bench->arena, &volume, &bytes, &bench->err), -1);
+        ck_assert_int_eq(connect_volume(place, &volume, &info), -1);
+        ck_assert_int_eq(bench->err.kind, ERROR_BAD_REQUEST);
+    }
+    volume = a_volume(place);
+    assert_listed(place, &volume, 1);
+}
+
+START_TEST(an_id_that_is_a_path_is_refused) {
+    each_subject(refuse_tricks);
+}
+END_TEST
+
+/* ---- faults ---- */
+
+static void order(struct place *place, const char *call, enum fault_action action) {
+    place->order = (struct fault_order){ .call = call, .action = action };
+}
+
+/* Done and reported as failed: the repeat must end where one good call would have. */
+static void repeat_after_lost_answers(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+    json_t *info = NULL;
+
+    order(place, "create_volume", FAULT_AFTER);
+    ck_assert_int_eq(bench_create(&place->bench, &volume), -1);
+    assert_created(place, &volume);
+    assert_listed(place, &volume, 1);
+
+    order(place, "extend_volume", FAULT_AFTER);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_FAILED);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_DONE);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
+
+    volume.largest_gb = 2;
+    order(place, "connect", FAULT_AFTER);
+    ck_assert_int_eq(connect_volume(place, &volume, &info), -1);
+    ck_assert_ptr_null(info);
+    order(place, "get_size", FAULT_AFTER);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), -1);
+
+    order(place, "delete_volume", FAULT_AFTER);
+    ck_assert_int_eq(delete_volume(place, &volume), -1);
+    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    assert_gone(place, &volume);
+}
+
+START_TEST(a_repeat_after_a_lost_answer_does_nothing) {
+    each_subject_filtered(repeat_after_lost_answers);
+}
+END_TEST
+
+static void fail_before(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    order(place, "create_volume", FAULT_BEFORE);
+    ck_assert_int_eq(bench_create(&place->bench, &volume), -1);
+    assert_listed(place, &volume, 0);
+    assert_created(place, &volume);
+    order(place, "extend_volume", FAULT_BEFORE);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_FAILED);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    order(place, "delete_volume", FAULT_BEFORE);
+    ck_assert_int_eq(delete_volume(place, &volume), -1);
+    assert_listed(place, &volume, 1);
+}
+
+START_TEST(a_fault_before_changes_nothing) {
+    each_subject_filtered(fail_before);
+}
+END_TEST
+
+static void crash_and_return(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    assert_created(place, &volume);
+    order(place, "extend_volume", FAULT_CRASH_AFTER);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_FAILED);
+    ck_assert(fault_crashed(place->bench.handle));
+    ck_assert_int_eq(bench_size(&place->bench, &volume), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_UNAVAILABLE);
+    fault_reset(place->bench.handle);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
+}
+
+START_TEST(after_a_crash_nothing_answers_until_the_restart) {
+    each_subject_filtered(crash_and_return);
+}
+END_TEST
+
+/* ---- files only ---- */
+
+static void reopen(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    if (place->subject->driver == &memory_driver)
+        return;
+    assert_created(place, &volume);
+    place->bench.driver->close(place->bench.handle);
+    place->bench.handle = NULL;
+    place->bench.driver = place->subject->driver;
+    ck_assert_int_eq(bench_try_open(&place->bench), 0);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    assert_created(place, &volume);
+    assert_listed(place, &volume, 1);
+}
+
+START_TEST(a_restart_needs_nothing_but_the_files) {
+    each_subject(reopen);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+#define THREADS 4
+#define ROUNDS  5
+
+struct rider {
+    struct place *place;
+    pthread_t thread;
+    char name_id[24];
+    int failures;
+};
+
+/* One volume's whole life, again and again, with a look at the pools between. */
+static void *ride(void *arg) {
+    struct rider *rider = arg;
+    struct bench bench = rider->place->bench; /* the same handle; arena and error of its own */
+    struct driver_pool *pools;
+
+    bench.arena = arena_new();
+    for (int i = 0; i < ROUNDS; i++) {
+        struct driver_volume volume = a_volume(rider->place);
+
+        volume.name_id = rider->name_id;
+        rider->failures += bench_create(&bench, &volume) != 0;
+        rider->failures += bench_extend(&bench, &volume, 2) != DRIVER_DONE;
+        rider->failures += bench_size(&bench, &volume) != 2 * GIB;
+        if (bench.driver->get_pools(bench.handle, bench.arena, &pools, &bench.err) == 1)
+            json_decref(pools->capabilities);
+        else
+            rider->failures++;
+        rider->failures +=
+            bench.driver->delete_volume(bench.handle, bench.arena, &volume, &bench.err) != 0;
+    }
+    arena_free(bench.arena);
+    return NULL;
+}
+
+static void ride_together(struct place *place) {
+    struct rider riders[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        riders[i] = (struct rider){ .place = place };
+        snprintf(riders[i].name_id, sizeof(riders[i].name_id), "rider-%d", i);
+        ck_assert_int_eq(pthread_create(&riders[i].thread, NULL, ride, &riders[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_join(riders[i].thread, NULL), 0);
+        ck_assert_int_eq(riders[i].failures, 0);
+    }
+    assert_listed(place, NULL, 0);
+}
+
+START_TEST(different_volumes_do_not_disturb_each_other) {
+    each_subject(ride_together);
+}
+END_TEST
+
+CHECK_MAIN("driver contract", create_twice_makes_one_volume, delete_twice_is_fine,
+           extend_twice_grows_once_and_never_shrinks, an_image_that_a_guest_holds_is_deferred,
+           extend_beyond_the_room_changes_nothing, connect_accepts_what_the_record_explains,
+           pools_tell_their_room, an_id_that_is_a_path_is_refused,
+           a_repeat_after_a_lost_answer_does_nothing, a_fault_before_changes_nothing,
+           after_a_crash_nothing_answers_until_the_restart, a_restart_needs_nothing_but_the_files,
+           different_volumes_do_not_disturb_each_other)

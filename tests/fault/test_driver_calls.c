@@ -1,0 +1,440 @@
+/*
+ * Every system call of the file-based drivers fails in turn.  After each failure the same call,
+ * repeated in a world that works, must end as if nothing had happened.
+ *
+ * The functions below stand before those of the C library because the program defines them itself.
+ */
+#include "drivers/directory.h"
+#include "drivers/image.h"
+#include "drivers/mounted_share.h"
+#include "drivers/volume_file.h"
+
+#include "tests/unit/drivers/driver_test.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+/* ---- faults ---- */
+
+static struct {
+    int countdown;           /* the n-th call from now fails; 0: none */
+    const char *only, *also; /* every call of these names fails; NULL: by the countdown */
+    bool no_allocation;      /* fallocate() is not there; not counted */
+    int error;
+    pid_t process; /* not in a child that is on its way to another program */
+} fault;
+
+static bool is_turn(const char *call) {
+    if (getpid() != fault.process)
+        return false;
+    if (!fault.only)
+        return fault.countdown > 0 && --fault.countdown == 0;
+    return strcmp(fault.only, call) == 0 || (fault.also && strcmp(fault.also, call) == 0);
+}
+
+static bool fails(const char *call) {
+    if (!is_turn(call))
+        return false;
+    errno = fault.error;
+    return true;
+}
+
+static void fail_nth(int n, int error) {
+    fault.countdown = n;
+    fault.only = NULL;
+    fault.error = error;
+    fault.process = getpid();
+}
+
+static void fail_all(const char *call, int error) {
+    fault.countdown = 0;
+    fault.only = call;
+    fault.also = NULL;
+    fault.error = error;
+    fault.process = getpid();
+}
+
+static void fail_none(void) {
+    fail_nth(0, 0);
+}
+
+#define STAND_IN(type, name, parameters, ...)                  \
+    type name parameters;                                      \
+    type name parameters {                                     \
+        return fails(#name) ? -1 : (type)syscall(__VA_ARGS__); \
+    }
+
+/* clang-format off */
+STAND_IN(int, fsync, (int fd), SYS_fsync, fd)
+STAND_IN(int, fchmod, (int fd, mode_t mode), SYS_fchmod, fd, mode)
+STAND_IN(int, ftruncate, (int fd, off_t size), SYS_ftruncate, fd, size)
+STAND_IN(int, unlinkat, (int fd, const char *name, int flags), SYS_unlinkat, fd, name, flags)
+STAND_IN(int, linkat, (int fd, const char *from, int to_fd, const char *to, int flags), SYS_linkat, fd, from, to_fd, to, flags)
+STAND_IN(int, renameat2, (int fd, const char *from, int to_fd, const char *to, unsigned flags), SYS_renameat2, fd, from, to_fd, to, flags)
+STAND_IN(int, dup3, (int fd, int to, int flags), SYS_dup3, fd, to, flags)
+STAND_IN(ssize_t, pwrite, (int fd, const void *bytes, size_t size, off_t at), SYS_pwrite64, fd, bytes, size, at)
+STAND_IN(ssize_t, pread, (int fd, void *bytes, size_t size, off_t at), SYS_pread64, fd, bytes, size, at)
+/* clang-format on */
+
+int fallocate(int fd, int mode, off_t from, off_t size) {
+    if (fault.no_allocation) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return fails("fallocate") ? -1 : (int)syscall(SYS_fallocate, fd, mode, from, size);
+}
+
+int fstat(int fd, struct stat *status);
+int fstat(int fd, struct stat *status) {
+    return fails("fstat") ? -1 : fstatat(fd, "", status, AT_EMPTY_PATH);
+}
+
+struct dirent *readdir(DIR *stream) {
+    /* The C library has the same function under this name. */
+    return fails("readdir") ? NULL : (struct dirent *)readdir64(stream);
+}
+
+int fstatvfs(int fd, struct statvfs *room) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return fails("fstatvfs") ? -1 : statvfs(path, room);
+}
+
+int stat(const char *path, struct stat *status);
+int stat(const char *path, struct stat *status) {
+    return fails("stat") ? -1 : fstatat(AT_FDCWD, path, status, 0);
+}
+
+int openat(int fd, const char *name, int flags, ...) {
+    va_list more;
+    mode_t mode;
+
+    va_start(more, flags);
+    mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    return fails("openat") ? -1 : (int)syscall(SYS_openat, fd, name, flags, mode);
+}
+
+int fcntl(int fd, int command, ...) {
+    va_list more;
+    void *argument;
+
+    va_start(more, command);
+    argument = va_arg(more, void *);
+    va_end(more);
+    return fails("fcntl") ? -1 : (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+/* ---- places ---- */
+
+struct place {
+    struct bench bench;
+    struct directory_settings settings;
+    struct directory directory;
+    struct driver_volume volume;
+};
+
+static const struct {
+    bool sparse, qcow2;
+    const char *format;
+} kinds[] = { { true, false, "raw" }, { false, false, "raw" }, { true, true, "qcow2" } };
+
+static void close_place(struct place *place) {
+    fail_none();
+    close(place->directory.fd);
+    bench_close(&place->bench);
+}
+#define autoplace __attribute__((cleanup(close_place)))
+
+static void open_place(struct place *place, size_t kind) {
+    struct bench *bench = &place->bench;
+
+    *place = (struct place){ .volume = A_VOLUME };
+    place->volume.format = kinds[kind].format;
+    bench_new(bench);
+    bench_configure(bench, &file_driver, NULL);
+    directory_settings_load(&bench->backend, &place->settings);
+    place->settings.sparse = kinds[kind].sparse;
+    place->settings.qcow2 = kinds[kind].qcow2;
+    place->settings.mode = 0660;
+    ck_assert_int_eq(directory_open(bench->path, &place->settings, &place->directory, &bench->err),
+                     0);
+}
+
+static int create(struct place *place) {
+    const char *format;
+
+    return volume_file_create(&place->directory, place->bench.arena, &place->volume, &format,
+                              &place->bench.err);
+}
+
+static int extend(struct place *place) {
+    return (int)volume_file_extend(&place->directory, place->bench.arena, &place->volume, 2,
+                                   &place->bench.err);
+}
+
+static int delete (struct place *place) {
+    return volume_file_delete(&place->directory, place->bench.arena, &place->volume,
+                              &place->bench.err);
+}
+
+static int64_t size_of(struct place *place) {
+    int64_t bytes = -1;
+
+    volume_file_get_size(&place->directory, place->bench.arena, &place->volume, &bytes,
+                         &place->bench.err);
+    return bytes;
+}
+
+static bool has(struct place *place, const char *name) {
+    return faccessat(place->directory.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Is there nothing, or a whole volume, or what the next create knows to be unfinished? */
+static void assert_no_half_volume(struct place *place) {
+    struct stat status;
+
+    if (has(place, FILE_NAME)) {
+        ck_assert_int_eq(fstatat(place->directory.fd, FILE_NAME, &status, 0), 0);
+        ck_assert(status.st_size == 0 || size_of(place) == GIB);
+    }
+}
+
+#define MOST_CALLS 100
+
+START_TEST(create_survives_every_failure) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        int n = 1, result;
+
+        for (bool reached = true; reached; n++) {
+            autoplace struct place place;
+
+            open_place(&place, kind);
+            fail_nth(n, EIO);
+            result = create(&place);
+            reached = fault.countdown == 0;
+            fail_none();
+            ck_assert_msg(reached || result == 0, "%d: %s", n, place.bench.err.message);
+            assert_no_half_volume(&place);
+            ck_assert_msg(create(&place) == 0, "%d: %s", n, place.bench.err.message);
+            ck_assert_int_eq(size_of(&place), GIB);
+            ck_assert(!has(&place, "." FILE_NAME ".new"));
+            ck_assert_int_lt(n, MOST_CALLS);
+        }
+        ck_assert_int_gt(n, 4);
+    }
+}
+END_TEST
+
+START_TEST(extend_survives_every_failure) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        int n = 1;
+
+        for (bool reached = true; reached; n++) {
+            autoplace struct place place;
+            int64_t bytes;
+            int result;
+
+            open_place(&place, kind);
+            ck_assert_int_eq(create(&place), 0);
+            fail_nth(n, EIO);
+            result = extend(&place);
+            reached = fault.countdown == 0;
+            fail_none();
+            bytes = size_of(&place);
+            ck_assert(result == DRIVER_FAILED || result == DRIVER_DONE);
+            ck_assert(bytes == 2 * GIB || (bytes == GIB && result == DRIVER_FAILED));
+            ck_assert_int_eq(extend(&place), DRIVER_DONE);
+            ck_assert_int_eq(size_of(&place), 2 * GIB);
+            ck_assert_int_lt(n, MOST_CALLS);
+        }
+        ck_assert_int_gt(n, 4);
+    }
+}
+END_TEST
+
+START_TEST(an_empty_file_that_cannot_be_removed_is_said) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    bench_write(&place.bench, FILE_NAME, "", 0600);
+    fail_all("unlinkat", EROFS);
+    ck_assert_int_eq(create(&place), -1);
+    ck_assert_ptr_nonnull(strstr(place.bench.err.message, "removing the empty " FILE_NAME));
+    fail_none();
+    ck_assert_int_eq(create(&place), 0);
+}
+END_TEST
+
+static void ignore(void *arg, const char *name_id, int64_t bytes) {
+    (void)arg, (void)name_id, (void)bytes;
+}
+
+START_TEST(a_list_that_breaks_off_is_no_list) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    fail_all("readdir", EIO);
+    ck_assert_int_eq(directory_list(&place.directory, ignore, NULL, &place.bench.err), -1);
+    fail_none();
+    ck_assert_int_eq(directory_list(&place.directory, ignore, NULL, &place.bench.err), 0);
+}
+END_TEST
+
+START_TEST(delete_survives_every_failure) {
+    int n = 1;
+
+    for (bool reached = true; reached; n++) {
+        autoplace struct place place;
+        int result;
+
+        open_place(&place, 0);
+        ck_assert_int_eq(create(&place), 0);
+        fail_nth(n, EIO);
+        result = delete (&place);
+        reached = fault.countdown == 0;
+        fail_none();
+        ck_assert_int_eq(result, reached ? -1 : 0);
+        ck_assert_int_eq(delete (&place), 0);
+        ck_assert(!has(&place, FILE_NAME));
+    }
+    ck_assert_int_eq(n, 5); /* two names, the flush, and none */
+}
+END_TEST
+
+START_TEST(a_file_system_without_allocation_gets_zeros) {
+    autobench struct bench bench;
+    autoclose int fd = -1;
+    struct stat status;
+
+    bench_new(&bench);
+    fd = open(bench_path(&bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fault.no_allocation = true;
+    ck_assert_int_eq(image_grow_raw(fd, 3000000, false, &bench.err), 0);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ck_assert_int_eq(status.st_size, 3000000);
+    ck_assert_int_ge(status.st_blocks * 512, 3000000);
+}
+END_TEST
+
+/* No allocation at all, and of the writes in its place the n-th fails: with EINTR it is repeated.
+ */
+START_TEST(zeros_that_do_not_fit_are_taken_back) {
+    autobench struct bench bench;
+    autoclose int fd = -1;
+    struct stat status;
+
+    bench_new(&bench);
+    fd = open(bench_path(&bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fault.no_allocation = true;
+    fail_nth(2, EINTR); /* behind fstat */
+    ck_assert_int_eq(image_grow_raw(fd, 1000000, false, &bench.err), 0);
+    fail_nth(3, ENOSPC);
+    ck_assert_int_eq(image_grow_raw(fd, 2000000, false, &bench.err), -1);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "No space left"));
+    fail_none();
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ck_assert_int_eq(status.st_size, 1000000);
+    fault.no_allocation = false;
+    fail_nth(2, EINTR);
+    ck_assert_int_eq(image_grow_raw(fd, 2000000, false, &bench.err), 0);
+    fail_none();
+}
+END_TEST
+
+START_TEST(growth_that_cannot_be_taken_back_is_said) {
+    autobench struct bench bench;
+    autoclose int fd = -1;
+
+    bench_new(&bench);
+    fd = open(bench_path(&bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fault.no_allocation = true;
+    fail_all("pwrite", ENOSPC);
+    fault.also = "ftruncate";
+    ck_assert_int_eq(image_grow_raw(fd, 1000000, false, &bench.err), -1);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "the file stays partly grown: "));
+    fail_none();
+}
+END_TEST
+
+START_TEST(a_file_system_without_that_rename_gets_a_link) {
+    autoplace struct place place;
+    struct stat status;
+
+    open_place(&place, 1);
+    fail_all("renameat2", EINVAL);
+    ck_assert_msg(create(&place) == 0, "%s", place.bench.err.message);
+    fail_none();
+    ck_assert_int_eq(fstatat(place.directory.fd, FILE_NAME, &status, 0), 0);
+    ck_assert_uint_eq(status.st_nlink, 1);
+    ck_assert_int_eq(size_of(&place), GIB);
+}
+END_TEST
+
+START_TEST(an_open_directory_that_cannot_be_replaced_stays) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    fail_all("dup3", EBADF);
+    ck_assert_int_eq(directory_reopen(&place.directory, &place.bench.err), -1);
+    fail_none();
+    ck_assert_int_eq(create(&place), 0);
+}
+END_TEST
+
+/* ---- dead mounts ---- */
+
+START_TEST(a_dead_mount_is_replaced) {
+    static const char *const options[] = { "nas_host=srv", "nas_share_path=/x",
+                                           "nfs_mount_attempts=1", NULL };
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *pools;
+
+    bench_new(&bench);
+    bench_add_mounts(&bench, "nfs4");
+    bench_configure_shares(&bench, &nfs_driver, options);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    unlink(bench_path(&bench, "calls"));
+
+    /* Dead in every way: detached, mounted anew, opened anew below the same descriptor. */
+    fail_all("stat", ESTALE);
+    fault.also = "fstatvfs";
+    ck_assert_int_eq(nfs_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), -1);
+    fail_none();
+    ck_assert_ptr_nonnull(strstr(bench_read(&bench, "calls"), "umount -l "));
+    ck_assert_ptr_nonnull(strstr(bench_read(&bench, "calls"), "-t nfs "));
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+    ck_assert_int_eq(nfs_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    json_decref(pools->capabilities);
+}
+END_TEST
+
+START_TEST(a_dead_mount_that_stays_is_not_used) {
+    static const char *const options[] = { "nas_host=srv", "nas_share_path=/x", NULL };
+    autobench struct bench bench;
+    struct driver_pool *pools;
+
+    bench_new(&bench);
+    bench_add_mounts(&bench, "nfs4");
+    bench_configure_shares(&bench, &nfs_driver, options);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    bench_write(&bench, "busy", "", 0600);
+    fail_all("stat", ENOTCONN);
+    fault.also = "fstatvfs";
+    ck_assert_int_eq(nfs_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), -1);
+    fail_none();
+}
+END_TEST
+
+CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
+           delete_survives_every_failure, an_empty_file_that_cannot_be_removed_is_said,
+           a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
+           zeros_that_do_not_fit_are_taken_back, a_file_system_without_that_rename_gets_a_link,
+           an_open_directory_that_cannot_be_replaced_stays,
+           growth_that_cannot_be_taken_back_is_said, a_dead_mount_is_replaced,
+           a_dead_mount_that_stays_is_not_used)

@@ -1,0 +1,117 @@
+#include "drivers/memory.h"
+
+#include "tests/unit/drivers/driver_test.h"
+
+START_TEST(a_locked_volume_defers_until_it_is_large_enough) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    BENCH_OPEN(&bench, &memory_driver, NULL);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert(memory_lock(bench.handle, volume.name_id, true));
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_DEFERRED);
+    ck_assert_int_eq(memory_bytes(bench.handle, volume.name_id), GIB);
+    ck_assert(memory_grow(bench.handle, volume.name_id, 2 * GIB));
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_DONE);
+    ck_assert(memory_lock(bench.handle, volume.name_id, false));
+    ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_DONE);
+    ck_assert_int_eq(memory_bytes(bench.handle, volume.name_id), 3 * GIB);
+}
+END_TEST
+
+START_TEST(the_outside_world_is_told_about_missing_volumes) {
+    void *handle = memory_new("pool", 10);
+
+    ck_assert(!memory_lock(handle, "x", true));
+    ck_assert(!memory_grow(handle, "x", GIB));
+    ck_assert(!memory_remove(handle, "x"));
+    ck_assert_int_eq(memory_bytes(handle, "x"), -1);
+    ck_assert_uint_eq(memory_count(handle), 0);
+    memory_driver.close(handle);
+}
+END_TEST
+
+START_TEST(room_is_what_volumes_leave) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *pools;
+
+    BENCH_OPEN(&bench, &memory_driver, "memory_capacity_gb=10", "volume_backend_name=fast");
+    volume.size_gb = 4;
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert_int_eq(memory_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    ck_assert_str_eq(pools->name, "fast");
+    ck_assert(pools->total_gb == 10 && pools->free_gb == 6);
+    json_decref(pools->capabilities);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 11), DRIVER_FAILED);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 10), DRIVER_DONE);
+    ck_assert(memory_remove(bench.handle, volume.name_id));
+    ck_assert_int_eq(memory_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    ck_assert(pools->free_gb == 10);
+    json_decref(pools->capabilities);
+}
+END_TEST
+
+static void ignore(void *arg, const char *name_id, int64_t bytes) {
+    (void)name_id, (void)bytes;
+    ++*(int *)arg;
+}
+
+START_TEST(every_call_can_be_told_to_fail_once) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *pools;
+    json_t *info;
+    int seen = 0;
+
+    BENCH_OPEN(&bench, &memory_driver, NULL);
+    memory_fail_next(bench.handle, "create_volume", ERROR_UNAVAILABLE);
+    ck_assert_int_eq(bench_create(&bench, &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_uint_eq(memory_count(bench.handle), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+
+    memory_fail_next(bench.handle, "extend_volume", ERROR_BACKEND);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_FAILED);
+    memory_fail_next(bench.handle, "get_size", ERROR_BACKEND);
+    ck_assert_int_eq(bench_size(&bench, &volume), -1);
+    memory_fail_next(bench.handle, "connect", ERROR_BACKEND);
+    ck_assert_int_eq(
+        memory_driver.connect(bench.handle, bench.arena, &volume, NULL, &info, &bench.err), -1);
+    memory_fail_next(bench.handle, "get_pools", ERROR_BACKEND);
+    ck_assert_int_eq(memory_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), -1);
+    memory_fail_next(bench.handle, "list_volumes", ERROR_BACKEND);
+    ck_assert_int_eq(
+        memory_driver.list_volumes(bench.handle, bench.arena, ignore, &seen, &bench.err), -1);
+    memory_fail_next(bench.handle, "delete_volume", ERROR_BACKEND);
+    ck_assert_int_eq(memory_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err),
+                     -1);
+    ck_assert_int_eq(memory_bytes(bench.handle, volume.name_id), GIB);
+    memory_fail_next(bench.handle, "get_size", ERROR_BACKEND);
+    memory_fail_next(bench.handle, NULL, ERROR_BACKEND);
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+    ck_assert_int_eq(seen, 0);
+}
+END_TEST
+
+START_TEST(many_volumes_are_listed_once_each) {
+    autobench struct bench bench;
+    int seen = 0;
+
+    BENCH_OPEN(&bench, &memory_driver, NULL);
+    for (int i = 0; i < 1000; i++) {
+        struct driver_volume volume = A_VOLUME;
+
+        volume.name_id = arena_format(bench.arena, "%d", i);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    }
+    ck_assert_int_eq(
+        memory_driver.list_volumes(bench.handle, bench.arena, ignore, &seen, &bench.err), 0);
+    ck_assert_int_eq(seen, 1000);
+    ck_assert_uint_eq(memory_count(bench.handle), 1000);
+}
+END_TEST
+
+CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough,
+           the_outside_world_is_told_about_missing_volumes, room_is_what_volumes_leave,
+           every_call_can_be_told_to_fail_once, many_volumes_are_listed_once_each)
