@@ -1,0 +1,94 @@
+/*
+ * The two tables: every status has a way out, every operation ends where somebody can go on.
+ */
+#include "tests/lib/check_main.h"
+#include "volume/status.h"
+
+#include <string.h>
+
+/* Statuses of operations that this program does not run yet: nothing here can enter them but an
+ * operator's reset, which is also the way out. */
+static const uint64_t entered_by_reset_only =
+    ST(MANAGING) | ST(ERROR_MANAGING_DELETING) | ST(UNMANAGING) | ST(BACKING_UP) |
+    ST(RESTORING_BACKUP) | ST(DOWNLOADING) | ST(UPLOADING) | ST(RETYPING) | ST(REVERTING);
+
+static const struct operation_kind *owner_of(enum volume_status status) {
+    for (int kind = 0; kind < OPERATION_KINDS; kind++)
+        if (operation_kinds[kind].meanwhile == status)
+            return &operation_kinds[kind];
+    return NULL;
+}
+
+START_TEST(every_transient_status_has_an_operation_that_ends_it) {
+    for (int i = 0; i < VOLUME_STATUSES; i++) {
+        enum volume_status status = (enum volume_status)i;
+
+        if (status_is_transient(status) && !(entered_by_reset_only & ((uint64_t)1 << i)))
+            ck_assert_msg(owner_of(status) != NULL, "%s has no operation", status_text(status));
+    }
+}
+END_TEST
+
+START_TEST(operations_end_in_statuses_that_last) {
+    for (int i = 0; i < OPERATION_KINDS; i++) {
+        const struct operation_kind *kind = &operation_kinds[i];
+
+        if (kind->meanwhile == VOLUME_STATUSES)
+            continue;
+        ck_assert(status_is_transient(kind->meanwhile));
+        ck_assert(!status_is_transient(kind->on_failure));
+        for (int j = 0; j < VOLUME_STATUSES; j++)
+            if (kind->may_start_from & ((uint64_t)1 << j))
+                ck_assert_msg(!status_is_transient((enum volume_status)j), "%s starts from %s",
+                              kind->name, status_text((enum volume_status)j));
+    }
+}
+END_TEST
+
+/* From a failure's status a volume can be deleted, extended again, or reset. */
+START_TEST(every_failure_can_be_left) {
+    for (int i = 0; i < OPERATION_KINDS; i++) {
+        enum volume_status status = operation_kinds[i].on_failure;
+
+        if (status != VOLUME_STATUSES)
+            ck_assert_msg(status_may_be_reset_to(VOLUME_AVAILABLE) &&
+                              (status == VOLUME_ERROR_DELETING ||
+                               (operation_kinds[OPERATION_DELETE].may_start_from >> status & 1)),
+                          "%s", status_text(status));
+    }
+}
+END_TEST
+
+START_TEST(two_operations_never_share_a_status) {
+    for (int i = 0; i < OPERATION_KINDS; i++)
+        for (int j = 0; j < i; j++)
+            ck_assert(operation_kinds[i].meanwhile == VOLUME_STATUSES ||
+                      operation_kinds[i].meanwhile != operation_kinds[j].meanwhile);
+}
+END_TEST
+
+START_TEST(texts_are_read_back) {
+    enum volume_status status;
+
+    for (int i = 0; i < VOLUME_STATUSES; i++) {
+        ck_assert_int_eq(status_parse(status_text((enum volume_status)i), &status), 0);
+        ck_assert_int_eq(status, i);
+    }
+    ck_assert_int_eq(status_parse("In-Use", &status), -1);
+    ck_assert_int_eq(status_parse("", &status), -1);
+    ck_assert_str_eq(status_shown(VOLUME_MANAGING), "creating");
+    ck_assert_str_eq(status_shown(VOLUME_ERROR_MANAGING), "error");
+    ck_assert_str_eq(status_shown(VOLUME_ERROR_MANAGING_DELETING), "deleting");
+}
+END_TEST
+
+START_TEST(kinds_are_found_by_name) {
+    for (int i = 0; i < OPERATION_KINDS; i++)
+        ck_assert_ptr_eq(operation_kind_find(operation_kinds[i].name), &operation_kinds[i]);
+    ck_assert_ptr_null(operation_kind_find("nonsense"));
+}
+END_TEST
+
+CHECK_MAIN("status", every_transient_status_has_an_operation_that_ends_it,
+           operations_end_in_statuses_that_last, every_failure_can_be_left,
+           two_operations_never_share_a_status, texts_are_read_back, kinds_are_found_by_name)

@@ -1,0 +1,147 @@
+#include "volume/operations.h"
+
+#include "volume/message.h"
+#include "volume/notification.h"
+#include "volume/quota.h"
+#include "volume/service.h"
+
+#include <string.h>
+
+static bool migrating(const struct volume *volume) {
+    static const char *const not_migrating[] = { "deleting", "error", "success" };
+
+    if (!volume->migration_status)
+        return false;
+    for (unsigned i = 0; i < sizeof not_migrating / sizeof not_migrating[0]; i++)
+        if (strcmp(volume->migration_status, not_migrating[i]) == 0)
+            return false;
+    return true;
+}
+
+static int check(const struct volume *volume, bool force, struct error *err) {
+    uint64_t allowed = operation_kinds[OPERATION_DELETE].may_start_from;
+
+    if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not be attached to be deleted.",
+                         volume->id);
+    if (migrating(volume))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not be migrating to be deleted.",
+                         volume->id);
+    if (volume->group_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not belong to a group to be deleted.",
+                         volume->id);
+    if (!force && !(allowed & ((uint64_t)1 << volume->status)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available or error or "
+                         "error_restoring or error_extending or error_managing to be deleted, but "
+                         "it is %s.",
+                         volume->id, status_shown(volume->status));
+    return 0;
+}
+
+static int frozen(struct work *work, const struct volume *volume, struct error *err) {
+    struct service service;
+    int found = service_find(work, SERVICE_VOLUME, volume_backend_of(work->arena, volume->host),
+                             &service, err);
+
+    if (found > 0 && service.frozen)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is on a frozen backend and cannot be deleted.",
+                         volume->id);
+    return found < 0 ? -1 : 0;
+}
+
+/* The row, what hangs on it, its quota and its share of the pool. */
+static int remove_row(struct work *work, const struct volume *volume, struct error *err) {
+    static const char *const texts[] = {
+        "DELETE FROM volume_metadata WHERE volume_id = $1",
+        "DELETE FROM volume_admin_metadata WHERE volume_id = $1",
+        "DELETE FROM volume_glance_metadata WHERE volume_id = $1",
+        "DELETE FROM attachments WHERE volume_id = $1",
+        /* news and connections: nobody wants them now */
+        "DELETE FROM operations WHERE volume_id = $1",
+        "DELETE FROM volumes WHERE id = $1",
+    };
+
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (db_run(work->tx, err, texts[i], DB_TEXT(volume->id)) < 0)
+            return -1;
+    if (volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0)
+        return -1;
+    return quota_give_back_volume(work, volume, err);
+}
+
+/*
+ * A forced delete takes the place of whatever operation the volume has.  A worker may still be in
+ * the middle of that one, so the delete inherits its lease: no driver call of it begins before the
+ * other worker has ended or counts as dead.
+ */
+static int replace_operation(struct work *work, const struct volume *volume, struct operation *ret,
+                             struct error *err) {
+    int found;
+
+    *ret = (struct operation){ 0 };
+    found = operation_of(work, volume->id, ret, err);
+    if (found <= 0)
+        return found;
+    if (volume_extend_cancel(work, volume->id, err) < 0)
+        return -1;
+    return operation_end(work, ret->id, err);
+}
+
+int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
+                  struct error *err) {
+    const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
+    struct operation former, fields = { .volume_id = volume->id,
+                                        .host = volume->host,
+                                        .project_id = volume->project_id,
+                                        .previous_status = status_text(volume->status) };
+    const char *operation_id;
+
+    (void)cascade; /* takes the snapshots along: there are none */
+    if (check(volume, force, err) < 0)
+        return -1;
+    if (!volume->host)
+        return remove_row(work, volume, err);
+    if (frozen(work, volume, err) < 0 || replace_operation(work, volume, &former, err) < 0 ||
+        db_run(work->tx, err,
+               "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 WHERE id = $3",
+               DB_TEXT(status_text(kind->meanwhile)), DB_INT(work->now_us),
+               DB_TEXT(volume->id)) < 0 ||
+        operation_insert(work, OPERATION_DELETE, &fields, &operation_id, err) < 0 ||
+        notification_of(work, "volume.delete.start", volume->id, err) < 0)
+        return -1;
+    if (!former.owner)
+        return 0;
+    return db_run(work->tx, err, "UPDATE operations SET owner = '', lease_until = $1 WHERE id = $2",
+                  DB_INT(former.lease_until), DB_TEXT(operation_id)) < 0
+               ? -1
+               : 0;
+}
+
+int volume_delete_finish(struct work *work, const char *operation_id, const struct error *failure,
+                         struct error *err) {
+    const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
+    struct operation operation;
+    struct volume volume;
+    int found = operation_get(work, operation_id, &operation, err);
+
+    if (found <= 0)
+        return found < 0 ? -1 : 1;
+    if (operation_end(work, operation_id, err) < 0)
+        return -1;
+    if (volume_row(work, operation.volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!failure) {
+        if (notification_of(work, "volume.delete.end", volume.id, err) < 0)
+            return -1;
+        return remove_row(work, &volume, err);
+    }
+    if (volume_finish(work, volume.id, OPERATION_DELETE, kind->on_failure, err) < 0)
+        return -1;
+    return message_put(work, operation.project_id, operation.request_id, volume.id,
+                       kind->message_action, "901", err);
+}

@@ -1,0 +1,312 @@
+#include "volume/operations.h"
+
+#include "common/json.h"
+#include "volume/attachment.h"
+#include "volume/message.h"
+#include "volume/notification.h"
+#include "volume/placement.h"
+#include "volume/quota.h"
+#include "volume/type.h"
+
+#include <string.h>
+
+#define KEY_SIZE         "extend_new_size"
+#define KEY_RESERVATIONS "extend_reservations"
+#define SECOND_US        1000000
+
+/* ---- begin ---- */
+
+static int check_sizes(const struct volume *volume, int64_t new_gb, struct error *err) {
+    if (new_gb <= volume->size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: New size for extend must be greater than current "
+                         "size. (current: %jd, extended: %jd).",
+                         (intmax_t)volume->size_gb, (intmax_t)new_gb);
+    return 0;
+}
+
+static int check_type_limits(struct work *work, const struct volume *volume, int64_t new_gb,
+                             struct error *err) {
+    struct volume_type type;
+
+    if (!volume->type_id)
+        return 0;
+    if (volume_type_row(work, volume->type_id, &type, err) < 0)
+        return -1;
+    return volume_type_check_size(&type, new_gb, err);
+}
+
+static int remove_keys(struct work *work, const char *volume_id, struct error *err) {
+    if (volume_admin_metadata_set(work, volume_id, KEY_SIZE, NULL, err) < 0)
+        return -1;
+    return volume_admin_metadata_set(work, volume_id, KEY_RESERVATIONS, NULL, err);
+}
+
+/* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
+ * message that no backend has the room. */
+static int give_up_for_room(struct work *work, const struct volume *volume,
+                            enum volume_status previous, const char *operation_id,
+                            struct error *err) {
+    if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
+        volume_finish(work, volume->id, OPERATION_EXTEND, previous, err) < 0)
+        return -1;
+    return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
+                       "003", err);
+}
+
+int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb,
+                  bool attached_allowed, struct error *err) {
+    struct volume changed = *volume;
+    struct operation fields = { .new_size_gb = new_gb };
+    const char *operation_id;
+    int fits;
+
+    if (check_sizes(volume, new_gb, err) < 0)
+        return -1;
+    if (volume->status == VOLUME_IN_USE && !attached_allowed)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available to extend, but it is "
+                         "in-use; extending an attached volume needs microversion 3.42.",
+                         volume->id);
+    if (check_type_limits(work, volume, new_gb, err) < 0 ||
+        remove_keys(work, volume->id, err) < 0 ||
+        volume_begin(work, &changed, OPERATION_EXTEND, &fields, &operation_id, err) < 0 ||
+        quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
+        return -1;
+    fits = placement_fits(work, volume->host, new_gb - volume->size_gb, err);
+    if (fits < 0)
+        return -1;
+    if (fits == 0)
+        return give_up_for_room(work, volume, volume->status, operation_id, err);
+    if (db_run(work->tx, err,
+               "UPDATE volumes SET largest_gb = $1 WHERE id = $2 AND largest_gb < $1",
+               DB_INT(new_gb), DB_TEXT(volume->id)) < 0 ||
+        pool_allocate(work, volume->host, new_gb - volume->size_gb, err) < 0)
+        return -1;
+    return notification_put(work, "volume.resize.start", &changed, err);
+}
+
+/* ---- handing over to the compute side ---- */
+
+int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
+                            struct error *err) {
+    int64_t deadline = work->now_us + work->settings->extend_deadline_s * SECOND_US;
+    struct operation operation;
+    const char *reservations;
+    int moved = operation_move(work, operation_id, owner, PHASE_RUNNING, PHASE_SENDING, true, err);
+
+    if (moved <= 0)
+        return moved;
+    if (operation_get(work, operation_id, &operation, err) < 0 ||
+        quota_reservation_ids(work, operation_id, &reservations, err) < 0 ||
+        volume_admin_metadata_set(work, operation.volume_id, KEY_RESERVATIONS, reservations, err) <
+            0 ||
+        volume_admin_metadata_set(work, operation.volume_id, KEY_SIZE,
+                                  arena_format(work->arena, "%jd", (intmax_t)operation.new_size_gb),
+                                  err) < 0 ||
+        db_run(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2", DB_INT(deadline),
+               DB_TEXT(operation_id)) < 0)
+        return -1;
+    return 1;
+}
+
+int volume_extend_handed_over(struct work *work, const char *operation_id, const char *owner,
+                              struct error *err) {
+    return operation_move(work, operation_id, owner, PHASE_SENDING, PHASE_WAITING, false, err);
+}
+
+/* ---- the compute side's report ---- */
+
+static int refuse_completion(const struct volume *volume, const char *why, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s %s.", volume->id, why);
+}
+
+/* R8–R12: what the volume must say for a completion to be awaited. */
+static int check_awaited(struct work *work, const struct volume *volume, struct error *err) {
+    const char *size = pairs_get(&volume->admin_metadata, KEY_SIZE);
+    const char *reservations = pairs_get(&volume->admin_metadata, KEY_RESERVATIONS);
+    struct error ignored;
+    int64_t new_gb;
+    json_t *list;
+
+    if (volume->status != VOLUME_EXTENDING)
+        return refuse_completion(volume, "is not being extended", err);
+    if (!size || !reservations)
+        return refuse_completion(volume, "does not wait for an extend to be completed", err);
+    if (!json_digits(size, &new_gb))
+        return refuse_completion(volume, "has no whole number in " KEY_SIZE, err);
+    if (new_gb <= volume->size_gb)
+        return refuse_completion(volume, "is not smaller than its " KEY_SIZE, err);
+    list = json_parse(work->arena, reservations, strlen(reservations), &ignored);
+    if (!json_is_array(list))
+        return refuse_completion(volume, "has no list in " KEY_RESERVATIONS, err);
+    return 0;
+}
+
+int volume_extend_completion(struct work *work, const struct volume *volume, bool failed,
+                             struct error *err) {
+    struct operation operation;
+    int found, taken;
+
+    if (check_awaited(work, volume, err) < 0)
+        return -1;
+    found = operation_of(work, volume->id, &operation, err);
+    if (found < 0)
+        return -1;
+    taken = found == 0
+                ? 0
+                : db_run(work->tx, err,
+                         "UPDATE operations SET phase = 'completing', failed = $1, "
+                         "owner = NULL, lease_until = NULL, deadline = NULL, updated_at = $2 "
+                         "WHERE id = $3 AND kind = 'extend' AND phase IN ('sending', 'waiting')",
+                         DB_BOOL(failed), DB_INT(work->now_us), DB_TEXT(operation.id));
+    if (taken < 0)
+        return -1;
+    if (taken == 0)
+        return refuse_completion(volume, "does not wait for an extend to be completed", err);
+    if (remove_keys(work, volume->id, err) < 0)
+        return -1;
+    return operation_notify(work, &operation, "extend_volume_completion", err);
+}
+
+/* ---- finish ---- */
+
+static unsigned phase_bit(const char *phase) {
+    static const struct {
+        const char *phase;
+        unsigned bit;
+    } bits[] = {
+        { PHASE_RUNNING, EXTEND_IN_RUNNING },
+        { PHASE_SENDING, EXTEND_IN_SENDING },
+        { PHASE_WAITING, EXTEND_IN_WAITING },
+        { PHASE_COMPLETING, EXTEND_IN_COMPLETING },
+    };
+
+    for (unsigned i = 0; i < sizeof bits / sizeof bits[0]; i++)
+        if (strcmp(bits[i].phase, phase) == 0)
+            return bits[i].bit;
+    return 0;
+}
+
+/* The driver grew it by itself while it is attached: every instance hears of it (R32). */
+static int tell_instances(struct work *work, const struct volume *volume, struct error *err) {
+    const char *const *instances;
+    unsigned count = attachment_instances(work->arena, volume, &instances);
+
+    for (unsigned i = 0; i < count; i++) {
+        struct operation fields = {
+            .volume_id = volume->id,
+            .target_id = work_uuid(work),
+            .host = volume->host,
+            .project_id = volume->project_id,
+            .arguments = arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instances[i]),
+        };
+
+        if (operation_insert(work, OPERATION_NOTIFY, &fields, NULL, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* How large the object may be: as large as somebody saw it, else as large as it ever may have
+ * become (X24); never below the recorded size. */
+static int write_sizes(struct work *work, const struct volume *volume, int64_t size_gb,
+                       int64_t real_gb, struct error *err) {
+    int64_t largest_gb = real_gb ? real_gb : volume->largest_gb;
+
+    return db_run(work->tx, err, "UPDATE volumes SET size_gb = $1, largest_gb = $2 WHERE id = $3",
+                  DB_INT(size_gb), DB_INT(largest_gb > size_gb ? largest_gb : size_gb),
+                  DB_TEXT(volume->id)) < 0
+               ? -1
+               : 0;
+}
+
+static int settle_grown(struct work *work, const struct volume *volume,
+                        const struct operation *operation, int64_t real_gb, struct error *err) {
+    const char *reservations;
+
+    if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
+        quota_commit(work, operation->id, err) < 0 ||
+        write_sizes(work, volume, operation->new_size_gb, real_gb, err) < 0)
+        return -1;
+    /* X9: reservations that somebody removed must not make the growth free. */
+    if (volume->use_quota && strcmp(reservations, "[]") == 0 &&
+        quota_recount_project(work, volume->project_id, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int settle_failed(struct work *work, const struct volume *volume,
+                         const struct operation *operation, enum extend_ending ending,
+                         int64_t real_gb, struct error *err) {
+    if (quota_rollback(work, operation->id, err) < 0 ||
+        pool_allocate(work, volume->host, volume->size_gb - operation->new_size_gb, err) < 0 ||
+        write_sizes(work, volume, volume->size_gb, real_gb, err) < 0)
+        return -1;
+    return message_put(work, volume->project_id, operation->request_id, volume->id,
+                       operation_kinds[OPERATION_EXTEND].message_action,
+                       ending == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
+}
+
+int volume_extend_finish(struct work *work, const char *operation_id, unsigned allowed,
+                         enum extend_ending ending, int64_t real_gb, struct error *err) {
+    enum volume_status status = operation_kinds[OPERATION_EXTEND].on_failure;
+    struct operation operation;
+    struct volume volume;
+    bool grown = ending == EXTEND_GROWN;
+    int found = operation_get(work, operation_id, &operation, err);
+
+    if (found < 0)
+        return -1;
+    if (found == 0 || !(phase_bit(operation.phase) & allowed))
+        return 1;
+    if (volume_details(work, operation.volume_id, &volume, err) < 0) {
+        if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, operation_id, err) < 0) /* X6 */
+            return -1;
+        return operation_end(work, operation_id, err);
+    }
+    if (grown)
+        status = attachment_status_of(&volume);
+    if ((grown ? settle_grown(work, &volume, &operation, real_gb, err)
+               : settle_failed(work, &volume, &operation, ending, real_gb, err)) < 0 ||
+        remove_keys(work, volume.id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
+        volume_finish(work, volume.id, OPERATION_EXTEND, status, err) < 0)
+        return -1;
+    if (!grown)
+        return 0;
+    volume.size_gb = operation.new_size_gb;
+    volume.status = status;
+    if (notification_put(work, "volume.resize.end", &volume, err) < 0)
+        return -1;
+    return phase_bit(operation.phase) == EXTEND_IN_RUNNING ? tell_instances(work, &volume, err) : 0;
+}
+
+int volume_extend_cancel(struct work *work, const char *volume_id, struct error *err) {
+    struct operation operation;
+    struct volume volume;
+    int found = operation_of(work, volume_id, &operation, err);
+
+    if (found < 0 || remove_keys(work, volume_id, err) < 0)
+        return -1;
+    if (found == 0 || strcmp(operation.kind, operation_kinds[OPERATION_EXTEND].name) != 0)
+        return 0;
+    if (volume_row(work, volume_id, &volume, err) < 0 ||
+        quota_rollback(work, operation.id, err) < 0 ||
+        pool_allocate(work, volume.host, volume.size_gb - operation.new_size_gb, err) < 0)
+        return -1;
+    return operation_end(work, operation.id, err);
+}
+
+int volume_extend_settle(struct work *work, const char *volume_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, volume_id, &operation, err);
+
+    if (found <= 0)
+        return found;
+    if (db_run(work->tx, err,
+               "UPDATE operations SET deadline = $1 WHERE id = $2 AND kind = 'extend' AND "
+               "phase IN ('sending', 'waiting')",
+               DB_INT(work->now_us), DB_TEXT(operation.id)) < 0)
+        return -1;
+    return operation_notify(work, &operation, "extend_volume", err);
+}

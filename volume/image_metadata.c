@@ -1,0 +1,41 @@
+#include "volume/image_metadata.h"
+
+static int require_quiet(const struct volume *volume, struct error *err) {
+    if ((ST(MAINTENANCE) | ST(UPLOADING)) & ((uint64_t)1 << volume->status))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: A change of the image metadata of volume %s is not "
+                         "allowed while its status is %s.",
+                         volume->id, status_shown(volume->status));
+    return 0;
+}
+
+int image_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
+                       struct error *err) {
+    if (require_quiet(volume, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (db_run(work->tx, err,
+                   "INSERT INTO volume_glance_metadata (volume_id, key, value) VALUES ($1, $2, $3) "
+                   "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
+                   DB_TEXT(volume->id), DB_TEXT(pairs->items[i].key),
+                   DB_TEXT(pairs->items[i].value)) < 0)
+            return -1;
+    return 0;
+}
+
+int image_metadata_delete(struct work *work, const struct volume *volume, const char *key,
+                          struct error *err) {
+    int deleted;
+
+    if (require_quiet(volume, err) < 0)
+        return -1;
+    deleted = db_run(work->tx, err,
+                     "DELETE FROM volume_glance_metadata WHERE volume_id = $1 AND key = $2",
+                     DB_TEXT(volume->id), DB_TEXT(key));
+    if (deleted < 0)
+        return -1;
+    if (deleted == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no image metadata with key %s.",
+                         volume->id, key);
+    return 0;
+}

@@ -1,0 +1,62 @@
+libscoria_a_SOURCES += volume/attach.c \
+	volume/attach_status.h \
+	volume/attachment.c \
+	volume/attachment.h \
+	volume/capability.c \
+	volume/capability.h \
+	volume/create.c \
+	volume/delete.c \
+	volume/extend.c \
+	volume/image_metadata.c \
+	volume/image_metadata.h \
+	volume/message.c \
+	volume/message.h \
+	volume/notification.c \
+	volume/notification.h \
+	volume/operation.c \
+	volume/operation.h \
+	volume/operations.h \
+	volume/placement.c \
+	volume/placement.h \
+	volume/placement_hint.c \
+	volume/placement_hint.h \
+	volume/pool.c \
+	volume/pool.h \
+	volume/query.c \
+	volume/query.h \
+	volume/quota.c \
+	volume/quota.h \
+	volume/quota_limit.c \
+	volume/quota_limit.h \
+	volume/reset.c \
+	volume/service.c \
+	volume/service.h \
+	volume/settings.c \
+	volume/settings.h \
+	volume/status.c \
+	volume/status.def \
+	volume/status.h \
+	volume/summary.c \
+	volume/summary.h \
+	volume/type.c \
+	volume/type.h \
+	volume/type_access.c \
+	volume/type_access.h \
+	volume/update.c \
+	volume/volume.c \
+	volume/volume.h \
+	volume/work.c \
+	volume/work.h
+EXTRA_DIST += tests/unit/volume/work_test.h
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/volume/test_capability \
+	tests/unit/volume/test_message \
+	tests/unit/volume/test_placement \
+	tests/unit/volume/test_pool \
+	tests/unit/volume/test_quota \
+	tests/unit/volume/test_quota_limit \
+	tests/unit/volume/test_service \
+	tests/unit/volume/test_status \
+	tests/unit/volume/test_type
+endif

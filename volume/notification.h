@@ -1,0 +1,16 @@
+/*
+ * Notifications about volumes in oslo's form: put into the outbox with the change they tell of, so
+ * none is sent for what did not happen and none is lost for what did.  Off unless
+ * [oslo_messaging_notifications] driver says otherwise.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+#define NOTIFICATION_TOPIC "notifications.info"
+
+/* event is "volume.resize.end", …; the payload tells `volume` as it is given. */
+int notification_put(struct work *work, const char *event, const struct volume *volume,
+                     struct error *err);
+/* The same for the volume as its rows are now. */
+int notification_of(struct work *work, const char *event, const char *volume_id, struct error *err);

@@ -1,0 +1,252 @@
+#include "volume/operation.h"
+
+#include "common/cleanup.h"
+#include "db/outbox.h"
+#include "volume/query.h"
+
+#include <string.h>
+
+#define SECOND_US 1000000
+
+#define OPERATION_COLUMNS                                                                       \
+    "id, kind, target_id, volume_id, host, phase, project_id, user_id, request_id, "            \
+    "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
+    "created_at, updated_at"
+
+static void operation_read(const struct db_rows *rows, struct arena *arena, struct operation *ret) {
+    *ret = (struct operation){
+        .id = db_copy(rows, 0, arena),
+        .kind = db_copy(rows, 1, arena),
+        .target_id = db_copy(rows, 2, arena),
+        .volume_id = db_copy(rows, 3, arena),
+        .host = db_copy(rows, 4, arena),
+        .phase = db_copy(rows, 5, arena),
+        .project_id = db_copy(rows, 6, arena),
+        .user_id = db_copy(rows, 7, arena),
+        .request_id = db_copy(rows, 8, arena),
+        .previous_status = db_copy(rows, 9, arena),
+        .new_size_gb = db_int(rows, 10),
+        .failed = db_bool(rows, 11),
+        .owner = db_copy(rows, 12, arena),
+        .lease_until = db_int(rows, 13),
+        .deadline = db_int(rows, 14),
+        .attempts = db_int(rows, 15),
+        .arguments = db_copy(rows, 16, arena),
+        .created_at = db_int(rows, 17),
+        .updated_at = db_int(rows, 18),
+    };
+}
+
+char *operation_topic(struct arena *arena, const char *host) {
+    return arena_format(arena, "cinder-volume.%s", volume_backend_of(arena, host));
+}
+
+int operation_notify(struct work *work, const struct operation *operation, const char *method,
+                     struct error *err) {
+    const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
+
+    return outbox_put(work->tx, operation_topic(work->arena, operation->host), method,
+                      operation->volume_id, payload, work->now_us, err);
+}
+
+int operation_insert(struct work *work, int kind, const struct operation *fields,
+                     const char **ret_id, struct error *err) {
+    struct operation operation = *fields;
+
+    operation.id = work_uuid(work);
+    operation.kind = operation_kinds[kind].name;
+    if (!operation.target_id)
+        operation.target_id = operation.volume_id;
+    operation.host = volume_backend_of(work->arena, operation.host);
+    if (db_run(
+            work->tx, err,
+            "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
+            "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13)",
+            DB_TEXT(operation.id), DB_TEXT(operation.kind), DB_TEXT(operation.target_id),
+            DB_TEXT(operation.volume_id), DB_TEXT(operation.host), DB_TEXT(PHASE_QUEUED),
+            DB_TEXT(operation.project_id), DB_TEXT(work->context->user_id),
+            DB_TEXT(work->context->request_id), DB_TEXT(operation.previous_status),
+            operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
+            DB_TEXT(operation.arguments), DB_INT(work->now_us)) < 0)
+        return -1;
+    if (operation_notify(work, &operation, operation_kinds[kind].method, err) < 0)
+        return -1;
+    if (ret_id)
+        *ret_id = operation.id;
+    return 0;
+}
+
+static int operation_one(struct work *work, struct db_rows *query, struct operation *ret,
+                         struct error *err) {
+    autorows struct db_rows *rows = query;
+    int more;
+
+    if (!rows)
+        return -1;
+    more = db_next(rows, err);
+    if (more > 0)
+        operation_read(rows, work->arena, ret);
+    return more;
+}
+
+int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err) {
+    return operation_one(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1",
+                                  DB_TEXT(id)),
+                         ret, err);
+}
+
+int operation_of(struct work *work, const char *target_id, struct operation *ret,
+                 struct error *err) {
+    return operation_one(
+        work,
+        db_query(work->tx, err, "SELECT " OPERATION_COLUMNS " FROM operations WHERE target_id = $1",
+                 DB_TEXT(target_id)),
+        ret, err);
+}
+
+int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
+                    struct error *err) {
+    int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
+    int claimed =
+        db_run(work->tx, err,
+               "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
+               "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, updated_at = $3 "
+               "WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND phase <> 'answered' AND "
+               "(phase <> 'waiting' OR deadline <= $3)",
+               DB_TEXT(owner), DB_INT(lease), DB_INT(work->now_us), DB_TEXT(id));
+
+    if (claimed <= 0)
+        return claimed;
+    return operation_get(work, id, ret, err);
+}
+
+int operation_move(struct work *work, const char *id, const char *owner, const char *from,
+                   const char *to, bool keep_owner, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET phase = $1, owner = CASE WHEN $2 = 1 THEN owner END, "
+                  "lease_until = CASE WHEN $2 = 1 THEN lease_until END, updated_at = $3 "
+                  "WHERE id = $4 AND phase = $5 AND owner = $6",
+                  DB_TEXT(to), DB_BOOL(keep_owner), DB_INT(work->now_us), DB_TEXT(id),
+                  DB_TEXT(from), DB_TEXT(owner));
+}
+
+int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
+                       struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET deadline = $1, owner = NULL, lease_until = NULL, "
+                  "updated_at = $2 WHERE id = $3 AND owner = $4",
+                  DB_INT(deadline), DB_INT(work->now_us), DB_TEXT(id), DB_TEXT(owner));
+}
+
+int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                    struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
+                  "WHERE id = $3 AND owner = $4",
+                  DB_INT(retry_at), DB_INT(work->now_us), DB_TEXT(id), DB_TEXT(owner));
+}
+
+int operation_renew(struct work *work, const char *owner, const char *const *ids, unsigned count,
+                    struct error *err) {
+    int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
+
+    for (unsigned i = 0; i < count; i++)
+        if (db_run(work->tx, err,
+                   "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3",
+                   DB_INT(lease), DB_TEXT(ids[i]), DB_TEXT(owner)) < 0)
+            return -1;
+    return 0;
+}
+
+int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET owner = NULL, lease_until = NULL "
+                  "WHERE substr(owner, 1, $1) = $2 AND owner <> $3",
+                  DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner));
+}
+
+int operation_hand_on(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int freed = db_run(work->tx, err,
+                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+                       "WHERE target_id = $2 AND phase = 'queued' AND owner = ''",
+                       DB_INT(work->now_us), DB_TEXT(target_id));
+
+    if (freed <= 0)
+        return freed;
+    if (operation_of(work, target_id, &operation, err) < 0)
+        return -1;
+    return operation_notify(work, &operation, operation_kind_find(operation.kind)->method, err);
+}
+
+int operation_end(struct work *work, const char *id, struct error *err) {
+    return db_run(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(id)) < 0 ? -1 : 0;
+}
+
+int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET phase = 'answered', owner = NULL, lease_until = NULL, "
+                  "arguments = $1, updated_at = $2 WHERE id = $3",
+                  DB_TEXT(arguments), DB_INT(work->now_us), DB_TEXT(id)) < 0
+               ? -1
+               : 0;
+}
+
+int operation_expire(struct work *work, int64_t age_us, struct error *err) {
+    return db_run(work->tx, err,
+                  "DELETE FROM operations WHERE phase = 'answered' AND updated_at < $1",
+                  DB_INT(work->now_us - age_us));
+}
+
+static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
+                         struct error *err) {
+    autorows struct db_rows *rows = query;
+    struct operation *list = NULL;
+    unsigned count = 0;
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        list = query_grow(work->arena, list, count, sizeof *list);
+        operation_read(rows, work->arena, &list[count++]);
+    }
+    if (more < 0)
+        return -1;
+    *ret = list;
+    return (int)count;
+}
+
+int operation_hand_out_orphans(struct work *work, const char *host, int64_t grace_us, unsigned most,
+                               struct error *err) {
+    struct operation *orphans;
+    int count = operation_all(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $1 AND "
+                 "(owner IS NULL OR lease_until < $2) AND phase <> 'answered' AND "
+                 "(phase <> 'waiting' OR deadline <= $2) AND "
+                 "COALESCE(updated_at, created_at) <= $3 ORDER BY created_at, id LIMIT $4",
+                 DB_TEXT(host), DB_INT(work->now_us), DB_INT(work->now_us - grace_us),
+                 DB_INT(most)),
+        &orphans, err);
+
+    for (int i = 0; i < count; i++)
+        if (db_run(work->tx, err, "UPDATE operations SET updated_at = $1 WHERE id = $2",
+                   DB_INT(work->now_us), DB_TEXT(orphans[i].id)) < 0 ||
+            operation_notify(work, &orphans[i], operation_kind_find(orphans[i].kind)->method, err) <
+                0)
+            return -1;
+    return count;
+}
+
+int operation_list(struct work *work, struct operation **ret, struct error *err) {
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations ORDER BY created_at, id"),
+                         ret, err);
+}

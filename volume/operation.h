@@ -1,0 +1,91 @@
+/*
+ * Operations: the record of work in progress, its owner and lease.
+ *
+ * A worker claims an operation by one conditional update; a second delivery finds it claimed, moved
+ * on or gone.  A lease that ran out means that the owner is dead: recovery hands the operation out
+ * again.  Reservations belong to an operation and end with it.
+ *
+ * Phases: queued → running → (extend only: sending → waiting → completing) → gone.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+struct operation {
+    const char *id, *kind, *target_id, *volume_id, *host, *phase;
+    const char *project_id, *user_id, *request_id;
+    const char *previous_status;
+    int64_t new_size_gb;
+    bool failed;
+    const char *owner;
+    int64_t lease_until, deadline, attempts;
+    const char *arguments; /* JSON or NULL */
+    int64_t created_at, updated_at;
+};
+
+#define PHASE_QUEUED     "queued"
+#define PHASE_RUNNING    "running"
+#define PHASE_SENDING    "sending"    /* keys are stored, the event's answer is not known yet */
+#define PHASE_WAITING    "waiting"    /* the compute side has accepted, or may have */
+#define PHASE_COMPLETING "completing" /* the report is stored, the manager has to finish */
+#define PHASE_ANSWERED   "answered"   /* connect: the result waits for the request that asked */
+
+/*
+ * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
+ * Read from `fields`: volume_id, target_id (NULL: the volume), host, project_id, previous_status,
+ * new_size_gb, arguments; user and request are the context's.  A target that has an operation
+ * already is ERROR_CONFLICT.
+ */
+int operation_insert(struct work *work, int kind, const struct operation *fields,
+                     const char **ret_id, struct error *err);
+/* By id, and by target: 1 found, 0 none, -1 failed. */
+int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
+int operation_of(struct work *work, const char *target_id, struct operation *ret,
+                 struct error *err);
+
+/*
+ * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
+ * answered, and it is not waiting for a deadline that is still to come.  A queued one becomes
+ * running.  1 claimed (*ret filled), 0 not (gone or taken), -1 failed.
+ */
+int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
+                    struct error *err);
+/* From one phase to another if still held by `owner`, who keeps it or lets go; 1 done, 0 lost. */
+int operation_move(struct work *work, const char *id, const char *owner, const char *from,
+                   const char *to, bool keep_owner, struct error *err);
+/* Lets go of it, not to be looked at before `deadline`; 1 done, 0 lost. */
+int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
+                       struct error *err);
+/* Lets go of it, to be tried again from `retry_at`; 1 done, 0 lost. */
+int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                    struct error *err);
+/* Prolongs the leases of the operations that a living worker of `owner` has in its hands. */
+int operation_renew(struct work *work, const char *owner, const char *const *ids, unsigned count,
+                    struct error *err);
+/* Frees what former incarnations of this manager held: owner begins with `prefix` and is not
+ * `owner`. */
+int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
+/* The worker whose lease the queued operation of `target_id` inherited has ended: it begins now. */
+int operation_hand_on(struct work *work, const char *target_id, struct error *err);
+/* Deletes the record; reservations must be settled before. */
+int operation_end(struct work *work, const char *id, struct error *err);
+/* Phase answered with `arguments` as the result, for the request that waits. */
+int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err);
+/* Deletes answers that nobody fetched for `age_us`. */
+int operation_expire(struct work *work, int64_t age_us, struct error *err);
+
+/*
+ * Hands out again what nobody works on at a backend (node@backend): operations without a live
+ * lease, untouched for `grace_us`; those that wait only when their deadline is over.  Writes their
+ * messages; returns how many.
+ */
+int operation_hand_out_orphans(struct work *work, const char *host, int64_t grace_us, unsigned most,
+                               struct error *err);
+/* Every operation, oldest first; how many. */
+int operation_list(struct work *work, struct operation **ret, struct error *err);
+
+/* The topic of the managers of a host (node@backend#pool or node@backend). */
+char *operation_topic(struct arena *arena, const char *host);
+/* Writes the message that makes a manager look at the operation. */
+int operation_notify(struct work *work, const struct operation *operation, const char *method,
+                     struct error *err);

@@ -1,0 +1,153 @@
+#include "volume/placement.h"
+
+#include "volume/capability.h"
+#include "volume/placement_hint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- type and zone ---- */
+
+/* Is `zone` one of the blank- and comma-separated words of `list`? */
+static bool list_has(const char *list, const char *zone) {
+    static const char separators[] = ", \t";
+    size_t length;
+
+    for (; *(list += strspn(list, separators)); list += length) {
+        length = strcspn(list, separators);
+        if (strlen(zone) == length && strncmp(list, zone, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool zone_fits(const struct placement *wish, const struct pool *pool) {
+    const char *zones = wish->type ? pairs_get(&wish->type->extra_specs, TYPE_SPEC_ZONES) : NULL;
+
+    return (!wish->availability_zone ||
+            strcmp(wish->availability_zone, pool->availability_zone) == 0) &&
+           (!zones || list_has(zones, pool->availability_zone));
+}
+
+bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type) {
+    return !capability_needed(&type->extra_specs) ||
+           capability_matches(pool_capabilities(work, pool), &type->extra_specs);
+}
+
+/* ---- room ---- */
+
+struct room {
+    bool known;
+    double total_gb, free_gb;
+    double kept_back_gb;   /* of the free room, for nobody */
+    double provisioned_gb; /* promised to volumes */
+    bool thin;
+    double ratio; /* thin: how many times the room may be promised */
+};
+
+/* A number, or the text of one (as drivers report the over-subscription ratio). */
+static double number_of(const json_t *value, double otherwise) {
+    double number;
+    char *end;
+
+    if (json_is_number(value))
+        return json_number_value(value);
+    if (!json_is_string(value))
+        return otherwise;
+    number = strtod(json_string_value(value), &end);
+    return end != json_string_value(value) && *end == '\0' ? number : otherwise;
+}
+
+static struct room read_room(struct work *work, const struct pool *pool,
+                             const struct volume_type *type) {
+    const json_t *report = pool_reported(work, pool);
+    const char *provisioning = type ? pairs_get(&type->extra_specs, "provisioning:type") : NULL;
+    double percentage = number_of(json_object_get(report, "reserved_percentage"), 0);
+    double provisioned = number_of(json_object_get(report, "provisioned_capacity_gb"), 0);
+    double allocated = (double)pool->allocated_gb;
+
+    return (struct room){
+        .known = !pool->infinite && pool->free_gb >= 0,
+        .total_gb = pool->total_gb,
+        .free_gb = pool->free_gb,
+        .kept_back_gb = pool->total_gb * percentage / 100,
+        /* The report is some seconds old, the row is not. */
+        .provisioned_gb = provisioned > allocated ? provisioned : allocated,
+        .thin = json_is_true(json_object_get(report, "thin_provisioning_support")) &&
+                !(provisioning && strcmp(provisioning, "thick") == 0),
+        .ratio = number_of(json_object_get(report, "max_over_subscription_ratio"),
+                           work->settings->max_over_subscription_ratio),
+    };
+}
+
+/* What may still be promised. Thick: no more than is left beside the other volumes, also when the
+ * report is older than some of them. */
+static double room_left(const struct room *room) {
+    double beside = room->total_gb * (room->thin ? room->ratio : 1) - room->provisioned_gb;
+    double least = room->thin || beside < room->free_gb ? beside : room->free_gb;
+
+    return least - room->kept_back_gb;
+}
+
+static bool has_room(const struct room *room, int64_t size_gb) {
+    double size = (double)size_gb;
+
+    if (!room->known)
+        return true;
+    if (room->total_gb <= 0 || size > room_left(room))
+        return false;
+    return !room->thin ||
+           (room->ratio >= 1 && size <= (room->free_gb - room->kept_back_gb) * room->ratio);
+}
+
+int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err) {
+    struct pool pool;
+    struct room room;
+    int found = host ? pool_find(work, host, &pool, err) : 0;
+
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return 1;
+    room = read_room(work, &pool, NULL);
+    return has_room(&room, delta_gb);
+}
+
+/* ---- choice ---- */
+
+int placement_pick(struct work *work, const struct placement *wish, const char **ret_host,
+                   struct error *err) {
+    struct placement_hint hint;
+    struct pool *pools;
+    const char *best = NULL;
+    double best_weight = 0;
+    int count;
+
+    if (placement_hint_read(work, wish->hints, &hint, err) < 0)
+        return -1;
+    count = pool_list(work, &pools, err);
+    for (int i = 0; i < count; i++) {
+        const struct pool *pool = &pools[i];
+        struct room room;
+        double weight;
+
+        if (!pool->active || !zone_fits(wish, pool) || !placement_hint_allows(&hint, pool->name) ||
+            (wish->type && !placement_matches(work, pool, wish->type)))
+            continue;
+        room = read_room(work, pool, wish->type);
+        if (!has_room(&room, wish->size_gb))
+            continue;
+        /* A pool whose room nobody knows comes last, as upstream. */
+        weight = room.known ? room_left(&room) : -1;
+        if (!best || weight > best_weight) {
+            best = pool->name;
+            best_weight = weight;
+        }
+    }
+    if (count < 0)
+        return -1;
+    if (!best)
+        return 0;
+    *ret_host = best;
+    return 1;
+}

@@ -1,0 +1,31 @@
+/*
+ * Picks the pool for a new volume: filters (service up, enabled and not frozen, zone, type's extra
+ * specs against capabilities, room, hints), then weighs by free room; of equals the first by name.
+ *
+ * Hints: same_host and different_host take ids of volumes (one, or a list); local_to_instance takes
+ * an instance and holds when one of its attachments tells where it runs.  Others are not looked at.
+ */
+#pragma once
+
+#include "volume/pool.h"
+#include "volume/type.h"
+
+#include <jansson.h>
+
+struct placement {
+    const struct volume_type *type; /* may be NULL */
+    const char *availability_zone;  /* NULL: any that the type allows */
+    int64_t size_gb;
+    const json_t *hints; /* may be NULL */
+};
+
+/* 1 with *ret_host = node@backend#pool in the arena, 0 when nothing fits, -1 failed: a malformed
+ * hint is ERROR_BAD_REQUEST. */
+int placement_pick(struct work *work, const struct placement *wish, const char **ret_host,
+                   struct error *err);
+
+/* Has the pool of `host` room to grow by delta_gb? 1 yes (also when unknown), 0 no, -1 failed. */
+int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
+
+/* May volumes of the type be in the pool: do its extra specs match, whatever the room? */
+bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type);

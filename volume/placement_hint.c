@@ -1,0 +1,119 @@
+#include "volume/placement_hint.h"
+
+#include "volume/query.h"
+
+#include <string.h>
+
+/* Ids of a hint: a text, or a list of texts. Returns how many. */
+static int read_ids(struct work *work, const json_t *value, const char *name, const char ***ret,
+                    struct error *err) {
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    const char **ids = arena_alloc(work->arena, (count + 1) * sizeof(*ids));
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        char id[UUID_SIZE];
+
+        if (!json_is_string(item) || !uuid_parse(json_string_value(item), id))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Scheduler hint '%s' must be a UUID or a list of UUIDs.", name);
+        ids[i] = arena_text(work->arena, id);
+    }
+    *ret = ids;
+    return (int)count;
+}
+
+/* One text column of the rows of `ids` that the caller sees; `select` ends with "IN (". */
+static int read_places(struct work *work, const char *select, const char *const *ids,
+                       unsigned count, const char ***ret, struct error *err) {
+    unsigned places = query_in_count(count);
+    struct db_value *values = arena_alloc(work->arena, (places + 2) * sizeof(*values));
+    const char **texts = NULL;
+    unsigned found = 0;
+    int more;
+
+    for (unsigned i = 0; i < places; i++)
+        values[i] = DB_TEXT(ids[i < count ? i : count - 1]);
+    values[places] = DB_BOOL(work->context->is_admin);
+    values[places + 1] = DB_TEXT(work->context->project_id);
+    autorows struct db_rows *rows =
+        db_query_values(work->tx, err,
+                        arena_format(work->arena, "%s%s) AND ($%u = 1 OR project_id = $%u)", select,
+                                     db_places(work->arena, 1, places), places + 1, places + 2),
+                        values, places + 2);
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        texts = query_grow(work->arena, texts, found, sizeof(*texts));
+        texts[found++] = db_copy(rows, 0, work->arena);
+    }
+    if (more < 0)
+        return -1;
+    *ret = texts;
+    return (int)found;
+}
+
+/* 1 when the hint is given. */
+static int read_hint(struct work *work, const json_t *hints, const char *name, const char *select,
+                     const char ***ret, unsigned *ret_count, struct error *err) {
+    const json_t *value = json_object_get(hints, name);
+    const char **ids = NULL;
+    int count;
+
+    if (!value || json_is_null(value))
+        return 0;
+    count = read_ids(work, value, name, &ids, err);
+    if (count <= 0)
+        return count;
+    count = read_places(work, select, ids, (unsigned)count, ret, err);
+    if (count < 0)
+        return -1;
+    *ret_count = (unsigned)count;
+    return 1;
+}
+
+int placement_hint_read(struct work *work, const json_t *hints, struct placement_hint *ret,
+                        struct error *err) {
+    static const char volumes[] = "SELECT host FROM volumes WHERE host IS NOT NULL AND id IN (";
+    static const char attachments[] = "SELECT attached_host FROM attachments "
+                                      "WHERE attached_host IS NOT NULL AND instance_uuid IN (";
+    struct placement_hint hint = { 0 };
+    int same =
+        read_hint(work, hints, "same_host", volumes, &hint.same_hosts, &hint.same_count, err);
+    int different = same < 0 ? -1
+                             : read_hint(work, hints, "different_host", volumes,
+                                         &hint.different_hosts, &hint.different_count, err);
+    int local = different < 0 ? -1
+                              : read_hint(work, hints, "local_to_instance", attachments,
+                                          &hint.local_nodes, &hint.local_count, err);
+
+    if (local < 0)
+        return -1;
+    hint.same = same > 0;
+    hint.different = different > 0;
+    hint.local = local > 0 && hint.local_count > 0; /* else nobody knows where it runs */
+    *ret = hint;
+    return 0;
+}
+
+static bool has_host(const char *const *hosts, unsigned count, const char *pool) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(hosts[i], pool) == 0)
+            return true;
+    return false;
+}
+
+static bool has_node(const char *const *nodes, unsigned count, const char *pool) {
+    size_t length = strcspn(pool, "@#");
+
+    for (unsigned i = 0; i < count; i++)
+        if (strlen(nodes[i]) == length && strncmp(nodes[i], pool, length) == 0)
+            return true;
+    return false;
+}
+
+bool placement_hint_allows(const struct placement_hint *hint, const char *pool) {
+    return (!hint->same || has_host(hint->same_hosts, hint->same_count, pool)) &&
+           (!hint->different || !has_host(hint->different_hosts, hint->different_count, pool)) &&
+           (!hint->local || has_node(hint->local_nodes, hint->local_count, pool));
+}

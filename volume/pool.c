@@ -1,0 +1,165 @@
+#include "volume/pool.h"
+
+#include "common/json.h"
+#include "volume/query.h"
+#include "volume/service.h"
+
+#include <string.h>
+
+#define SECOND_US INT64_C(1000000)
+
+#define POOL_SELECT                                                                              \
+    "SELECT p.name, p.host, p.capabilities, p.total_gb, p.free_gb, p.infinite, p.allocated_gb, " \
+    "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at FROM pools p "      \
+    "LEFT JOIN services s ON s.binary_name = '" SERVICE_VOLUME "' AND s.host = p.host"
+
+static struct db_value gb_value(double gb) {
+    return gb < 0 ? DB_NULL : (struct db_value){ .type = DB_VALUE_REAL, .real = gb };
+}
+
+/* What is promised there already is counted once, when the pool is new: it takes a look at every
+ * volume of it. */
+static int pool_insert(struct work *work, const struct pool *pool, int64_t reported_at,
+                       struct error *err) {
+    return db_run(work->tx, err,
+                  "INSERT INTO pools (name, host, capabilities, total_gb, free_gb, infinite, "
+                  "reported_at, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+                  "(SELECT COALESCE(CAST(SUM(size_gb) AS BIGINT), 0) FROM volumes "
+                  "WHERE host = $1) + "
+                  "(SELECT COALESCE(CAST(SUM(o.new_size_gb - v.size_gb) AS BIGINT), 0) "
+                  "FROM volumes v JOIN operations o ON o.volume_id = v.id "
+                  "WHERE v.host = $1 AND o.kind = 'extend'))",
+                  DB_TEXT(pool->name), DB_TEXT(pool->host), DB_TEXT(pool->capabilities),
+                  gb_value(pool->total_gb), gb_value(pool->free_gb), DB_BOOL(pool->infinite),
+                  DB_INT(reported_at)) < 0
+               ? -1
+               : 0;
+}
+
+int pool_report(struct work *work, const struct pool *pool, struct error *err) {
+    int64_t reported_at = pool->reported_at ? pool->reported_at : work->now_us;
+    int changed = db_run(work->tx, err,
+                         "UPDATE pools SET host = $1, capabilities = $2, total_gb = $3, "
+                         "free_gb = $4, infinite = $5, reported_at = $6 WHERE name = $7",
+                         DB_TEXT(pool->host), DB_TEXT(pool->capabilities), gb_value(pool->total_gb),
+                         gb_value(pool->free_gb), DB_BOOL(pool->infinite), DB_INT(reported_at),
+                         DB_TEXT(pool->name));
+
+    if (changed != 0)
+        return changed < 0 ? -1 : 0;
+    return pool_insert(work, pool, reported_at, err);
+}
+
+static double read_gb(const struct db_rows *rows, unsigned column) {
+    return db_is_null(rows, column) ? -1 : strtod(db_text(rows, column), NULL);
+}
+
+static void read_pool(struct work *work, const struct db_rows *rows, struct pool *ret) {
+    int64_t oldest = work->now_us - work->settings->service_down_s * SECOND_US;
+
+    *ret = (struct pool){
+        .name = db_copy(rows, 0, work->arena),
+        .host = db_copy(rows, 1, work->arena),
+        .capabilities = db_copy(rows, 2, work->arena),
+        .total_gb = read_gb(rows, 3),
+        .free_gb = read_gb(rows, 4),
+        .infinite = db_bool(rows, 5),
+        .allocated_gb = db_int(rows, 6),
+        .reported_at = db_int(rows, 7),
+        .availability_zone = db_copy(rows, 8, work->arena),
+        .active = !db_is_null(rows, 11) && !db_bool(rows, 9) && !db_bool(rows, 10) &&
+                  db_int(rows, 11) >= oldest,
+    };
+}
+
+int pool_list(struct work *work, struct pool **ret, struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err, POOL_SELECT " ORDER BY p.name");
+    struct pool *pools = NULL;
+    unsigned count = 0;
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        pools = query_grow(work->arena, pools, count, sizeof(*pools));
+        read_pool(work, rows, &pools[count++]);
+    }
+    if (more < 0)
+        return -1;
+    *ret = pools;
+    return (int)count;
+}
+
+int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err, POOL_SELECT " WHERE p.name = $1", DB_TEXT(name));
+    int more;
+
+    if (!rows || (more = db_next(rows, err)) < 0)
+        return -1;
+    if (more > 0)
+        read_pool(work, rows, ret);
+    return more;
+}
+
+int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE pools SET allocated_gb = CASE WHEN allocated_gb + $1 > 0 "
+                  "THEN allocated_gb + $1 ELSE 0 END WHERE name = $2",
+                  DB_INT(delta_gb), DB_TEXT(name)) < 0
+               ? -1
+               : 0;
+}
+
+/* ---- capabilities ---- */
+
+static void release_tree(void *tree) {
+    json_decref(tree);
+}
+
+json_t *pool_reported(struct work *work, const struct pool *pool) {
+    json_t *tree = json_parse(work->arena, pool->capabilities, strlen(pool->capabilities), NULL);
+
+    if (json_is_object(tree))
+        return tree;
+    tree = json_object();
+    arena_defer(work->arena, release_tree, tree);
+    return tree;
+}
+
+static json_t *capacity(const struct pool *pool, double gb) {
+    if (pool->infinite)
+        return json_string("infinite");
+    return gb < 0 ? json_string("unknown") : json_real(gb);
+}
+
+static void set_default(json_t *object, const char *key, json_t *value) {
+    if (json_object_get(object, key))
+        json_decref(value);
+    else
+        json_object_set_new(object, key, value);
+}
+
+json_t *pool_capabilities(struct work *work, const struct pool *pool) {
+    json_t *object = pool_reported(work, pool);
+    const json_t *provisioned = json_object_get(object, "provisioned_capacity_gb");
+    const char *backend = strchr(pool->host, '@'), *inner = strchr(pool->name, '#');
+    char time[CLOCK_TEXT_SIZE];
+
+    json_object_set_new(object, "total_capacity_gb", capacity(pool, pool->total_gb));
+    json_object_set_new(object, "free_capacity_gb", capacity(pool, pool->free_gb));
+    json_object_set_new(object, "allocated_capacity_gb", json_integer(pool->allocated_gb));
+    if (!provisioned || json_number_value(provisioned) < (double)pool->allocated_gb)
+        json_object_set_new(object, "provisioned_capacity_gb", json_integer(pool->allocated_gb));
+    json_object_set_new(object, "timestamp", json_string(clock_text(pool->reported_at, time)));
+    set_default(object, "updated", json_null());
+    set_default(object, "QoS_support", json_false());
+    set_default(object, "reserved_percentage", json_integer(0));
+    set_default(object, "driver_version", json_null());
+    set_default(object, "storage_protocol", json_null());
+    set_default(object, "vendor_name", json_null());
+    set_default(object, "volume_backend_name", json_string(backend ? backend + 1 : pool->host));
+    set_default(object, "pool_name", inner ? json_string(inner + 1) : json_null());
+    set_default(object, "backend_state", json_string("up"));
+    return object;
+}

@@ -1,0 +1,36 @@
+/*
+ * Pools: what room the backends report, and what of it is promised to volumes.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+#include <jansson.h>
+
+struct pool {
+    const char *name;         /* node@backend#pool */
+    const char *host;         /* node@backend */
+    const char *capabilities; /* JSON object */
+    double total_gb, free_gb; /* < 0: unknown */
+    bool infinite;
+    int64_t allocated_gb;
+    int64_t reported_at;
+
+    /* Filled by pool_list() and pool_find(), from the pool's volume service. */
+    const char *availability_zone;
+    bool active; /* takes new volumes: the service is up, enabled and not frozen */
+};
+
+/* Writes the row; allocated_gb of a known pool stays, a new one gets what the volumes there say. */
+int pool_report(struct work *work, const struct pool *pool, struct error *err);
+/* In order of names; returns how many. */
+int pool_list(struct work *work, struct pool **ret, struct error *err);
+/* 1 found, 0 none. */
+int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err);
+/* Adds to allocated_gb (negative: gives back, not below 0). */
+int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err);
+/* The driver's report as a tree, of the arena; an unreadable one is empty. */
+json_t *pool_reported(struct work *work, const struct pool *pool);
+/* The report completed with what the row knows better (capacities, allocated room, time) and with
+ * every key that clients count on: what extra specs are matched with, and what the API shows. */
+json_t *pool_capabilities(struct work *work, const struct pool *pool);

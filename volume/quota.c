@@ -1,0 +1,346 @@
+#include "volume/quota.h"
+
+#include "common/cleanup.h"
+#include "volume/query.h"
+#include "volume/quota_limit.h"
+
+#include <string.h>
+
+/* ---- taking and reserving ---- */
+
+/* One resource that a change needs more of. */
+struct demand {
+    const char *resource;
+    int64_t delta;
+    int64_t limit, used;
+};
+
+enum { DEMANDS_MOST = 5 };
+
+static struct demand *demand_find(struct demand *demands, unsigned count, const char *resource) {
+    unsigned i = 0;
+
+    while (i < count - 1 && strcmp(demands[i].resource, resource) != 0)
+        i++;
+    return &demands[i]; /* only what was asked for is answered, so the last one is left */
+}
+
+/* Limits and usage of all demands with one query: it is on the way of every create. */
+static int load_demands(struct work *work, const char *project_id, struct demand *demands,
+                        unsigned count, struct error *err) {
+#define RESOURCES "resource IN ($2, $3, $4, $5, $6)"
+    static const char sql[] =
+        "SELECT 1 AS source, resource, hard_limit FROM quotas WHERE project_id = $1 "
+        "AND " RESOURCES " UNION ALL SELECT 0, resource, hard_limit FROM quota_classes "
+        "WHERE class_name = 'default' AND " RESOURCES
+        " UNION ALL SELECT 2, resource, in_use + reserved FROM quota_usages "
+        "WHERE project_id = $1 AND " RESOURCES " ORDER BY source";
+#undef RESOURCES
+    enum { USED = 2 };
+    struct db_value values[1 + DEMANDS_MOST] = { DB_TEXT(project_id) };
+    int more;
+
+    for (unsigned i = 0; i < DEMANDS_MOST; i++)
+        values[1 + i] = DB_TEXT(demands[i < count ? i : 0].resource);
+    for (unsigned i = 0; i < count; i++) {
+        demands[i].limit = quota_limit_configured(work->settings, demands[i].resource);
+        demands[i].used = 0;
+    }
+    autorows struct db_rows *rows = db_query_values(work->tx, err, sql, values, LENGTH(values));
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        struct demand *demand = demand_find(demands, count, db_text(rows, 1));
+
+        *(db_int(rows, 0) == USED ? &demand->used : &demand->limit) = db_int(rows, 2);
+    }
+    return more;
+}
+
+/* The demands stand in alphabetical order, which says which excess is told (upstream's rule). */
+static int check_demands(const struct demand *demands, unsigned count, struct error *err) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct demand *demand = &demands[i];
+
+        if (demand->limit < 0 || demand->used + demand->delta <= demand->limit)
+            continue;
+        if (strncmp(demand->resource, "gigabytes", strlen("gigabytes")) == 0)
+            return error_set(
+                err, ERROR_OVER_QUOTA,
+                "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds "
+                "allowed %s quota. Requested %jdG, quota is %jdG and %jdG has been "
+                "consumed.",
+                demand->resource, demand->delta, demand->limit, demand->used);
+        return error_set(
+            err, ERROR_OVER_QUOTA,
+            "VolumeLimitExceeded: Maximum number of volumes allowed (%jd) exceeded for "
+            "quota '%s'.",
+            demand->limit, demand->resource);
+    }
+    return 0;
+}
+
+static int check_single_size(const struct demand *single, struct error *err) {
+    if (single->limit >= 0 && single->delta > single->limit)
+        return error_set(err, ERROR_OVER_QUOTA,
+                         "VolumeSizeExceedsLimit: Requested volume size %jdG exceeds the maximum "
+                         "allowed limit %jdG of a single volume.",
+                         single->delta, single->limit);
+    return 0;
+}
+
+/* Adds the demands to in_use, or to reserved, with one statement. */
+static int add_usage(struct work *work, const char *project_id, const struct demand *demands,
+                     unsigned count, bool reserve, struct error *err) {
+    struct db_value values[1 + 3 * DEMANDS_MOST] = { DB_TEXT(project_id) };
+    const char *rows = "";
+
+    for (unsigned i = 0; i < count; i++) {
+        values[1 + 3 * i] = DB_TEXT(demands[i].resource);
+        values[2 + 3 * i] = DB_INT(reserve ? 0 : demands[i].delta);
+        values[3 + 3 * i] = DB_INT(reserve ? demands[i].delta : 0);
+        rows = arena_format(work->arena, "%s%s($1, $%u, $%u, $%u)", rows, i > 0 ? ", " : "",
+                            2 + 3 * i, 3 + 3 * i, 4 + 3 * i);
+    }
+    return db_run_values(work->tx, err,
+                         arena_format(work->arena,
+                                      "INSERT INTO quota_usages (project_id, resource, in_use, "
+                                      "reserved) VALUES %s "
+                                      "ON CONFLICT (project_id, resource) DO UPDATE SET "
+                                      "in_use = quota_usages.in_use + excluded.in_use, "
+                                      "reserved = quota_usages.reserved + excluded.reserved",
+                                      rows),
+                         values, 1 + 3 * (size_t)count) < 0
+               ? -1
+               : 0;
+}
+
+int quota_take_volume(struct work *work, const char *project_id, const char *type_name,
+                      int64_t size_gb, struct error *err) {
+    struct demand demands[DEMANDS_MOST] = { { QUOTA_PER_VOLUME, size_gb, 0, 0 } };
+    unsigned count = 1;
+
+    demands[count++] = (struct demand){ .resource = "gigabytes", .delta = size_gb };
+    if (type_name)
+        demands[count++] =
+            (struct demand){ .resource = arena_format(work->arena, "gigabytes_%s", type_name),
+                             .delta = size_gb };
+    demands[count++] = (struct demand){ .resource = "volumes", .delta = 1 };
+    if (type_name)
+        demands[count++] =
+            (struct demand){ .resource = arena_format(work->arena, "volumes_%s", type_name),
+                             .delta = 1 };
+    if (load_demands(work, project_id, demands, count, err) < 0 ||
+        check_single_size(&demands[0], err) < 0 || check_demands(demands + 1, count - 1, err) < 0)
+        return -1;
+    return add_usage(work, project_id, demands + 1, count - 1, false, err);
+}
+
+int quota_give_back_volume(struct work *work, const struct volume *volume, struct error *err) {
+    const char *volumes_type = "volumes", *gigabytes_type = "gigabytes";
+
+    if (!volume->use_quota)
+        return 0;
+    if (volume->type_name) {
+        volumes_type = arena_format(work->arena, "volumes_%s", volume->type_name);
+        gigabytes_type = arena_format(work->arena, "gigabytes_%s", volume->type_name);
+    }
+    return db_run(work->tx, err,
+                  "UPDATE quota_usages SET in_use = CASE "
+                  "WHEN resource IN ('volumes', $1) "
+                  "THEN CASE WHEN in_use > 1 THEN in_use - 1 ELSE 0 END "
+                  "WHEN in_use > $2 THEN in_use - $2 ELSE 0 END "
+                  "WHERE project_id = $3 AND resource IN ('volumes', 'gigabytes', $1, $4)",
+                  DB_TEXT(volumes_type), DB_INT(volume->size_gb), DB_TEXT(volume->project_id),
+                  DB_TEXT(gigabytes_type)) < 0
+               ? -1
+               : 0;
+}
+
+static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
+                               const struct demand *demands, unsigned count, struct error *err) {
+    for (unsigned i = 0; i < count; i++)
+        if (db_run(work->tx, err,
+                   "INSERT INTO reservations (id, operation_id, project_id, resource, delta) "
+                   "VALUES ($1, $2, $3, $4, $5)",
+                   DB_TEXT(work_uuid(work)), DB_TEXT(operation_id), DB_TEXT(project_id),
+                   DB_TEXT(demands[i].resource), DB_INT(demands[i].delta)) < 0)
+            return -1;
+    return 0;
+}
+
+int quota_reserve_growth(struct work *work, const struct volume *volume, const char *operation_id,
+                         int64_t new_size_gb, struct error *err) {
+    int64_t growth = new_size_gb - volume->size_gb;
+    struct demand demands[DEMANDS_MOST] = { { QUOTA_PER_VOLUME, new_size_gb, 0, 0 },
+                                            { "gigabytes", growth, 0, 0 } };
+    unsigned count = 2;
+
+    if (volume->type_name)
+        demands[count++] = (struct demand){
+            .resource = arena_format(work->arena, "gigabytes_%s", volume->type_name),
+            .delta = growth,
+        };
+    if (load_demands(work, volume->project_id, demands, count, err) < 0 ||
+        check_single_size(&demands[0], err) < 0)
+        return -1;
+    if (!volume->use_quota)
+        return 0;
+    if (check_demands(demands + 1, count - 1, err) < 0 ||
+        add_usage(work, volume->project_id, demands + 1, count - 1, true, err) < 0)
+        return -1;
+    return insert_reservations(work, operation_id, volume->project_id, demands + 1, count - 1, err);
+}
+
+/* ---- the end of reservations ---- */
+
+struct reservation {
+    const char *id, *project_id, *resource;
+    int64_t delta;
+};
+
+static int read_reservations(struct work *work, const char *operation_id, struct reservation **ret,
+                             struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err,
+                                             "SELECT id, project_id, resource, delta "
+                                             "FROM reservations WHERE operation_id = $1 "
+                                             "ORDER BY resource",
+                                             DB_TEXT(operation_id));
+    struct reservation *reservations = NULL;
+    unsigned count = 0;
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        reservations = query_grow(work->arena, reservations, count, sizeof(*reservations));
+        reservations[count++] = (struct reservation){
+            .id = db_copy(rows, 0, work->arena),
+            .project_id = db_copy(rows, 1, work->arena),
+            .resource = db_copy(rows, 2, work->arena),
+            .delta = db_int(rows, 3),
+        };
+    }
+    if (more < 0)
+        return -1;
+    *ret = reservations;
+    return (int)count;
+}
+
+int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
+                          struct error *err) {
+    struct reservation *reservations;
+    int count = read_reservations(work, operation_id, &reservations, err);
+    const char *json = "[";
+
+    if (count < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        json = arena_format(work->arena, "%s%s\"%s\"", json, i > 0 ? ", " : "", reservations[i].id);
+    *ret_json = arena_format(work->arena, "%s]", json);
+    return 0;
+}
+
+/* Neither counter falls below zero; a missing row counts as zeros. */
+static int change_usage(struct work *work, const struct reservation *reservation, int64_t in_use,
+                        struct error *err) {
+    return db_run(work->tx, err,
+                  "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
+                  "VALUES ($1, $2, $3, 0) ON CONFLICT (project_id, resource) DO UPDATE SET "
+                  "in_use = quota_usages.in_use + excluded.in_use, "
+                  "reserved = CASE WHEN quota_usages.reserved > $4 "
+                  "THEN quota_usages.reserved - $4 ELSE 0 END",
+                  DB_TEXT(reservation->project_id), DB_TEXT(reservation->resource), DB_INT(in_use),
+                  DB_INT(reservation->delta)) < 0
+               ? -1
+               : 0;
+}
+
+static int end_reservations(struct work *work, const char *operation_id, bool commit,
+                            struct error *err) {
+    struct reservation *reservations;
+    int count = read_reservations(work, operation_id, &reservations, err);
+
+    if (count <= 0)
+        return count;
+    for (int i = 0; i < count; i++)
+        if (change_usage(work, &reservations[i], commit ? reservations[i].delta : 0, err) < 0)
+            return -1;
+    return db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
+                  DB_TEXT(operation_id)) < 0
+               ? -1
+               : 0;
+}
+
+int quota_commit(struct work *work, const char *operation_id, struct error *err) {
+    return end_reservations(work, operation_id, true, err);
+}
+
+int quota_rollback(struct work *work, const char *operation_id, struct error *err) {
+    return end_reservations(work, operation_id, false, err);
+}
+
+/* ---- counting anew ---- */
+
+/* clang-format off */
+
+/* What volumes and reservations say, one row for each cause; `where` narrows both. */
+#define COUNTED(where) \
+    "SELECT project_id, 'volumes' AS resource, COUNT(*) AS in_use, 0 AS reserved FROM volumes " \
+    "WHERE use_quota = 1" where " GROUP BY project_id UNION ALL " \
+    "SELECT project_id, 'gigabytes', SUM(size_gb), 0 FROM volumes " \
+    "WHERE use_quota = 1" where " GROUP BY project_id UNION ALL " \
+    "SELECT project_id, 'volumes_' || t.name, COUNT(*), 0 FROM volumes v " \
+    "JOIN volume_types t ON t.id = v.volume_type_id " \
+    "WHERE use_quota = 1" where " GROUP BY project_id, t.name UNION ALL " \
+    "SELECT project_id, 'gigabytes_' || t.name, SUM(size_gb), 0 FROM volumes v " \
+    "JOIN volume_types t ON t.id = v.volume_type_id " \
+    "WHERE use_quota = 1" where " GROUP BY project_id, t.name UNION ALL " \
+    "SELECT project_id, resource, 0, SUM(delta) FROM reservations " \
+    "WHERE 1 = 1" where " GROUP BY project_id, resource"
+
+static const char sql_differences[] =
+    "SELECT project_id, resource, CAST(SUM(stored_in_use) AS BIGINT), "
+    "CAST(SUM(stored_reserved) AS BIGINT), CAST(SUM(in_use) AS BIGINT), "
+    "CAST(SUM(reserved) AS BIGINT) FROM ("
+    "SELECT project_id, resource, in_use, reserved, 0 AS stored_in_use, 0 AS stored_reserved "
+    "FROM (" COUNTED("") ") AS counted UNION ALL "
+    "SELECT project_id, resource, 0, 0, in_use, reserved FROM quota_usages) AS both_sides "
+    "GROUP BY project_id, resource "
+    "HAVING SUM(in_use) <> SUM(stored_in_use) OR SUM(reserved) <> SUM(stored_reserved) "
+    "ORDER BY project_id, resource";
+
+static const char sql_store[] =
+    "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
+    "SELECT project_id, resource, CAST(SUM(in_use) AS BIGINT), CAST(SUM(reserved) AS BIGINT) "
+    "FROM (" COUNTED(" AND project_id = $1") ") AS counted WHERE 1 = 1 "
+    "GROUP BY project_id, resource ON CONFLICT (project_id, resource) DO UPDATE SET "
+    "in_use = excluded.in_use, reserved = excluded.reserved";
+
+/* clang-format on */
+
+int quota_recount(struct work *work, void (*wrong)(void *arg, const char *text), void *arg,
+                  struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err, sql_differences);
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        wrong(arg, arena_format(work->arena,
+                                "quota %s of project %s: stored are %jd in use and %jd reserved, "
+                                "the rows say %jd and %jd",
+                                db_text(rows, 1), db_text(rows, 0), db_int(rows, 2),
+                                db_int(rows, 3), db_int(rows, 4), db_int(rows, 5)));
+    return more;
+}
+
+int quota_recount_project(struct work *work, const char *project_id, struct error *err) {
+    if (db_run(work->tx, err,
+               "UPDATE quota_usages SET in_use = 0, reserved = 0 "
+               "WHERE project_id = $1",
+               DB_TEXT(project_id)) < 0 ||
+        db_run(work->tx, err, sql_store, DB_TEXT(project_id)) < 0)
+        return -1;
+    return 0;
+}

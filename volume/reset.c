@@ -1,0 +1,117 @@
+/*
+ * os-reset_status: an operator says what a volume's status is.
+ */
+#include "common/cleanup.h"
+#include "volume/attachment.h"
+#include "volume/operations.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static char *lower(struct arena *arena, const char *text) {
+    char *copy = arena_text(arena, text);
+
+    for (char *c = copy; c && *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return copy;
+}
+
+static bool is_one_of(const char *text, const char *const *words, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int refuse(const char *field, const char *value, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: %s: a volume cannot be reset to '%.64s'.", field,
+                     value);
+}
+
+static int reset_status(struct work *work, const struct volume *volume, const char *status,
+                        struct error *err) {
+    enum volume_status wanted;
+
+    if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted) ||
+        wanted == VOLUME_DELETING)
+        return refuse("status", status, err);
+    if (wanted == VOLUME_IN_USE && volume->attachment_count == 0)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid volume: Volume %s has no attachment and cannot be reset to in-use.",
+            volume->id);
+    /* R56, R57, X33: whatever the target, an extend ends here; also one that left only its keys. */
+    if (volume->status == VOLUME_EXTENDING && volume_extend_cancel(work, volume->id, err) < 0)
+        return -1;
+    return db_run(
+               work->tx, err,
+               "UPDATE volumes SET status = $1, status_by_reset = $2, updated_at = $3 WHERE id = $4",
+               DB_TEXT(status), DB_BOOL(status_is_transient(wanted)), DB_INT(work->now_us),
+               DB_TEXT(volume->id)) < 0
+               ? -1
+               : 0;
+}
+
+static int reset_attach_status(struct work *work, const struct volume *volume,
+                               const char *attach_status, struct error *err) {
+    static const char *const words[] = { "attached", "detached" };
+
+    if (!is_one_of(attach_status, words, LENGTH(words)))
+        return refuse("attach_status", attach_status, err);
+    if (db_run(work->tx, err,
+               "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
+               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
+        return -1;
+    if (strcmp(attach_status, "detached") != 0)
+        return 0;
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        struct operation operation;
+        int found = operation_of(work, volume->attachments[i].id, &operation, err);
+
+        if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
+            return -1;
+    }
+    if (db_run(work->tx, err, "DELETE FROM attachments WHERE volume_id = $1", DB_TEXT(volume->id)) <
+        0)
+        return -1;
+    if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
+        return -1;
+    return volume_extend_settle(work, volume->id, err); /* X30: nobody is left to report */
+}
+
+static int reset_migration_status(struct work *work, const struct volume *volume,
+                                  const char *migration_status, struct error *err) {
+    static const char *const words[] = { "migrating",  "error", "success",
+                                         "completing", "none",  "starting" };
+
+    if (!is_one_of(migration_status, words, LENGTH(words)))
+        return refuse("migration_status", migration_status, err);
+    return db_run(work->tx, err,
+                  "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",
+                  DB_TEXT(strcmp(migration_status, "none") == 0 ? NULL : migration_status),
+                  DB_INT(work->now_us), DB_TEXT(volume->id)) < 0
+               ? -1
+               : 0;
+}
+
+int volume_reset_status(struct work *work, const struct volume *volume, const char *status,
+                        const char *attach_status, const char *migration_status,
+                        struct error *err) {
+    bool none = (!status || !*status) && (!attach_status || !*attach_status) &&
+                (!migration_status || !*migration_status);
+
+    if (none)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid input received: one of status, attach_status and migration_status "
+            "is required.");
+    if (status && *status && reset_status(work, volume, lower(work->arena, status), err) < 0)
+        return -1;
+    if (attach_status && *attach_status &&
+        reset_attach_status(work, volume, lower(work->arena, attach_status), err) < 0)
+        return -1;
+    if (migration_status && *migration_status)
+        return reset_migration_status(work, volume, lower(work->arena, migration_status), err);
+    return 0;
+}

@@ -1,0 +1,77 @@
+#include "volume/settings.h"
+
+#include <string.h>
+
+static const char *const notification_drivers[] = { "noop", "log", NULL };
+
+/* clang-format off */
+const struct option settings_options[] = {
+    { .section = "DEFAULT", .key = "default_volume_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
+      .help = "Volume type of volumes that are created without one." },
+    { .section = "DEFAULT", .key = "storage_availability_zone", .type = OPTION_TEXT, .fallback = "nova",
+      .help = "Availability zone of this node's volume service." },
+    { .section = "DEFAULT", .key = "default_availability_zone", .type = OPTION_TEXT,
+      .help = "Zone of volumes that ask for none. Unset: storage_availability_zone." },
+    { .section = "DEFAULT", .key = "allow_availability_zone_fallback", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Put a volume into the default zone when the zone it asks for does not exist, instead of refusing it." },
+    { .section = "DEFAULT", .key = "quota_volumes", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
+      .help = "Volumes of a project; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_snapshots", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
+      .help = "Snapshots of a project; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
+      .help = "GiB of a project's volumes and snapshots together; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_backups", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
+      .help = "Backups of a project; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_backup_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
+      .help = "GiB of a project's backups; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_groups", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
+      .help = "Volume groups of a project; -1 for no limit." },
+    { .section = "DEFAULT", .key = "per_volume_size_limit", .type = OPTION_INT, .fallback = "-1", .min = -1, .max = 2147483647,
+      .help = "GiB of a single volume; -1 for no limit." },
+    { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
+      .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
+              "has it grown, the extend succeeds; has it not, it is rolled back." },
+    { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "30", .min = 2, .max = 3600,
+      .help = "Seconds after which a manager that gives no sign of life counts as dead and its work is taken over." },
+    { .section = "DEFAULT", .key = "message_ttl", .type = OPTION_SECONDS, .fallback = "2592000", .min = 1, .max = 315360000,
+      .help = "Seconds that user messages are kept." },
+    { .section = "DEFAULT", .key = "service_down_time", .type = OPTION_SECONDS, .fallback = "60", .min = 2, .max = 86400,
+      .help = "Seconds without a report after which a service counts as down." },
+    { .section = "DEFAULT", .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .fallback = "20.0",
+      .help = "How many times the real room of a thin pool may be promised to volumes." },
+    { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
+      .help = "Most items in one answer of a list." },
+    { .section = "oslo_messaging_notifications", .key = "driver", .type = OPTION_WORD, .fallback = "noop",
+      .words = notification_drivers,
+      .help = "Where notifications about volumes go: noop makes none, log writes each to the log." },
+    OPTIONS_END
+};
+/* clang-format on */
+
+void settings_load(const struct config *config, const struct clock *clock, struct settings *ret) {
+    static const char section[] = "DEFAULT";
+
+    *ret = (struct settings){
+        .clock = clock,
+        .default_volume_type = config_text(config, section, "default_volume_type"),
+        .storage_availability_zone = config_text(config, section, "storage_availability_zone"),
+        .default_availability_zone = config_text(config, section, "default_availability_zone"),
+        .allow_availability_zone_fallback =
+            config_bool(config, section, "allow_availability_zone_fallback"),
+        .quota_volumes = config_int(config, section, "quota_volumes"),
+        .quota_snapshots = config_int(config, section, "quota_snapshots"),
+        .quota_gigabytes = config_int(config, section, "quota_gigabytes"),
+        .quota_backups = config_int(config, section, "quota_backups"),
+        .quota_backup_gigabytes = config_int(config, section, "quota_backup_gigabytes"),
+        .quota_groups = config_int(config, section, "quota_groups"),
+        .per_volume_size_limit = config_int(config, section, "per_volume_size_limit"),
+        .extend_deadline_s = config_int(config, section, "extend_deadline"),
+        .operation_lease_s = config_int(config, section, "operation_lease"),
+        .message_ttl_s = config_int(config, section, "message_ttl"),
+        .service_down_s = config_int(config, section, "service_down_time"),
+        .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
+        .max_limit = config_int(config, section, "osapi_max_limit"),
+        .notifications =
+            strcmp(config_text(config, "oslo_messaging_notifications", "driver"), "noop") != 0,
+    };
+}

@@ -1,0 +1,28 @@
+/*
+ * What the volume code needs to know and no request changes: options fixed at start, clock.
+ */
+#pragma once
+
+#include "common/clock.h"
+#include "common/option.h"
+
+struct settings {
+    const struct clock *clock;
+    const char *default_volume_type;
+    const char *storage_availability_zone;
+    const char *default_availability_zone; /* NULL: the storage zone */
+    bool allow_availability_zone_fallback;
+    int64_t quota_volumes, quota_snapshots, quota_gigabytes, quota_backups, quota_backup_gigabytes;
+    int64_t quota_groups, per_volume_size_limit;
+    int64_t extend_deadline_s; /* how long a pending extend waits before the file decides */
+    int64_t operation_lease_s;
+    int64_t message_ttl_s;
+    int64_t service_down_s; /* a service silent for longer is down */
+    double max_over_subscription_ratio;
+    int64_t max_limit; /* osapi_max_limit */
+    bool notifications;
+};
+
+extern const struct option settings_options[];
+
+void settings_load(const struct config *config, const struct clock *clock, struct settings *ret);

@@ -1,0 +1,109 @@
+/*
+ * What a user or operator changes of a volume without any work of the backend: name, description,
+ * metadata, bootable and read-only flags.
+ */
+#include "volume/volume.h"
+
+#include <string.h>
+
+static int require_not(const struct volume *volume, uint64_t refused, const char *what,
+                       struct error *err) {
+    if (refused & ((uint64_t)1 << volume->status))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: %s of volume %s is not allowed while its status is %s.",
+                         what, volume->id, status_shown(volume->status));
+    return 0;
+}
+
+static int touch(struct work *work, const char *volume_id, struct error *err) {
+    return db_run(work->tx, err, "UPDATE volumes SET updated_at = $1 WHERE id = $2",
+                  DB_INT(work->now_us), DB_TEXT(volume_id)) < 0
+               ? -1
+               : 0;
+}
+
+static int write_pairs(struct work *work, const char *volume_id, const struct pairs *pairs,
+                       bool merge, struct error *err) {
+    if (!merge && db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1",
+                         DB_TEXT(volume_id)) < 0)
+        return -1;
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (db_run(work->tx, err,
+                   "INSERT INTO volume_metadata (volume_id, key, value) VALUES ($1, $2, $3) "
+                   "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
+                   DB_TEXT(volume_id), DB_TEXT(pairs->items[i].key),
+                   DB_TEXT(pairs->items[i].value)) < 0)
+            return -1;
+    return 0;
+}
+
+int volume_update(struct work *work, const struct volume *volume,
+                  const struct volume_changes *changes, struct error *err) {
+    if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0)
+        return -1;
+    if (db_run(work->tx, err,
+               "UPDATE volumes SET display_name = $1, display_description = $2, bootable = $3, "
+               "updated_at = $4 WHERE id = $5",
+               DB_TEXT(changes->set_name ? changes->name : volume->name),
+               DB_TEXT(changes->set_description ? changes->description : volume->description),
+               DB_BOOL(changes->set_bootable ? changes->bootable : volume->bootable),
+               DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
+        return -1;
+    if (changes->set_metadata)
+        return write_pairs(work, volume->id, &changes->metadata, false, err);
+    return 0;
+}
+
+int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
+                        bool merge, struct error *err) {
+    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
+        write_pairs(work, volume->id, pairs, merge, err) < 0)
+        return -1;
+    return touch(work, volume->id, err);
+}
+
+int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
+                           struct error *err) {
+    int deleted;
+
+    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0)
+        return -1;
+    deleted = db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1 AND key = $2",
+                     DB_TEXT(volume->id), DB_TEXT(key));
+    if (deleted < 0)
+        return -1;
+    if (deleted == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.", volume->id,
+                         key);
+    return touch(work, volume->id, err);
+}
+
+int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
+                              const char *value, struct error *err) {
+    int changed;
+
+    if (!value)
+        changed = db_run(work->tx, err,
+                         "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND key = $2",
+                         DB_TEXT(volume_id), DB_TEXT(key));
+    else
+        changed = db_run(work->tx, err,
+                         "INSERT INTO volume_admin_metadata (volume_id, key, value) "
+                         "VALUES ($1, $2, $3) "
+                         "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
+                         DB_TEXT(volume_id), DB_TEXT(key), DB_TEXT(value));
+    return changed < 0 ? -1 : 0;
+}
+
+int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
+                        struct error *err) {
+    if (volume->status != VOLUME_AVAILABLE)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available to update the "
+                         "readonly flag, but it is %s.",
+                         volume->id, status_shown(volume->status));
+    if (volume_admin_metadata_set(work, volume->id, "readonly", readonly ? "True" : "False", err) <
+        0)
+        return -1;
+    return touch(work, volume->id, err);
+}

@@ -1,0 +1,385 @@
+#include "volume/volume.h"
+
+#include "volume/attachment.h"
+#include "volume/operation.h"
+#include "volume/query.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VOLUME_COLUMNS                                                                        \
+    "v.id, v.name_id, v.project_id, v.user_id, v.host, v.availability_zone, v.display_name, " \
+    "v.display_description, v.size_gb, v.largest_gb, v.status, v.status_by_reset, "           \
+    "v.attach_status, v.migration_status, v.replication_status, v.volume_type_id, t.name, "   \
+    "v.snapshot_id, v.source_volid, v.group_id, v.bootable, v.multiattach, v.use_quota, "     \
+    "v.shared_targets, v.encryption_key_id, v.format, v.provider_location, v.provider_id, "   \
+    "v.service_uuid, v.cluster_name, v.created_at, v.updated_at, v.launched_at"
+#define VOLUME_TABLES " FROM volumes v LEFT JOIN volume_types t ON t.id = v.volume_type_id "
+
+/* Most volumes have neither: two columns that say so are cheaper than two statements that find
+ * nothing. */
+#define HAS_ROWS(table) \
+    ", CASE WHEN EXISTS (SELECT 1 FROM " table " d WHERE d.volume_id = v.id) THEN 1 ELSE 0 END"
+
+#define SELECT_VOLUMES "SELECT " VOLUME_COLUMNS VOLUME_TABLES
+#define SELECT_WITH_DETAILS                                                                \
+    "SELECT " VOLUME_COLUMNS HAS_ROWS("volume_metadata") HAS_ROWS("volume_admin_metadata") \
+        HAS_ROWS("volume_glance_metadata") HAS_ROWS("attachments") VOLUME_TABLES
+
+enum { COLUMN_HAS_PAIRS = 33, COLUMN_HAS_ATTACHMENTS = 36 };
+enum { HAS_PAIRS = 1, HAS_ATTACHMENTS = 2 };
+
+const char *pairs_get(const struct pairs *pairs, const char *key) {
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (strcmp(pairs->items[i].key, key) == 0)
+            return pairs->items[i].value;
+    return NULL;
+}
+
+char *volume_backend_of(struct arena *arena, const char *host) {
+    return host ? arena_text_n(arena, host, strcspn(host, "#")) : NULL;
+}
+
+static int volume_read(const struct db_rows *rows, struct arena *arena, struct volume *ret,
+                       struct error *err) {
+    *ret = (struct volume){
+        .id = db_copy(rows, 0, arena),
+        .name_id = db_copy(rows, 1, arena),
+        .project_id = db_copy(rows, 2, arena),
+        .user_id = db_copy(rows, 3, arena),
+        .host = db_copy(rows, 4, arena),
+        .availability_zone = db_copy(rows, 5, arena),
+        .name = db_copy(rows, 6, arena),
+        .description = db_copy(rows, 7, arena),
+        .size_gb = db_int(rows, 8),
+        .largest_gb = db_int(rows, 9),
+        .status_by_reset = db_bool(rows, 11),
+        .attach_status = db_copy(rows, 12, arena),
+        .migration_status = db_copy(rows, 13, arena),
+        .replication_status = db_copy(rows, 14, arena),
+        .type_id = db_copy(rows, 15, arena),
+        .type_name = db_copy(rows, 16, arena),
+        .snapshot_id = db_copy(rows, 17, arena),
+        .source_volid = db_copy(rows, 18, arena),
+        .group_id = db_copy(rows, 19, arena),
+        .bootable = db_bool(rows, 20),
+        .multiattach = db_bool(rows, 21),
+        .use_quota = db_bool(rows, 22),
+        .shared_targets = db_is_null(rows, 23) ? -1 : db_bool(rows, 23),
+        .encryption_key_id = db_copy(rows, 24, arena),
+        .format = db_copy(rows, 25, arena),
+        .provider_location = db_copy(rows, 26, arena),
+        .provider_id = db_copy(rows, 27, arena),
+        .service_uuid = db_copy(rows, 28, arena),
+        .cluster_name = db_copy(rows, 29, arena),
+        .created_at = db_int(rows, 30),
+        .updated_at = db_int(rows, 31),
+        .launched_at = db_int(rows, 32),
+    };
+    if (status_parse(db_text(rows, 10), &ret->status) < 0)
+        return error_set(err, ERROR_INTERNAL, "Volume %s has the unknown status \"%s\".", ret->id,
+                         db_text(rows, 10));
+    return 0;
+}
+
+/* ---- what belongs to a page of volumes: one query for each kind, shared out by volume ---- */
+
+struct page_index {
+    struct volume **by_id;
+    unsigned count;
+    struct volume *last;
+};
+
+static int compare_volumes(const void *left, const void *right) {
+    return strcmp((*(struct volume *const *)left)->id, (*(struct volume *const *)right)->id);
+}
+
+/* Those of a page's volumes that have details of the given kind. */
+static struct page_index page_index_of(struct work *work, struct volume *volumes,
+                                       const unsigned char *details, unsigned count,
+                                       unsigned kind) {
+    struct page_index index = { .by_id = arena_alloc(work->arena, count * sizeof(void *)) };
+
+    for (unsigned i = 0; i < count; i++)
+        if (details[i] & kind)
+            index.by_id[index.count++] = &volumes[i];
+    if (index.count > 1)
+        qsort(index.by_id, index.count, sizeof(void *), compare_volumes);
+    index.last = index.count > 0 ? index.by_id[0] : NULL;
+    return index;
+}
+
+static struct volume *page_find(struct page_index *index, const char *id) {
+    struct volume key = { .id = id }, *sought = &key, **found;
+
+    if (strcmp(index->last->id, id) == 0)
+        return index->last;
+    found = bsearch(&sought, index->by_id, index->count, sizeof(void *), compare_volumes);
+    assert(found);
+    index->last = *found;
+    return *found;
+}
+
+/* The ids as values, the last one repeated up to a power of two, so that few statements differ. */
+static const struct db_value *page_ids(struct work *work, const struct page_index *index,
+                                       unsigned *ret_count) {
+    struct db_value *values;
+    unsigned count = query_in_count(index->count);
+
+    values = arena_alloc(work->arena, count * sizeof *values);
+    for (unsigned i = 0; i < count; i++)
+        values[i] = DB_TEXT(index->by_id[i < index->count ? i : index->count - 1]->id);
+    *ret_count = count;
+    return values;
+}
+
+struct loose_pair {
+    struct volume *volume;
+    int kind; /* 0 metadata, 1 admin, 2 image */
+    struct pair pair;
+    struct loose_pair *next;
+};
+
+static struct pairs *pairs_of(struct volume *volume, int kind) {
+    return kind == 0   ? &volume->metadata
+           : kind == 1 ? &volume->admin_metadata
+                       : &volume->image_metadata;
+}
+
+static void share_out_pairs(struct work *work, struct loose_pair *first) {
+    for (struct loose_pair *loose = first; loose; loose = loose->next)
+        pairs_of(loose->volume, loose->kind)->count++;
+    for (struct loose_pair *loose = first; loose; loose = loose->next) {
+        struct pairs *pairs = pairs_of(loose->volume, loose->kind);
+
+        if (!pairs->items) {
+            pairs->items = arena_alloc(work->arena, pairs->count * sizeof(struct pair));
+            pairs->count = 0;
+        }
+        ((struct pair *)pairs->items)[pairs->count++] = loose->pair;
+    }
+}
+
+static int load_pairs(struct work *work, struct page_index *index, struct error *err) {
+    unsigned id_count;
+    const struct db_value *ids = page_ids(work, index, &id_count);
+    const char *places = db_places(work->arena, 1, id_count);
+    const char *sql = arena_format(
+        work->arena,
+        "SELECT 0, volume_id, key, value FROM volume_metadata WHERE volume_id IN (%s) UNION ALL "
+        "SELECT 1, volume_id, key, value FROM volume_admin_metadata WHERE volume_id IN (%s) UNION ALL "
+        "SELECT 2, volume_id, key, value FROM volume_glance_metadata WHERE volume_id IN (%s)",
+        places, places, places);
+    autorows struct db_rows *rows = db_query_values(work->tx, err, sql, ids, id_count);
+    struct loose_pair *first = NULL, **end = &first;
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        struct loose_pair *loose = arena_alloc(work->arena, sizeof *loose);
+
+        loose->kind = (int)db_int(rows, 0);
+        loose->volume = page_find(index, db_text(rows, 1));
+        loose->pair = (struct pair){ db_copy(rows, 2, work->arena), db_copy(rows, 3, work->arena) };
+        *end = loose;
+        end = &loose->next;
+    }
+    share_out_pairs(work, first);
+    return more;
+}
+
+static int load_attachments(struct work *work, struct page_index *index, struct error *err) {
+    unsigned id_count;
+    const struct db_value *ids = page_ids(work, index, &id_count);
+    struct volume_query query = {
+        .where =
+            arena_format(work->arena, "a.volume_id IN (%s)", db_places(work->arena, 1, id_count)),
+        .values = ids,
+        .value_count = id_count,
+        .order = "a.volume_id, a.created_at, a.id",
+        .limit = -1,
+    };
+    struct attachment *attachments;
+    int count = attachment_list(work, &query, &attachments, err);
+
+    for (int i = 0; i < count; i++) {
+        struct volume *volume = page_find(index, attachments[i].volume_id);
+
+        if (volume->attachment_count++ == 0)
+            volume->attachments = &attachments[i];
+    }
+    return count < 0 ? -1 : 0;
+}
+
+static int load_details(struct work *work, struct volume *volumes, const unsigned char *details,
+                        unsigned count, struct error *err) {
+    struct page_index index = page_index_of(work, volumes, details, count, HAS_PAIRS);
+
+    if (index.count > 0 && load_pairs(work, &index, err) < 0)
+        return -1;
+    index = page_index_of(work, volumes, details, count, HAS_ATTACHMENTS);
+    return index.count > 0 ? load_attachments(work, &index, err) : 0;
+}
+
+/* What a row of SELECT_WITH_DETAILS says. */
+static unsigned char details_of(const struct db_rows *rows, bool with_details) {
+    unsigned char details = 0;
+
+    if (!with_details)
+        return 0;
+    for (unsigned column = COLUMN_HAS_PAIRS; column < COLUMN_HAS_ATTACHMENTS; column++)
+        if (db_bool(rows, column))
+            details = HAS_PAIRS;
+    return db_bool(rows, COLUMN_HAS_ATTACHMENTS) ? details | HAS_ATTACHMENTS : details;
+}
+
+/* ---- reading ---- */
+
+int volume_list(struct work *work, const struct volume_query *query, struct volume **ret,
+                struct error *err) {
+    struct volume *volumes = NULL;
+    unsigned char *details = NULL;
+    unsigned count = 0;
+    int more;
+
+    {
+        autorows struct db_rows *rows = query_page(
+            work, query->with_details ? SELECT_WITH_DETAILS : SELECT_VOLUMES, query, err);
+
+        if (!rows)
+            return -1;
+        while ((more = db_next(rows, err)) > 0) {
+            volumes = query_grow(work->arena, volumes, count, sizeof *volumes);
+            details = query_grow(work->arena, details, count, 1);
+            details[count] = details_of(rows, query->with_details);
+            if (volume_read(rows, work->arena, &volumes[count++], err) < 0)
+                return -1;
+        }
+    }
+    if (more < 0 || load_details(work, volumes, details, count, err) < 0)
+        return -1;
+    *ret = volumes;
+    return (int)count;
+}
+
+static int volume_one(struct work *work, const char *id, bool with_details, struct volume *ret,
+                      struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err,
+                                             with_details ? SELECT_WITH_DETAILS "WHERE v.id = $1"
+                                                          : SELECT_VOLUMES "WHERE v.id = $1",
+                                             DB_TEXT(id));
+    unsigned char details;
+    int more;
+
+    if (!rows)
+        return -1;
+    more = db_next(rows, err);
+    if (more == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s could not be found.", id);
+    if (more < 0 || volume_read(rows, work->arena, ret, err) < 0)
+        return -1;
+    details = details_of(rows, with_details);
+    return load_details(work, ret, &details, 1, err);
+}
+
+int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, false, ret, err);
+}
+
+int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, true, ret, err);
+}
+
+int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    const struct context *context = work->context;
+
+    if (volume_one(work, id, true, ret, err) < 0)
+        return -1;
+    if (!context->is_admin &&
+        (!context->project_id || strcmp(context->project_id, ret->project_id) != 0))
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s could not be found.", id);
+    return 0;
+}
+
+int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
+                   struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err,
+        "SELECT COUNT(*), COALESCE(SUM(size_gb), 0) FROM volumes WHERE $1 = 1 OR project_id = $2",
+        DB_BOOL(all_projects && work->context->is_admin), DB_TEXT(work->context->project_id));
+
+    if (!rows || db_next(rows, err) < 0)
+        return -1;
+    *ret_count = db_int(rows, 0);
+    *ret_size_gb = db_int(rows, 1);
+    return 0;
+}
+
+/* ---- the status on an operation's way ---- */
+
+static int refuse_status(const struct volume *volume, const char *what, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must not be %s to %s.", volume->id,
+                     status_shown(volume->status), what);
+}
+
+/* A volume that an operator reset may be available while an operation still works on it; and one
+ * that no backend took is nowhere. */
+static int check_free(struct work *work, const struct volume *volume, const char *what,
+                      struct error *err) {
+    struct operation operation;
+    int found;
+
+    if (!volume->host)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is on no backend and cannot %s.", volume->id,
+                         what);
+    found = operation_of(work, volume->id, &operation, err);
+    if (found > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s cannot %s before its %s has ended.", volume->id,
+                         what, operation.kind);
+    return found;
+}
+
+int volume_begin(struct work *work, struct volume *volume, int kind, const struct operation *fields,
+                 const char **ret_operation_id, struct error *err) {
+    const struct operation_kind *row = &operation_kinds[kind];
+    struct operation operation = fields ? *fields : (struct operation){ 0 };
+    int changed;
+
+    if (row->may_start_from && !(row->may_start_from & ((uint64_t)1 << volume->status)))
+        return refuse_status(volume, row->name, err);
+    if (check_free(work, volume, row->name, err) < 0)
+        return -1;
+    changed = db_run(work->tx, err,
+                     "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
+                     "WHERE id = $3 AND status = $4",
+                     DB_TEXT(status_text(row->meanwhile)), DB_INT(work->now_us),
+                     DB_TEXT(volume->id), DB_TEXT(status_text(volume->status)));
+    if (changed < 0)
+        return -1;
+    if (changed == 0)
+        return refuse_status(volume, row->name, err);
+    operation.volume_id = volume->id;
+    operation.host = volume->host;
+    operation.project_id = volume->project_id;
+    operation.previous_status = status_text(volume->status);
+    if (operation_insert(work, kind, &operation, ret_operation_id, err) < 0)
+        return -1;
+    volume->status = row->meanwhile;
+    return 0;
+}
+
+int volume_finish(struct work *work, const char *volume_id, int kind, enum volume_status status,
+                  struct error *err) {
+    int changed = db_run(work->tx, err,
+                         "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
+                         "WHERE id = $3 AND status = $4 AND status_by_reset = 0",
+                         DB_TEXT(status_text(status)), DB_INT(work->now_us), DB_TEXT(volume_id),
+                         DB_TEXT(status_text(operation_kinds[kind].meanwhile)));
+
+    return changed < 0 ? -1 : changed == 0;
+}

@@ -1,0 +1,115 @@
+/*
+ * Volume rows: read, listed, and changed only through the functions here and in the operations'
+ * own files (create.c, delete.c, extend.c, attach.c, reset.c).
+ *
+ * Everything runs inside one transaction (struct work); results live in the work's arena.
+ */
+#pragma once
+
+#include "common/error.h"
+#include "volume/status.h"
+#include "volume/work.h"
+
+struct pair {
+    const char *key;
+    const char *value;
+};
+
+struct pairs {
+    const struct pair *items;
+    unsigned count;
+};
+
+const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when absent */
+
+struct attachment; /* attachment.h */
+
+struct volume {
+    const char *id, *name_id, *project_id, *user_id;
+    const char *host; /* node@backend#pool; NULL: never placed */
+    const char *availability_zone;
+    const char *name, *description;
+    int64_t size_gb, largest_gb;
+    enum volume_status status;
+    bool status_by_reset;
+    const char *attach_status, *migration_status, *replication_status;
+    const char *type_id, *type_name; /* NULL: no type */
+    const char *snapshot_id, *source_volid, *group_id;
+    bool bootable, multiattach, use_quota;
+    int shared_targets; /* 0, 1, or -1 for null */
+    const char *encryption_key_id, *format, *provider_location, *provider_id;
+    const char *service_uuid, *cluster_name;
+    int64_t created_at, updated_at, launched_at;
+
+    /* Filled by volume_get() and volume_list(), not by volume_row(). */
+    struct pairs metadata, admin_metadata, image_metadata;
+    const struct attachment *attachments; /* every row of the volume, oldest first */
+    unsigned attachment_count;
+};
+
+/* A volume that the caller may see: its project's, or any for an admin. 0, or -1
+ * (ERROR_NOT_FOUND). */
+int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err);
+/* Whoever asks, for jobs: the row alone, or with metadata and attachments. */
+int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err);
+int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
+
+/*
+ * Rows for a list.  `where` is the inside of WHERE over the alias v ("1=1" for all), with places
+ * from $1 on for `values`; `order` the inside of ORDER BY; limit < 0: none.  Loads attachments and
+ * metadata of the whole page with one query each when `with_details`.
+ */
+struct volume_query {
+    const char *where;
+    const struct db_value *values;
+    unsigned value_count;
+    const char *order;
+    int64_t limit, offset;
+    bool with_details;
+};
+int volume_list(struct work *work, const struct volume_query *query, struct volume **ret,
+                struct error *err); /* how many, or -1 */
+
+/*
+ * Starts an operation: status to `meanwhile` in one conditional update, from a status the kind may
+ * start from; a miss is ERROR_BAD_REQUEST with upstream's words.  Also writes the operation row and
+ * the outbox message to the backend's topic.  The caller adds reservations to *ret_operation_id.
+ */
+struct operation;
+int volume_begin(struct work *work, struct volume *volume, int kind, const struct operation *fields,
+                 const char **ret_operation_id, struct error *err);
+
+/* Ends an operation's hold on the volume: from `meanwhile` to `status`; 1 when the status was no
+ * longer the operation's (an operator reset it): then it stays. */
+int volume_finish(struct work *work, const char *volume_id, int kind, enum volume_status status,
+                  struct error *err);
+
+/* Name, description, metadata: PUT /volumes/{id}.  NULL members with the flag unset stay. */
+struct volume_changes {
+    bool set_name, set_description, set_metadata, set_bootable;
+    const char *name, *description;
+    struct pairs metadata; /* replaces the whole set */
+    bool bootable;
+};
+int volume_update(struct work *work, const struct volume *volume,
+                  const struct volume_changes *changes, struct error *err);
+
+/* User metadata. merge: adds or overwrites; else the set becomes exactly `pairs`. */
+int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
+                        bool merge, struct error *err);
+int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
+                           struct error *err); /* -1 ERROR_NOT_FOUND when absent */
+/* Admin metadata, key by key (X15); a NULL value removes the key. */
+int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
+                              const char *value, struct error *err);
+
+/* os-update_readonly_flag: admin metadata readonly = "True" / "False"; only when available. */
+int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
+                        struct error *err);
+
+/* {total_count, total_size} of the volumes the caller sees. */
+int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
+                   struct error *err);
+
+/* node@backend of node@backend#pool, in the arena; NULL for NULL. */
+char *volume_backend_of(struct arena *arena, const char *host);

@@ -1,0 +1,30 @@
+#include "volume/work.h"
+
+struct work_call {
+    const struct work *base;
+    work_body *body;
+    void *arg;
+};
+
+static int work_run(struct db_tx *tx, void *arg, struct error *err) {
+    const struct work_call *call = arg;
+    struct work work = *call->base;
+
+    work.tx = tx;
+    work.now_us = clock_now_us(work.settings->clock);
+    return call->body(&work, call->arg, err);
+}
+
+int work_transaction(struct db *db, const struct work *base, work_body *body, void *arg,
+                     struct error *err) {
+    struct work_call call = { base, body, arg };
+
+    return db_transaction(db, work_run, &call, err);
+}
+
+int work_read(struct db *db, const struct work *base, work_body *body, void *arg,
+              struct error *err) {
+    struct work_call call = { base, body, arg };
+
+    return db_read(db, work_run, &call, err);
+}
