@@ -1,0 +1,280 @@
+#include "manager/check.h"
+
+#include "common/cleanup.h"
+#include "volume/operations.h"
+#include "volume/quota.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct round {
+    const struct check *check;
+    struct arena *arena;
+    int findings;
+    struct volume *volumes; /* every row, by id */
+    int volume_count;
+    struct operation *operations;
+    int operation_count;
+};
+
+__attribute__((format(printf, 3, 4))) static void found(struct round *round, const char *promise,
+                                                        const char *format, ...) {
+    va_list values;
+
+    va_start(values, format);
+    round->check->wrong(round->check->arg, promise, arena_vformat(round->arena, format, values));
+    va_end(values);
+    round->findings++;
+}
+
+static int compare_ids(const void *left, const void *right) {
+    return strcmp(((const struct volume *)left)->id, ((const struct volume *)right)->id);
+}
+
+static const struct volume *volume_of(const struct round *round, const char *id) {
+    struct volume key = { .id = id };
+
+    if (round->volume_count == 0)
+        return NULL;
+    return bsearch(&key, round->volumes, (size_t)round->volume_count, sizeof key, compare_ids);
+}
+
+static const struct operation *operation_on(const struct round *round, const char *target_id) {
+    for (int i = 0; i < round->operation_count; i++)
+        if (strcmp(round->operations[i].target_id, target_id) == 0)
+            return &round->operations[i];
+    return NULL;
+}
+
+/* ---- P1 ---- */
+
+static bool owns_status(const struct operation *operation, enum volume_status status) {
+    return operation && operation_kind_find(operation->kind)->meanwhile == status;
+}
+
+static bool awaits_report(const struct operation *operation) {
+    return operation && (strcmp(operation->phase, PHASE_SENDING) == 0 ||
+                         strcmp(operation->phase, PHASE_WAITING) == 0);
+}
+
+static void check_status(struct round *round, const struct volume *volume) {
+    const struct operation *operation = operation_on(round, volume->id);
+    bool keys = pairs_get(&volume->admin_metadata, "extend_new_size") ||
+                pairs_get(&volume->admin_metadata, "extend_reservations");
+
+    if (status_is_transient(volume->status) && !volume->status_by_reset &&
+        !owns_status(operation, volume->status))
+        found(round, "P1", "volume %s is %s, but no operation will end that", volume->id,
+              status_text(volume->status));
+    if (keys != awaits_report(operation))
+        found(round, "P1", "volume %s %s", volume->id,
+              keys ? "has keys of an extend that nobody waits for"
+                   : "waits for an extend's report without its keys");
+    if (volume->largest_gb < volume->size_gb)
+        found(round, "P3", "volume %s: largest size %jd GiB is below its size %jd GiB", volume->id,
+              (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
+}
+
+/* ---- P2 ---- */
+
+static void quota_wrong(void *arg, const char *text) {
+    found(arg, "P2", "%s", text);
+}
+
+static int check_pools(struct round *round, struct work *work, struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err,
+        "SELECT p.name, p.allocated_gb, "
+        "(SELECT COALESCE(SUM(v.size_gb), 0) FROM volumes v WHERE v.host = p.name) + "
+        "(SELECT COALESCE(SUM(o.new_size_gb - v.size_gb), 0) FROM operations o "
+        " JOIN volumes v ON v.id = o.target_id WHERE o.kind = 'extend' AND v.host = p.name) "
+        "FROM pools p ORDER BY p.name");
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        if (db_int(rows, 1) != db_int(rows, 2))
+            found(round, "P2", "pool %s: %jd GiB allocated, its volumes have %jd GiB",
+                  db_text(rows, 0), (intmax_t)db_int(rows, 1), (intmax_t)db_int(rows, 2));
+    return more;
+}
+
+/* ---- P5 ---- */
+
+static void check_target(struct round *round, const struct operation *operation) {
+    if (!volume_of(round, operation->volume_id))
+        found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
+              operation->id, operation->kind, operation->volume_id);
+}
+
+static int check_reservations(struct round *round, struct work *work, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT id, operation_id FROM reservations "
+                 "WHERE operation_id NOT IN (SELECT id FROM operations WHERE kind = 'extend')");
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        found(round, "P5", "reservation %s belongs to operation %s, which is no extend",
+              db_text(rows, 0), db_text(rows, 1));
+    return more;
+}
+
+static int read_rows(struct work *work, void *arg, struct error *err) {
+    struct round *round = arg;
+    const struct volume_query all = {
+        .where = "1=1", .order = "v.id", .limit = -1, .with_details = true
+    };
+
+    round->volume_count = volume_list(work, &all, &round->volumes, err);
+    round->operation_count = operation_list(work, &round->operations, err);
+    if (round->volume_count < 0 || round->operation_count < 0)
+        return -1;
+    for (int i = 0; i < round->volume_count; i++)
+        check_status(round, &round->volumes[i]);
+    for (int i = 0; i < round->operation_count; i++)
+        check_target(round, &round->operations[i]);
+    if (quota_recount(work, quota_wrong, round, err) < 0 || check_pools(round, work, err) < 0)
+        return -1;
+    return check_reservations(round, work, err);
+}
+
+/* ---- P3 ---- */
+
+struct stray {
+    const char *name_id;
+    struct stray *next;
+};
+
+struct backend_round {
+    struct round *round;
+    const char *host;
+    struct stray *strays; /* objects without a row when the rows were read */
+};
+
+static const struct volume *volume_named(const struct round *round, const char *name_id) {
+    const struct volume *volume = volume_of(round, name_id);
+
+    for (int i = 0; i < round->volume_count && !volume; i++)
+        if (round->volumes[i].name_id && strcmp(round->volumes[i].name_id, name_id) == 0)
+            volume = &round->volumes[i];
+    return volume;
+}
+
+static void object_found(void *arg, const char *name_id, int64_t bytes) {
+    struct backend_round *backend = arg;
+    struct stray *stray;
+
+    (void)bytes;
+    if (volume_named(backend->round, name_id))
+        return;
+    stray = arena_alloc(backend->round->arena, sizeof *stray);
+    *stray = (struct stray){ arena_text(backend->round->arena, name_id), backend->strays };
+    backend->strays = stray;
+}
+
+/* An object that was made after the rows were read has its row by now. */
+static int judge_strays(struct work *work, void *arg, struct error *err) {
+    struct backend_round *backend = arg;
+
+    for (const struct stray *stray = backend->strays; stray; stray = stray->next) {
+        int64_t rows = 0;
+
+        if (db_query_int(work->tx, &rows, err,
+                         "SELECT COUNT(*) FROM volumes WHERE id = $1 OR name_id = $1",
+                         DB_TEXT(stray->name_id)) < 0)
+            return -1;
+        if (rows == 0)
+            found(backend->round, "P3",
+                  "backend %s has an object of volume %s, which does not exist", backend->host,
+                  stray->name_id);
+    }
+    return 0;
+}
+
+/* Has nothing moved the volume since its row was read? */
+static int unchanged(struct work *work, void *arg, struct error *err) {
+    const struct volume *volume = arg;
+    struct operation operation;
+    struct volume now;
+
+    if (volume_row(work, volume->id, &now, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    return now.updated_at == volume->updated_at &&
+           operation_of(work, volume->id, &operation, err) == 0;
+}
+
+static bool object_expected(const struct round *round, const struct volume *volume) {
+    return volume->provider_location && volume->status != VOLUME_ERROR_DELETING &&
+           !operation_on(round, volume->id);
+}
+
+static int check_object(struct round *round, const struct manager_backend *backend,
+                        const struct work *base, struct volume *volume, struct error *err) {
+    const char *pool = strchr(volume->host, '#');
+    struct driver_volume object = {
+        .id = volume->id,
+        .name_id = volume->name_id ? volume->name_id : volume->id,
+        .provider_location = volume->provider_location,
+        .format = volume->format,
+        .pool = pool ? pool + 1 : NULL,
+        .size_gb = volume->size_gb,
+        .largest_gb = volume->largest_gb,
+        .encrypted = volume->encryption_key_id != NULL,
+    };
+    struct error why = { 0 };
+    int64_t bytes = 0;
+    int looked, same;
+
+    looked = backend->driver->get_size(backend->handle, round->arena, &object, &bytes, &why);
+    if (looked == 0 && bytes >= volume->size_gb * GIB && bytes <= volume->largest_gb * GIB)
+        return 0;
+    same = work_read(round->check->db, base, unchanged, volume, err);
+    if (same <= 0)
+        return same;
+    if (looked < 0)
+        found(round, "P3", "volume %s: %s", volume->id, why.message);
+    else
+        found(round, "P3", "volume %s has %jd GiB (at most %jd), its object %jd bytes", volume->id,
+              (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb, (intmax_t)bytes);
+    return 0;
+}
+
+static int check_backend(struct round *round, const struct manager_backend *backend,
+                         const struct work *base, struct error *err) {
+    struct backend_round objects = {
+        round, arena_format(round->arena, "%s@%s", round->check->node, backend->name), NULL
+    };
+    size_t length = strlen(objects.host);
+
+    for (int i = 0; i < round->volume_count; i++) {
+        struct volume *volume = &round->volumes[i];
+
+        if (volume->host && strncmp(volume->host, objects.host, length) == 0 &&
+            volume->host[length] == '#' && object_expected(round, volume) &&
+            check_object(round, backend, base, volume, err) < 0)
+            return -1;
+    }
+    if (backend->driver->list_volumes(backend->handle, round->arena, object_found, &objects, err) <
+        0)
+        return -1;
+    return work_read(round->check->db, base, judge_strays, &objects, err);
+}
+
+int check_run(const struct check *check, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = arena, .context = &context, .settings = check->settings };
+    struct round round = { .check = check, .arena = arena };
+
+    if (work_read(check->db, &base, read_rows, &round, err) < 0)
+        return -1;
+    for (const struct manager_backend *backend = check->backends; backend && backend->name;
+         backend++)
+        if (check_backend(&round, backend, &base, err) < 0)
+            return -1;
+    return round.findings;
+}

@@ -1,0 +1,24 @@
+/*
+ * Does what must always hold, hold?  (P1–P3, P5; P4 is what the tests count.)
+ *
+ * P1 no transient status without a live operation   P2 quota and pool figures equal a recount
+ * P3 backend objects equal rows, sizes agree        P5 no operation without its target
+ *
+ * Reads only; may run beside a working service: what an open operation is changing is not judged.
+ */
+#pragma once
+
+#include "manager/manager.h"
+
+struct check {
+    struct db *db;
+    const struct settings *settings;
+    /* ended with a NULL name; NULL: objects are not looked at */
+    const struct manager_backend *backends;
+    const char *node;
+    void (*wrong)(void *arg, const char *promise, const char *text); /* called for each finding */
+    void *arg;
+};
+
+/* How many findings, or -1 when it could not look. */
+int check_run(const struct check *check, struct error *err);

@@ -1,0 +1,71 @@
+/*
+ * A connector's question to the backend: how does this host reach the volume?
+ */
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "manager/job.h"
+#include "volume/attachment.h"
+
+#include <string.h>
+
+struct connect_result {
+    const struct operation *operation;
+    const char *connection_info;
+    const struct error *failure;
+};
+
+static int connected_body(struct work *work, void *arg, struct error *err) {
+    const struct connect_result *result = arg;
+
+    return attachment_connected(work, result->operation, result->connection_info, result->failure,
+                                err);
+}
+
+static void release_tree(void *tree) {
+    json_decref(tree);
+}
+
+/* What every backend's answer gets beside its own data. */
+static const char *complete(struct job *job, json_t *info, const char *mode) {
+    json_t *data = json_object_get(info, "data");
+    autofree char *text = NULL;
+
+    json_object_set_new(data, "access_mode", json_string(mode));
+    json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
+    json_object_set_new(data, "qos_specs", json_null());
+    json_object_set_new(data, "cacheable", json_false());
+    json_object_set_new(data, "enforce_multipath", json_false());
+    json_object_set_new(info, "enforce_multipath", json_false());
+    text = json_dumps(info, JSON_COMPACT);
+    return arena_text(job->arena, text);
+}
+
+static const char *connect(struct job *job, struct error *failure) {
+    const struct driver_volume volume = job_driver_volume(job);
+    const char *text = job->operation.arguments ? job->operation.arguments : "{}";
+    const json_t *arguments = json_parse(job->arena, text, strlen(text), failure);
+    const char *mode = json_string_value(json_object_get(arguments, "mode"));
+    json_t *info = NULL;
+
+    if (!arguments ||
+        job->backend->driver->connect(job->backend->handle, job->arena, &volume,
+                                      json_object_get(arguments, "connector"), &info, failure) < 0)
+        return NULL;
+    arena_defer(job->arena, release_tree, info);
+    return complete(job, info, mode ? mode : "rw");
+}
+
+int job_connect(struct job *job, struct error *err) {
+    struct error failure = { 0 };
+    struct connect_result result = { .operation = &job->operation };
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    result.connection_info = connect(job, &failure);
+    if (!result.connection_info) {
+        result.failure = &failure;
+        log_error(&job->context.log, "connect failed", "volume_id", job->volume.id, "reason",
+                  failure.message, NULL);
+    }
+    return job_transaction(job, connected_body, &result, err);
+}

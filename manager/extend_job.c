@@ -1,0 +1,251 @@
+/*
+ * The manager's part of an extend, by the phase in which the operation is found:
+ *
+ *     running ──driver──▶ DONE ─────────────────────────────▶ finished (grown)
+ *        │         │────▶ FAILED ───────────────────────────▶ finished (failed)
+ *        │         └────▶ DEFERRED ─ not one instance ──────▶ finished (failed)
+ *        ▼                   one instance: keys stored
+ *     sending ──event──▶ refused ───────────────────────────▶ finished (failed)
+ *        ▼                accepted, or nobody knows
+ *     waiting ──deadline or nobody attached: the image decides ─▶ finished
+ *        ▼ report
+ *     completing ──the image must agree ────────────────────▶ finished
+ *
+ * After a crash the operation is handed out in the phase it had, and the work of that phase is
+ * repeatable.
+ */
+#include "manager/event.h"
+#include "manager/job.h"
+#include "volume/attachment.h"
+#include "volume/message.h"
+
+#include <string.h>
+
+#define UNREADABLE_PAUSE_US 10000000
+
+/* ---- finish ---- */
+
+struct finish {
+    const struct job *job;
+    unsigned allowed;
+    enum extend_ending ending;
+    int64_t real_gb;
+};
+
+static int finish_body(struct work *work, void *arg, struct error *err) {
+    const struct finish *finish = arg;
+
+    return volume_extend_finish(work, finish->job->operation.id, finish->allowed, finish->ending,
+                                finish->real_gb, err);
+}
+
+static int finish(struct job *job, unsigned allowed, enum extend_ending ending, int64_t real_gb,
+                  const char *reason, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    struct finish call = { job, allowed, ending, real_gb };
+    bool grown = ending == EXTEND_GROWN;
+    int64_t new_gb = job->operation.new_size_gb;
+    int result = job_transaction(job, finish_body, &call, err);
+
+    if (result < 0)
+        return -1;
+    if (result > 0) {
+        log_info(&job->context.log, "extend ended elsewhere", "volume_id", volume.id, NULL);
+        return job_hand_on(job, err);
+    }
+    if (grown)
+        log_info(&job->context.log, "extend done", "volume_id", volume.id, "size_gb",
+                 LOG_INT(new_gb), NULL);
+    else
+        log_error(&job->context.log, "extend failed", "volume_id", volume.id, "size_gb",
+                  LOG_INT(volume.size_gb), "wanted_gb", LOG_INT(new_gb), "reason", reason, NULL);
+    if (driver->extend_finished && job->has_volume)
+        driver->extend_finished(job->backend->handle, &volume, grown ? new_gb : volume.size_gb,
+                                grown);
+    return 0;
+}
+
+/* Size of the backend's object in GiB, rounded up; 0 and err when nobody can tell. */
+static int64_t real_size(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    int64_t bytes = 0;
+
+    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) < 0)
+        return 0;
+    return (bytes + GIB - 1) / GIB;
+}
+
+/* Does the object hold the target in full? 1, 0, or -1 when nobody can tell. */
+static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    int64_t bytes = 0;
+
+    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    *ret_real_gb = (bytes + GIB - 1) / GIB;
+    return bytes >= job->operation.new_size_gb * GIB;
+}
+
+static int finish_failed(struct job *job, unsigned allowed, enum extend_ending ending,
+                         const struct error *failure, struct error *err) {
+    struct error unreadable = { 0 };
+
+    return finish(job, allowed, ending, real_size(job, &unreadable), failure->message, err);
+}
+
+/* ---- sending: the event to the compute side ---- */
+
+static int handed_over_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return volume_extend_handed_over(work, job->operation.id, job->manager->settings.owner, err);
+}
+
+static int send(struct job *job, struct error *err) {
+    const char *const *instances;
+    struct error answer = { 0 };
+    enum event_verdict verdict = EVENT_REFUSED;
+
+    if (attachment_instances(job->arena, &job->volume, &instances) == 1)
+        verdict = event_send(job, instances[0], true, &answer);
+    else
+        error_set(&answer, ERROR_CONFLICT,
+                  "the volume is no longer attached to exactly one instance");
+    if (verdict == EVENT_REFUSED)
+        return finish_failed(job, EXTEND_IN_SENDING, EXTEND_COMPUTE_FAILED, &answer, err);
+    if (verdict == EVENT_UNKNOWN)
+        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
+                    "volume_id", job->volume.id, "reason", answer.message, NULL);
+    return job_transaction(job, handed_over_body, job, err) < 0 ? -1 : 0;
+}
+
+/* ---- running: the driver ---- */
+
+static int hand_over_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return volume_extend_hand_over(work, job->operation.id, job->manager->settings.owner, err);
+}
+
+static int hand_over(struct job *job, struct error *err) {
+    unsigned instances = attachment_instances(job->arena, &job->volume, NULL);
+    struct error failure;
+    int moved;
+
+    if (instances != 1) {
+        error_set(&failure, ERROR_BACKEND,
+                  instances == 0 ? "the image is locked, but the volume is attached to no instance"
+                                 : "the image is locked and the volume is attached to %u instances",
+                  instances);
+        return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
+    }
+    moved = job_transaction(job, hand_over_body, job, err);
+    if (moved <= 0)
+        return moved;
+    return send(job, err);
+}
+
+static int drive(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct error failure = { 0 };
+
+    switch (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
+                                                job->operation.new_size_gb, &failure)) {
+    case DRIVER_DONE:
+        return finish(job, EXTEND_IN_RUNNING, EXTEND_GROWN, 0, NULL, err);
+    case DRIVER_DEFERRED:
+        return hand_over(job, err);
+    case DRIVER_FAILED:
+        break;
+    }
+    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
+}
+
+/* ---- waiting: nobody reported in time, or nobody is left who could (X20, X30, D13) ---- */
+
+static int stay_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    int64_t deadline = work->now_us + work->settings->extend_deadline_s * 1000000;
+    int stayed =
+        operation_postpone(work, job->operation.id, job->manager->settings.owner, deadline, err);
+
+    if (stayed <= 0)
+        return stayed;
+    return message_put(work, job->operation.project_id, job->operation.request_id,
+                       job->operation.volume_id, "007", "009", err);
+}
+
+static int stay(struct job *job, const struct error *failure, struct error *err) {
+    log_error(&job->context.log, "pending extend cannot be judged", "volume_id", job->volume.id,
+              "reason", failure->message, NULL);
+    return job_transaction(job, stay_body, job, err) < 0 ? -1 : 0;
+}
+
+static int settle_detached(struct job *job, const struct driver_volume *volume, struct error *err) {
+    struct error failure = { 0 };
+
+    if (job->backend->driver->extend_volume(job->backend->handle, job->arena, volume,
+                                            job->operation.new_size_gb, &failure) == DRIVER_DONE)
+        return finish(job, EXTEND_IN_WAITING, EXTEND_GROWN, 0, NULL, err);
+    if (!*failure.message)
+        error_set(&failure, ERROR_BACKEND, "the image is still locked after the last detach");
+    return finish_failed(job, EXTEND_IN_WAITING, EXTEND_DRIVER_FAILED, &failure, err);
+}
+
+static int settle(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct error failure = { 0 };
+    int64_t real_gb = 0;
+    int grown = has_grown(job, &real_gb, &failure);
+
+    if (grown < 0)
+        return stay(job, &failure, err);
+    if (grown > 0)
+        return finish(job, EXTEND_IN_WAITING, EXTEND_GROWN, real_gb, NULL, err);
+    if (!volume.attached)
+        return settle_detached(job, &volume, err);
+    error_set(&failure, ERROR_BACKEND, "the compute side did not report in time");
+    return finish(job, EXTEND_IN_WAITING, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
+}
+
+/* ---- completing: the report is in ---- */
+
+static int complete(struct job *job, struct error *err) {
+    struct error failure = { 0 };
+    int64_t real_gb = 0;
+    int grown = has_grown(job, &real_gb, &failure);
+
+    if (job->operation.failed)
+        return finish(job, EXTEND_IN_COMPLETING, EXTEND_COMPUTE_FAILED, real_gb,
+                      "the compute side could not grow the disk", err);
+    if (grown < 0) {
+        log_error(&job->context.log, "reported extend cannot be verified", "volume_id",
+                  job->volume.id, "reason", failure.message, NULL);
+        return job_retry(job, UNREADABLE_PAUSE_US, err);
+    }
+    if (grown == 0)
+        return finish(job, EXTEND_IN_COMPLETING, EXTEND_COMPUTE_FAILED, real_gb,
+                      "the compute side reported success, but the image has not grown", err);
+    return finish(job, EXTEND_IN_COMPLETING, EXTEND_GROWN, real_gb, NULL, err);
+}
+
+int job_extend(struct job *job, struct error *err) {
+    static const struct {
+        const char *phase;
+        job_function *function;
+    } phases[] = {
+        { PHASE_RUNNING, drive },
+        { PHASE_SENDING, send },
+        { PHASE_WAITING, settle },
+        { PHASE_COMPLETING, complete },
+    };
+
+    if (!job->has_volume)
+        return finish(job, ~0U, EXTEND_DRIVER_FAILED, 0, "the volume is gone", err);
+    for (unsigned i = 0; i < sizeof phases / sizeof phases[0]; i++)
+        if (strcmp(phases[i].phase, job->operation.phase) == 0)
+            return phases[i].function(job, err);
+    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown phase \"%s\".",
+                     job->operation.id, job->operation.phase);
+}

@@ -1,0 +1,172 @@
+#include "manager/job.h"
+
+#include "common/cleanup.h"
+#include "volume/attachment.h"
+
+#include <string.h>
+
+#define RETRY_PAUSE_US 1000000
+
+static job_function *const functions[OPERATION_KINDS] = {
+    [OPERATION_CREATE] = job_create, [OPERATION_DELETE] = job_delete,
+    [OPERATION_EXTEND] = job_extend, [OPERATION_CONNECT] = job_connect,
+    [OPERATION_NOTIFY] = job_notify,
+};
+
+static int claim_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    int claimed = operation_claim(work, job->operation.id, job->manager->settings.owner,
+                                  &job->operation, err);
+
+    if (claimed <= 0)
+        return claimed;
+    job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
+    if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
+        return -1;
+    return 1;
+}
+
+static void job_identify(struct job *job) {
+    static const char *const roles[] = { "admin", NULL };
+    const struct operation *operation = &job->operation;
+
+    job->context = (struct context){
+        .request_id = operation->request_id,
+        .user_id = operation->user_id,
+        .project_id = operation->project_id,
+        .roles = roles,
+        .is_admin = true,
+        .is_admin_project = true,
+        .log = { operation->request_id, operation->project_id, operation->id },
+    };
+}
+
+static void running_begin(struct manager *manager, struct running *running) {
+    pthread_mutex_lock(&manager->lock);
+    running->next = manager->running;
+    manager->running = running;
+    pthread_mutex_unlock(&manager->lock);
+}
+
+static void running_end(struct manager *manager, const struct running *running) {
+    struct running **place = &manager->running;
+
+    pthread_mutex_lock(&manager->lock);
+    while (*place != running)
+        place = &(*place)->next;
+    *place = running->next;
+    pthread_mutex_unlock(&manager->lock);
+}
+
+/*
+ * A job that could not get through, usually because the database would not take its end, gives the
+ * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
+ */
+static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
+    log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind, "volume_id",
+              job->operation.volume_id, "reason", reason->message, NULL);
+    return job_retry(job, RETRY_PAUSE_US, err);
+}
+
+static int job_do(struct job *job, struct error *err) {
+    const struct operation_kind *kind = operation_kind_find(job->operation.kind);
+
+    if (!kind)
+        return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
+                         job->operation.id, job->operation.kind);
+    return functions[kind - operation_kinds](job, err);
+}
+
+int job_run(struct manager_host *host, const char *operation_id, struct error *err) {
+    struct manager *manager = host->manager;
+    autoarena struct arena *arena = arena_new();
+    struct job job = {
+        .manager = manager,
+        .backend = host->backend,
+        .arena = arena,
+        .operation = { .id = operation_id },
+    };
+    struct running running = { .operation_id = operation_id };
+    struct error reason;
+    int claimed, result;
+
+    job.base = (struct work){
+        .arena = arena,
+        .context = &job.context,
+        .settings = manager->settings.settings,
+    };
+    claimed = work_transaction(manager->settings.db, &job.base, claim_body, &job, err);
+    if (claimed <= 0)
+        return claimed;
+    job_identify(&job);
+    running_begin(manager, &running);
+    result = job_do(&job, &reason);
+    running_end(manager, &running);
+    if (result < 0)
+        result = job_give_back(&job, &reason, err);
+    if (manager->settings.operation_ended)
+        manager->settings.operation_ended(manager->settings.operation_ended_arg);
+    return result;
+}
+
+struct driver_volume job_driver_volume(const struct job *job) {
+    const struct volume *volume = &job->volume;
+    const char *pool = volume->host ? strchr(volume->host, '#') : NULL;
+    struct driver_volume ret = {
+        .id = volume->id,
+        .name_id = volume->name_id ? volume->name_id : volume->id,
+        .provider_location = volume->provider_location,
+        .format = volume->format,
+        .pool = pool ? pool + 1 : NULL,
+        .size_gb = volume->size_gb,
+        .largest_gb = volume->largest_gb,
+        .multiattach = volume->multiattach,
+        .encrypted = volume->encryption_key_id != NULL,
+    };
+
+    for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
+        ret.attached = attachment_in_use(&volume->attachments[i]);
+    return ret;
+}
+
+int job_transaction(struct job *job, work_body *body, void *arg, struct error *err) {
+    return work_transaction(job->manager->settings.db, &job->base, body, arg, err);
+}
+
+struct job_retry_call {
+    const struct job *job;
+    int64_t pause_us;
+};
+
+static int retry_body(struct work *work, void *arg, struct error *err) {
+    const struct job_retry_call *call = arg;
+
+    return operation_retry(work, call->job->operation.id, call->job->manager->settings.owner,
+                           work->now_us + call->pause_us, err);
+}
+
+int job_retry(struct job *job, int64_t pause_us, struct error *err) {
+    struct job_retry_call call = { job, pause_us };
+
+    return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+static int end_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return operation_end(work, job->operation.id, err);
+}
+
+int job_end(struct job *job, struct error *err) {
+    return job_transaction(job, end_body, job, err);
+}
+
+static int hand_on_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return operation_hand_on(work, job->operation.target_id, err);
+}
+
+int job_hand_on(struct job *job, struct error *err) {
+    return job_transaction(job, hand_on_body, job, err);
+}

@@ -1,0 +1,66 @@
+/*
+ * One delivery of an operation to one manager: claim it, do what its kind and phase ask, finish it.
+ *
+ * A job holds nothing that the operations table does not say.  It runs in one thread; between its
+ * transactions it holds no lock and no transaction (X40).
+ */
+#pragma once
+
+#include "manager/manager.h"
+#include "volume/operations.h"
+
+#include <pthread.h>
+
+struct job {
+    struct manager *manager;
+    const struct manager_backend *backend;
+    struct arena *arena;
+    struct context context;
+    struct work base;           /* for work_transaction() */
+    struct operation operation; /* as claimed */
+    struct volume volume;       /* as it was then */
+    bool has_volume;
+};
+
+/* An operation that a thread of this process has in its hands: its lease is kept alive. */
+struct running {
+    const char *operation_id;
+    struct running *next;
+};
+
+struct manager {
+    struct manager_settings settings;
+    pthread_mutex_t lock; /* guards running */
+    struct running *running;
+    struct manager_host *hosts; /* one for each backend */
+    unsigned host_count;
+    struct ticker *ticker;           /* NULL when nothing runs by itself */
+    int64_t reported_at, expired_at; /* by the thread that ticks */
+};
+
+struct manager_host {
+    struct manager *manager;
+    const struct manager_backend *backend;
+    const char *host; /* node@backend */
+    char *topic;
+};
+
+/* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
+int job_run(struct manager_host *host, const char *operation_id, struct error *err);
+
+/* extend.c, create.c … of this folder: one function for each kind of operation. */
+typedef int job_function(struct job *job, struct error *err);
+job_function job_create, job_delete, job_extend, job_connect, job_notify;
+
+/* What the driver gets to know of the volume. */
+struct driver_volume job_driver_volume(const struct job *job);
+/* work_transaction() for the job. */
+int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
+/* Gives it back to be tried again after `pause_us`. */
+int job_retry(struct job *job, int64_t pause_us, struct error *err);
+int job_end(struct job *job, struct error *err);
+/* The operation is gone: whatever took its place waited for this job to end. */
+int job_hand_on(struct job *job, struct error *err);
+
+/* report.c */
+int manager_report(struct manager *manager, struct error *err);

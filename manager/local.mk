@@ -1,0 +1,19 @@
+libscoria_a_SOURCES += manager/check.c \
+	manager/check.h \
+	manager/compute_event.h \
+	manager/connect_job.c \
+	manager/event.c \
+	manager/event.h \
+	manager/extend_job.c \
+	manager/job.c \
+	manager/job.h \
+	manager/manager.c \
+	manager/manager.h \
+	manager/nova.c \
+	manager/nova.h \
+	manager/report.c \
+	manager/volume_jobs.c
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/manager/test_nova
+endif

@@ -1,0 +1,260 @@
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "manager/job.h"
+#include "volume/message.h"
+#include "volume/notification.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_US       ((int64_t)1000000)
+#define TICK_MS         1000
+#define REPORT_US       (10 * SECOND_US)
+#define EXPIRE_US       (60 * SECOND_US)
+#define ORPHAN_GRACE_US (5 * SECOND_US)
+#define ORPHANS_AT_ONCE 256
+#define ANSWER_AGE_US   (120 * SECOND_US)
+
+struct ticker {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop; /* guarded by lock */
+};
+
+/* ---- messages ---- */
+
+static int consume(void *arg, const struct rpc_message *message, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *payload = json_parse(arena, message->payload, strlen(message->payload), err);
+    const char *operation_id = json_string_value(json_object_get(payload, "operation_id"));
+
+    if (!operation_id) {
+        log_error(NULL, "message without an operation dropped", "method", message->method, NULL);
+        return 0;
+    }
+    return job_run(arg, operation_id, err);
+}
+
+/* The log is a listener like any other: it hears of what was committed, once or twice, never
+ * not. */
+static int log_notification(void *arg, const struct rpc_message *message, struct error *err) {
+    (void)arg, (void)err;
+    log_info(NULL, message->method, "payload", message->payload, NULL);
+    return 0;
+}
+
+static int subscribe(struct manager *manager, struct error *err) {
+    struct rpc *rpc = manager->settings.rpc;
+
+    if (manager->settings.settings->notifications &&
+        rpc->engine->subscribe(rpc, NOTIFICATION_TOPIC, log_notification, manager, err) < 0)
+        return -1;
+
+    for (unsigned i = 0; i < manager->host_count; i++) {
+        struct manager_host *host = &manager->hosts[i];
+
+        if (rpc->engine->subscribe(rpc, host->topic, consume, host, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the periodic round ---- */
+
+struct round {
+    struct manager *manager;
+    int64_t grace_us;
+    bool expire;
+};
+
+/* The ids of what runs in this process, copied: their owners may end at any moment. */
+static const char **running_ids(struct manager *manager, struct arena *arena, unsigned *ret_count) {
+    const char **ids = NULL;
+    unsigned count = 0;
+
+    pthread_mutex_lock(&manager->lock);
+    for (const struct running *running = manager->running; running; running = running->next)
+        count++;
+    ids = arena_alloc(arena, (count + 1) * sizeof *ids);
+    count = 0;
+    for (const struct running *running = manager->running; running; running = running->next)
+        ids[count++] = arena_text(arena, running->operation_id);
+    pthread_mutex_unlock(&manager->lock);
+    *ret_count = count;
+    return ids;
+}
+
+static int round_body(struct work *work, void *arg, struct error *err) {
+    const struct round *round = arg;
+    struct manager *manager = round->manager;
+    unsigned count;
+    const char **ids = running_ids(manager, work->arena, &count);
+
+    if (operation_renew(work, manager->settings.owner, ids, count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (operation_hand_out_orphans(work, manager->hosts[i].host, round->grace_us,
+                                       ORPHANS_AT_ONCE, err) < 0)
+            return -1;
+    if (!round->expire)
+        return 0;
+    if (operation_expire(work, ANSWER_AGE_US, err) < 0 || message_expire(work, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int do_round(struct manager *manager, int64_t grace_us, bool expire, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = arena,
+                         .context = &context,
+                         .settings = manager->settings.settings };
+    struct round round = { manager, grace_us, expire };
+
+    return work_transaction(manager->settings.db, &base, round_body, &round, err);
+}
+
+int manager_tick(struct manager *manager, struct error *err) {
+    int64_t now = clock_now_us(manager->settings.settings->clock);
+    bool expire = now - manager->expired_at >= EXPIRE_US;
+
+    if (now - manager->reported_at >= REPORT_US) {
+        if (manager_report(manager, err) < 0)
+            return -1;
+        manager->reported_at = now;
+    }
+    if (do_round(manager, ORPHAN_GRACE_US, expire, err) < 0)
+        return -1;
+    if (expire)
+        manager->expired_at = now;
+    return 0;
+}
+
+static void *tick_for_ever(void *arg) {
+    struct manager *manager = arg;
+    struct ticker *ticker = manager->ticker;
+    struct error err;
+
+    pthread_setname_np(pthread_self(), "manager-tick");
+    pthread_mutex_lock(&ticker->lock);
+    while (!ticker->stop) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += TICK_MS / 1000;
+        pthread_cond_timedwait(&ticker->wake, &ticker->lock, &until);
+        if (ticker->stop)
+            break;
+        pthread_mutex_unlock(&ticker->lock);
+        if (manager_tick(manager, &err) < 0)
+            log_error(NULL, "periodic work failed", "reason", err.message, NULL);
+        pthread_mutex_lock(&ticker->lock);
+    }
+    pthread_mutex_unlock(&ticker->lock);
+    return NULL;
+}
+
+static int ticker_start(struct manager *manager, struct error *err) {
+    struct ticker *ticker = calloc(1, sizeof *ticker);
+    pthread_condattr_t attributes;
+
+    if (!ticker)
+        return error_set(err, ERROR_INTERNAL, "no memory for the manager");
+    pthread_mutex_init(&ticker->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ticker->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    manager->ticker = ticker;
+    if (pthread_create(&ticker->thread, NULL, tick_for_ever, manager) == 0)
+        return 0;
+    manager->ticker = NULL;
+    free(ticker);
+    return error_set(err, ERROR_INTERNAL, "the manager's thread cannot be started");
+}
+
+static void ticker_stop(struct ticker *ticker) {
+    if (!ticker)
+        return;
+    pthread_mutex_lock(&ticker->lock);
+    ticker->stop = true;
+    pthread_cond_signal(&ticker->wake);
+    pthread_mutex_unlock(&ticker->lock);
+    pthread_join(ticker->thread, NULL);
+    pthread_cond_destroy(&ticker->wake);
+    pthread_mutex_destroy(&ticker->lock);
+    free(ticker);
+}
+
+/* ---- start and stop ---- */
+
+static int disown_body(struct work *work, void *arg, struct error *err) {
+    const struct manager *manager = arg;
+    const char *prefix = arena_format(work->arena, "%s:", manager->settings.node);
+
+    return operation_disown(work, prefix, manager->settings.owner, err);
+}
+
+/* A former incarnation of this node is dead: nobody has to wait for its leases. */
+static int disown(struct manager *manager, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = arena,
+                         .context = &context,
+                         .settings = manager->settings.settings };
+
+    return work_transaction(manager->settings.db, &base, disown_body, manager, err);
+}
+
+static void manager_free(struct manager *manager) {
+    for (unsigned i = 0; i < manager->host_count; i++) {
+        free((char *)manager->hosts[i].host);
+        free(manager->hosts[i].topic);
+    }
+    pthread_mutex_destroy(&manager->lock);
+    free(manager->hosts);
+    free(manager);
+}
+
+static struct manager *manager_new(const struct manager_settings *settings) {
+    struct manager *manager = calloc(1, sizeof *manager);
+    unsigned count = 0;
+
+    while (settings->backends[count].name)
+        count++;
+    pthread_mutex_init(&manager->lock, NULL);
+    manager->settings = *settings;
+    manager->host_count = count;
+    manager->hosts = calloc(count, sizeof *manager->hosts);
+    for (unsigned i = 0; i < count; i++) {
+        struct manager_host *host = &manager->hosts[i];
+        autoarena struct arena *arena = arena_new();
+
+        host->manager = manager;
+        host->backend = &settings->backends[i];
+        host->host = strdup(arena_format(arena, "%s@%s", settings->node, host->backend->name));
+        host->topic = strdup(operation_topic(arena, host->host));
+    }
+    return manager;
+}
+
+int manager_start(const struct manager_settings *settings, struct manager **ret,
+                  struct error *err) {
+    struct manager *manager = manager_new(settings);
+
+    if (disown(manager, err) < 0 || manager_tick(manager, err) < 0 || subscribe(manager, err) < 0 ||
+        do_round(manager, 0, false, err) < 0 ||
+        (settings->threaded && ticker_start(manager, err) < 0)) {
+        manager_free(manager);
+        return -1;
+    }
+    *ret = manager;
+    return 0;
+}
+
+void manager_stop(struct manager *manager) {
+    ticker_stop(manager->ticker);
+    manager_free(manager);
+}

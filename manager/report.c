@@ -1,0 +1,122 @@
+/*
+ * What a manager says of itself and its backends: heartbeat, pools and their room.
+ */
+#include "common/cleanup.h"
+#include "manager/job.h"
+#include "volume/service.h"
+
+#define DRIVER_VERSION "1.0.0"
+
+static json_t *capacity(double gb, bool infinite) {
+    return infinite ? json_string("infinite") : gb < 0 ? json_string("unknown") : json_real(gb);
+}
+
+/* Capabilities as the scheduler and get_pools know them. */
+static char *capabilities(struct arena *arena, const struct manager_host *host,
+                          const struct driver_pool *pool, const struct settings *settings,
+                          const char *backend_name) {
+    const struct driver *driver = host->backend->driver;
+    json_t *tree = json_object();
+    autofree char *text = NULL;
+
+    json_object_set_new(tree, "pool_name", json_string(pool->name));
+    json_object_set_new(tree, "volume_backend_name", json_string(backend_name));
+    json_object_set_new(tree, "vendor_name", json_string(driver->vendor_name));
+    json_object_set_new(tree, "driver_version", json_string(DRIVER_VERSION));
+    json_object_set_new(tree, "storage_protocol", json_string(driver->storage_protocol));
+    json_object_set_new(tree, "total_capacity_gb", capacity(pool->total_gb, pool->infinite));
+    json_object_set_new(tree, "free_capacity_gb", capacity(pool->free_gb, pool->infinite));
+    json_object_set_new(tree, "reserved_percentage", json_integer(0));
+    json_object_set_new(tree, "QoS_support", json_false());
+    json_object_set_new(tree, "multiattach", json_boolean(driver->features & DRIVER_MULTIATTACH));
+    json_object_set_new(tree, "online_extend_support",
+                        json_boolean(driver->features & DRIVER_ONLINE_EXTEND));
+    json_object_set_new(tree, "thin_provisioning_support",
+                        json_boolean(driver->features & DRIVER_THIN));
+    json_object_set_new(tree, "thick_provisioning_support",
+                        json_boolean(driver->features & DRIVER_THICK));
+    json_object_set_new(tree, "max_over_subscription_ratio",
+                        json_real(settings->max_over_subscription_ratio));
+    json_object_set_new(tree, "replication_enabled", json_false());
+    json_object_set_new(tree, "backend_state", json_string("up"));
+    if (pool->capabilities)
+        json_object_update(tree, pool->capabilities);
+    text = json_dumps(tree, JSON_COMPACT);
+    json_decref(tree);
+    return arena_text(arena, text);
+}
+
+struct host_report {
+    const struct manager *manager;
+    const struct manager_host *host;
+    const struct driver_pool *pools;
+    int pool_count; /* < 0: the backend does not answer: no heartbeat for it */
+};
+
+static int report_body(struct work *work, void *arg, struct error *err) {
+    const struct host_report *report = arg;
+    const struct manager_settings *settings = &report->manager->settings;
+    const struct manager_host *host = report->host;
+
+    if (service_report(work, SERVICE_VOLUME, host->host, settings->zone, NULL, err) < 0)
+        return -1;
+    for (int i = 0; i < report->pool_count; i++) {
+        const struct driver_pool *from = &report->pools[i];
+        struct pool pool = {
+            .name = arena_format(work->arena, "%s#%s", host->host, from->name),
+            .host = host->host,
+            .capabilities =
+                capabilities(work->arena, host, from, work->settings, host->backend->backend_name),
+            .total_gb = from->total_gb,
+            .free_gb = from->free_gb,
+            .infinite = from->infinite,
+        };
+
+        if (pool_report(work, &pool, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int report_host(struct manager *manager, const struct manager_host *host,
+                       struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = arena,
+                         .context = &context,
+                         .settings = manager->settings.settings };
+    struct driver_pool *pools = NULL;
+    struct host_report report = { .manager = manager, .host = host };
+    int result;
+
+    report.pool_count = host->backend->driver->get_pools(host->backend->handle, arena, &pools, err);
+    if (report.pool_count < 0) {
+        log_error(NULL, "backend does not answer", "host", host->host, "reason", err->message,
+                  NULL);
+        return 0;
+    }
+    report.pools = pools;
+    result = work_transaction(manager->settings.db, &base, report_body, &report, err);
+    for (int i = 0; i < report.pool_count; i++)
+        json_decref(pools[i].capabilities);
+    return result;
+}
+
+static int scheduler_body(struct work *work, void *arg, struct error *err) {
+    const struct manager_settings *settings = arg;
+
+    return service_report(work, SERVICE_SCHEDULER, settings->node, settings->zone, NULL, err);
+}
+
+int manager_report(struct manager *manager, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = arena,
+                         .context = &context,
+                         .settings = manager->settings.settings };
+
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (report_host(manager, &manager->hosts[i], err) < 0)
+            return -1;
+    return work_transaction(manager->settings.db, &base, scheduler_body, &manager->settings, err);
+}

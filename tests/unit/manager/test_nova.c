@@ -1,0 +1,460 @@
+#include "tests/lib/check_main.h"
+
+#include "common/http_server.h"
+#include "manager/nova.h"
+#include "tests/lib/script_server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VOLUME   "11111111-1111-4111-8111-111111111111"
+#define INSTANCE "22222222-2222-4222-8222-222222222222"
+#define EVENTS   "/v2.1/os-server-external-events"
+
+#define ANSWERED(name, instance, tag, code)                                                     \
+    "{\"events\": [{\"name\": \"" name "\", \"server_uuid\": \"" instance "\", \"tag\": \"" tag \
+    "\", \"status\": \"completed\", \"code\": " code "}]}"
+#define OURS(code) ANSWERED("volume-extended", INSTANCE, VOLUME, code)
+
+static const struct option *const tables[] = { compute_client_options, NULL };
+
+/* A scripted compute side and a sender to it. */
+struct scene {
+    struct script_server *server;
+    struct config *config;
+    struct compute_sender *sender;
+    struct arena *arena;
+    struct error err;
+    char endpoint[80];
+};
+
+/* Up to three options of section compute, "key=value"; the endpoint is added when `nova`. */
+static struct scene *scene_with(bool nova, const char *option1, const char *option2) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+    char endpoint[128];
+    const char *arguments[5] = { 0 };
+    unsigned count = 0;
+
+    scene->server = script_server_new();
+    scene->arena = arena_new();
+    snprintf(scene->endpoint, sizeof(scene->endpoint), "%s/v2.1", script_server_url(scene->server));
+    if (nova) {
+        arguments[count++] = "--compute.service=nova";
+        snprintf(endpoint, sizeof(endpoint), "--compute.endpoint=%s/", scene->endpoint);
+        arguments[count++] = endpoint;
+    }
+    if (option1)
+        arguments[count++] = option1;
+    if (option2)
+        arguments[count++] = option2;
+    ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
+    ck_assert_int_eq(nova_sender_new(scene->config, &scene->sender, &scene->err), 0);
+    return scene;
+}
+
+static struct scene *scene_new(void) {
+    return scene_with(false, NULL, NULL);
+}
+
+static void scene_end(struct scene *scene) {
+    nova_sender_free(scene->sender);
+    config_free(scene->config);
+    script_server_free(scene->server);
+    arena_free(scene->arena);
+    free(scene);
+}
+
+static void answer(struct scene *scene, int status, const char *body) {
+    script_server_clear(scene->server);
+    script_server_add(scene->server, &(struct script_rule){ .status = status, .body = body });
+}
+
+static struct compute_event event_of(struct scene *scene) {
+    return (struct compute_event){
+        .volume_id = VOLUME,
+        .instance_uuid = INSTANCE,
+        .host = "here",
+        .endpoint = scene->endpoint,
+        .request_id = "req-5",
+        .wants_completion = true,
+    };
+}
+
+static enum event_verdict send_it(struct scene *scene) {
+    struct compute_event event = event_of(scene);
+
+    memset(&scene->err, 0, sizeof(scene->err));
+    return scene->sender->send(scene->sender, scene->arena, &event, &scene->err);
+}
+
+static enum event_verdict send_plain(struct scene *scene) {
+    struct compute_event event = event_of(scene);
+
+    event.wants_completion = false;
+    return scene->sender->send(scene->sender, scene->arena, &event, &scene->err);
+}
+
+START_TEST(an_accepted_event_is_one_request_in_the_right_form) {
+    struct scene *scene = scene_with(false, "--compute.token=secret", NULL);
+    const struct script_request *request;
+
+    answer(scene, 200, OURS("200"));
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
+    request = script_server_request(scene->server, "POST", EVENTS, 0);
+    ck_assert_ptr_nonnull(request);
+    ck_assert(script_request_has(request, "OpenStack-API-Version", "compute 2.93"));
+    ck_assert(script_request_has(request, "X-OpenStack-Nova-API-Version", "2.93"));
+    ck_assert(script_request_has(request, "X-OpenStack-Request-ID", "req-5"));
+    ck_assert(script_request_has(request, "X-Auth-Token", "secret"));
+    ck_assert(script_request_has(request, "Content-Type", "application/json"));
+    ck_assert_str_eq(request->body,
+                     "{\"events\":[{\"name\":\"volume-extended\",\"server_uuid\":\"" INSTANCE
+                     "\",\"tag\":\"" VOLUME "\"}]}");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(our_event_is_found_among_others) {
+    struct scene *scene = scene_new();
+
+    answer(scene, 200,
+           "{\"events\": [{\"name\": \"network-changed\", \"server_uuid\": \"" INSTANCE
+           "\", \"code\": 404}, 7, {\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE
+           "\", \"tag\": \"" VOLUME "\", \"code\": 200}]}");
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(every_other_whole_answer_is_a_refusal) {
+    static const struct {
+        int status;
+        const char *body;
+    } rows[] = {
+        { 207, OURS("404") },
+        { 207, OURS("422") },
+        { 207, OURS("400") },
+        { 207, OURS("200") },
+        { 200, OURS("404") },
+        { 200, OURS("422") },
+        { 200, OURS("\"200\"") },
+        { 200, OURS("200.0") },
+        { 200, OURS("null") },
+        { 200, "{\"events\": []}" },
+        { 200, "{\"events\": [{\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE
+               "\", \"tag\": \"" VOLUME "\"}]}" },
+        { 200, ANSWERED("volume-extended", INSTANCE, INSTANCE, "200") }, /* foreign */
+        { 200, ANSWERED("volume-extended", VOLUME, VOLUME, "200") },
+        { 200, ANSWERED("network-changed", INSTANCE, VOLUME, "200") },
+        { 200, "{}" },
+        { 200, "[]" },
+        { 200, "{\"events\": 7}" },
+        { 200, "no json" },
+        { 200, "" },
+        { 202, OURS("200") },
+        { 204, "" },
+        { 302, OURS("200") },
+        { 400, "{\"badRequest\": {\"code\": 400}}" },
+        { 401, "" },
+        { 403, "{\"forbidden\": {\"code\": 403}}" },
+        { 404, "{\"itemNotFound\": {\"code\": 404}}" },
+        { 406, "{\"computeFault\": {\"code\": 406}}" },
+        { 409, "{}" },
+        { 413, "{}" },
+        { 500, "{\"computeFault\": {\"code\": 500}}" },
+        { 503, OURS("200") },
+    };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        answer(scene, rows[i].status, rows[i].body);
+        ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+        ck_assert_str_ne(scene->err.message, "");
+        ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), i + 1); /* no retry */
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_host_that_is_not_there_is_a_refusal) {
+    struct scene *scene = scene_new();
+
+    script_server_pause(scene->server);
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "here"));
+    snprintf(scene->endpoint, sizeof(scene->endpoint), "http://no-such-host.invalid/v2.1");
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    snprintf(scene->endpoint, sizeof(scene->endpoint), "no url");
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_host_without_an_agent_is_a_refusal) {
+    struct scene *scene = scene_new();
+    struct compute_event event = event_of(scene);
+
+    event.endpoint = NULL;
+    ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                     EVENT_REFUSED);
+    ck_assert_str_eq(scene->err.message, "no compute agent is registered for host here");
+    event.host = NULL;
+    ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                     EVENT_REFUSED);
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(no_whole_answer_is_unknown) {
+    static const enum script_manner manners[] = { SCRIPT_HALF, SCRIPT_CLOSE, SCRIPT_SILENT };
+    struct scene *scene = scene_with(false, "--compute.event_timeout=1", NULL);
+
+    for (size_t i = 0; i < LENGTH(manners); i++) {
+        script_server_clear(scene->server);
+        script_server_add(
+            scene->server,
+            &(struct script_rule){ .status = 200, .body = OURS("200"), .manner = manners[i] });
+        ck_assert_int_eq(send_it(scene), EVENT_UNKNOWN);
+        ck_assert_str_ne(scene->err.message, "");
+        ck_assert_uint_eq(script_server_count(scene->server, "POST", EVENTS), i + 1);
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_plain_event_asks_for_no_more_than_it_needs) {
+    struct scene *scene = scene_new();
+    const struct script_request *request;
+    struct compute_event event = event_of(scene);
+
+    answer(scene, 200, OURS("200"));
+    event.wants_completion = false;
+    event.request_id = NULL;
+    ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                     EVENT_ACCEPTED);
+    request = script_server_request(scene->server, "POST", EVENTS, 0);
+    ck_assert(script_request_has(request, "OpenStack-API-Version", "compute 2.51"));
+    ck_assert_ptr_null(strcasestr(request->head, "X-OpenStack-Request-ID"));
+    ck_assert_ptr_null(strcasestr(request->head, "X-Auth-Token"));
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- service = nova ---- */
+
+static void answer_versions(struct scene *scene, int status, const char *body) {
+    script_server_clear(scene->server);
+    script_server_add(scene->server,
+                      &(struct script_rule){ .method = "GET", .status = status, .body = body });
+    script_server_add(scene->server,
+                      &(struct script_rule){ .path = EVENTS, .status = 200, .body = OURS("200") });
+}
+
+#define RANGE(least, newest) \
+    "{\"version\": {\"id\": \"v2.1\", \"min_version\": \"" least "\", \"version\": \"" newest "\"}}"
+
+static struct scene *nova_new(const char *microversion) {
+    char option[96];
+
+    snprintf(option, sizeof(option), "--compute.extend_completion_microversion=%s", microversion);
+    return scene_with(true, option, "--compute.event_timeout=1");
+}
+
+START_TEST(a_service_that_promises_the_report_gets_the_event_at_that_version) {
+    struct scene *scene = nova_new("2.105");
+
+    answer_versions(scene, 200, RANGE("2.1", "2.110"));
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", "/v2.1/"), 1);
+    ck_assert(script_request_has(script_server_request(scene->server, "POST", EVENTS, 0),
+                                 "OpenStack-API-Version", "compute 2.105"));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(the_range_is_remembered_for_a_while) {
+    struct scene *scene = nova_new("2.105");
+
+    answer_versions(scene, 200, RANGE("2.1", "2.110"));
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", NULL), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(versions_are_compared_as_numbers) {
+    static const struct {
+        const char *wanted, *range;
+        enum event_verdict verdict;
+    } rows[] = {
+        { "2.105", RANGE("2.1", "2.105"), EVENT_ACCEPTED },
+        { "2.1", RANGE("2.1", "2.105"), EVENT_ACCEPTED },
+        { "2.9", RANGE("2.1", "2.10"), EVENT_ACCEPTED },
+        { "2.100", RANGE("2.1", "2.99"), EVENT_REFUSED },
+        { "2.105", RANGE("2.1", "2.104"), EVENT_REFUSED },
+        { "2.9", RANGE("2.10", "2.99"), EVENT_REFUSED },
+        { "3.1", RANGE("2.1", "2.99"), EVENT_REFUSED },
+        { "2.105", RANGE("2.1", "3.0"), EVENT_ACCEPTED },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = nova_new(rows[i].wanted);
+
+        answer_versions(scene, 200, rows[i].range);
+        ck_assert_int_eq(send_it(scene), rows[i].verdict);
+        ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL),
+                          rows[i].verdict == EVENT_ACCEPTED);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_range_that_cannot_be_read_sends_nothing) {
+    static const struct {
+        int status;
+        const char *body;
+    } rows[] = {
+        { 500, RANGE("2.1", "2.110") },
+        { 404, "{}" },
+        { 200, "no json" },
+        { 200, "{}" },
+        { 200, RANGE("", "") },
+        { 200, RANGE("2.1", "2") },
+        { 200, RANGE("2.1", "2.x") },
+        { 200, RANGE("2.1", ".5") },
+        { 200, RANGE("2.1", "2.12345678901") },
+    };
+    struct scene *scene = nova_new("2.105");
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        answer_versions(scene, rows[i].status, rows[i].body);
+        ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    }
+    script_server_clear(scene->server);
+    script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_CLOSE });
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    script_server_pause(scene->server);
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(without_a_promised_version_nothing_is_sent_but_plain_events) {
+    struct scene *scene = scene_with(true, NULL, NULL);
+
+    answer_versions(scene, 200, RANGE("2.1", "2.110"));
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "extend_completion_microversion"));
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
+    ck_assert_int_eq(send_plain(scene), EVENT_ACCEPTED);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(an_endpoint_with_a_project_is_cut_back_for_the_document) {
+    static const struct {
+        const char *path, *document, *events;
+    } rows[] = {
+        { "/v2.1/abc", "/v2.1/", "/v2.1/abc/os-server-external-events" },
+        { "/compute/v2.1", "/compute/v2.1/", "/compute/v2.1/os-server-external-events" },
+        { "/v2.10/v2.1/abc", "/v2.10/v2.1/", "/v2.10/v2.1/abc/os-server-external-events" },
+        { "/other", "/other/", "/other/os-server-external-events" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct script_server *server = script_server_new();
+        char endpoint[128];
+        const char *arguments[] = { "--compute.service=nova", endpoint,
+                                    "--compute.extend_completion_microversion=2.105", NULL };
+        autoarena struct arena *arena = arena_new();
+        struct compute_event event = { VOLUME, INSTANCE, "here", NULL, "req-5", true };
+        struct compute_sender *sender;
+        struct config *config;
+        struct error err = { 0 };
+
+        snprintf(endpoint, sizeof(endpoint), "--compute.endpoint=%s%s", script_server_url(server),
+                 rows[i].path);
+        script_server_add(
+            server,
+            &(struct script_rule){ .method = "GET", .status = 200, .body = RANGE("2.1", "2.110") });
+        script_server_add(server, &(struct script_rule){ .status = 200, .body = OURS("200") });
+        ck_assert_int_eq(config_load(tables, NULL, arguments, &config, &err), 0);
+        ck_assert_int_eq(nova_sender_new(config, &sender, &err), 0);
+        ck_assert_int_eq(sender->send(sender, arena, &event, &err), EVENT_ACCEPTED);
+        ck_assert_uint_eq(script_server_count(server, "GET", rows[i].document), 1);
+        ck_assert_uint_eq(script_server_count(server, "POST", rows[i].events), 1);
+        nova_sender_free(sender);
+        config_free(config);
+        script_server_free(server);
+    }
+}
+END_TEST
+
+START_TEST(options_that_cannot_work_are_refused_at_the_start) {
+    static const char *const rows[][4] = {
+        { "--compute.service=nova", NULL },
+        { "--compute.extend_completion_microversion=2", NULL },
+        { "--compute.extend_completion_microversion=latest", NULL },
+        { "--compute.service=nova", "--compute.endpoint=http://n/v2.1",
+          "--compute.extend_completion_microversion=2.1x", NULL },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct compute_sender *sender = NULL;
+        struct config *config;
+        struct error err = { 0 };
+
+        ck_assert_int_eq(config_load(tables, NULL, rows[i], &config, &err), 0);
+        ck_assert_int_eq(nova_sender_new(config, &sender, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(err.message, "[compute]"));
+        ck_assert_ptr_null(sender);
+        config_free(config);
+    }
+    nova_sender_free(NULL);
+}
+END_TEST
+
+/* The same against a real server of ours. */
+static void accept_event(void *arg, struct http_exchange *exchange) {
+    (void)arg;
+    ck_assert_str_eq(exchange->path, EVENTS);
+    exchange->status = 200;
+    exchange->reply_body = OURS("200");
+    exchange->reply_size = strlen(OURS("200"));
+    http_reply(exchange);
+}
+
+START_TEST(a_real_server_is_understood) {
+    struct scene *scene = scene_new();
+    const struct http_mount mounts[] = { { "", accept_event, NULL }, { 0 } };
+    struct http_server_settings settings = { .address = "127.0.0.1",
+                                             .threads = 1,
+                                             .mounts = mounts };
+    struct http_server *server;
+
+    ck_assert_int_eq(http_server_start(&settings, &server, &scene->err), 0);
+    snprintf(scene->endpoint, sizeof(scene->endpoint), "http://127.0.0.1:%u/v2.1",
+             http_server_port(server));
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    http_server_stop(server, 1000);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("nova", an_accepted_event_is_one_request_in_the_right_form,
+           our_event_is_found_among_others, every_other_whole_answer_is_a_refusal,
+           a_host_that_is_not_there_is_a_refusal, a_host_without_an_agent_is_a_refusal,
+           no_whole_answer_is_unknown, a_plain_event_asks_for_no_more_than_it_needs,
+           a_service_that_promises_the_report_gets_the_event_at_that_version,
+           the_range_is_remembered_for_a_while, versions_are_compared_as_numbers,
+           a_range_that_cannot_be_read_sends_nothing,
+           without_a_promised_version_nothing_is_sent_but_plain_events,
+           an_endpoint_with_a_project_is_cut_back_for_the_document,
+           options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood)
