@@ -2,6 +2,8 @@ check_LIBRARIES += libtests.a
 libtests_a_SOURCES = tests/lib/check_main.h \
 	tests/lib/exchange.c \
 	tests/lib/exchange.h \
+	tests/lib/fake_hypervisor.c \
+	tests/lib/fake_hypervisor.h \
 	tests/lib/script_server.c \
 	tests/lib/script_server.h
 

@@ -1,0 +1,265 @@
+#include "compute/agent.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/worker.h"
+#include "compute/event.h"
+#include "compute/job.h"
+#include "compute/reply.h"
+#include "compute/report.h"
+#include "compute/versions.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define SECTION "compute_agent"
+
+const struct option agent_options[] = {
+    { .section = SECTION,
+      .key = "enabled",
+      .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Whether the program in one process (scoria serve) takes compute events itself and "
+              "grows the disks of this machine's domains." },
+    { .section = SECTION,
+      .key = "host",
+      .type = OPTION_TEXT,
+      .help = "Name of this hypervisor host as the connectors of its instances say it. Unset: the "
+              "machine's name." },
+    { .section = SECTION,
+      .key = "libvirt_uri",
+      .type = OPTION_TEXT,
+      .fallback = "qemu:///system",
+      .help = "Where libvirt answers." },
+    { .section = SECTION,
+      .key = "volume_endpoint",
+      .type = OPTION_TEXT,
+      .fallback = "http://127.0.0.1:8776/v3",
+      .help = "Root of the volume API, with /v3." },
+    { .section = SECTION,
+      .key = "volume_token",
+      .type = OPTION_TEXT,
+      .secret = true,
+      .help = "Sent to the volume API as X-Auth-Token. Unset: none." },
+    { .section = SECTION,
+      .key = "listen",
+      .type = OPTION_TEXT,
+      .fallback = "127.0.0.1",
+      .help = "Address that takes compute events (scoria compute)." },
+    { .section = SECTION,
+      .key = "port",
+      .type = OPTION_INT,
+      .fallback = "8774",
+      .min = 0,
+      .max = 65535,
+      .help = "Port that takes compute events (scoria compute). 0: any free one." },
+    { .section = SECTION,
+      .key = "endpoint",
+      .type = OPTION_TEXT,
+      .help = "URL under which the volume managers reach this agent, with /v2.1; the agent "
+              "registers it. Unset: made from the address and the port." },
+    { .section = SECTION,
+      .key = "workers",
+      .type = OPTION_INT,
+      .fallback = "4",
+      .min = 1,
+      .max = 64,
+      .help = "How many volumes are worked on at once." },
+    { .section = SECTION,
+      .key = "heartbeat_interval",
+      .type = OPTION_SECONDS,
+      .fallback = "10",
+      .min = 1,
+      .max = 3600,
+      .help = "Seconds between two heartbeats to the volume API." },
+    OPTIONS_END,
+};
+
+/* Lives in its exchange's arena until the answer. */
+struct waiting_event {
+    LIST_ENTRY(waiting_event) next;
+    struct agent *agent;
+    struct http_exchange *exchange;
+    struct event_request *request;
+};
+
+/*
+ * Two pools: a resize may keep its thread for long, and neither events nor heartbeats may wait
+ * behind it.
+ */
+struct agent {
+    struct hypervisor *hypervisor;
+    const char *own_url;
+    struct worker_pool *front; /* events and heartbeats */
+    struct jobs *jobs;
+    struct reporter *reporter;
+    pthread_mutex_t lock; /* guards `waiting` */
+    LIST_HEAD(waiting_events, waiting_event)
+    waiting; /* every exchange must be answered, also at the end */
+};
+
+#define FRONT_THREADS 2
+
+static void show_list(struct agent *agent, struct http_exchange *exchange) {
+    versions_reply_list(exchange, agent->own_url);
+}
+
+static void show_one(struct agent *agent, struct http_exchange *exchange) {
+    versions_reply_one(exchange, agent->own_url);
+}
+
+static void run_event(void *arg) {
+    struct waiting_event *waiting = arg;
+    struct agent *agent = waiting->agent;
+
+    pthread_mutex_lock(&agent->lock);
+    LIST_REMOVE(waiting, next);
+    pthread_mutex_unlock(&agent->lock);
+    event_answer(waiting->request, agent->hypervisor, agent->jobs);
+}
+
+/* The hypervisor may be slow to answer: the server's thread does not wait for it. */
+static void take_events(struct agent *agent, struct http_exchange *exchange) {
+    struct waiting_event *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
+    struct work_item item = { .run = run_event, .arg = waiting };
+    struct error err = { 0 };
+
+    *waiting = (struct waiting_event){
+        .agent = agent,
+        .exchange = exchange,
+        .request = event_read(exchange, &err),
+    };
+    if (!waiting->request) {
+        reply_fault(exchange, &err);
+        return;
+    }
+    pthread_mutex_lock(&agent->lock);
+    LIST_INSERT_HEAD(&agent->waiting, waiting, next);
+    pthread_mutex_unlock(&agent->lock);
+    worker_pool_put(agent->front, &item);
+}
+
+static const struct agent_route {
+    const char *method;
+    const char *path; /* "{project}" stands for any one segment */
+    void (*handle)(struct agent *agent, struct http_exchange *exchange);
+} routes[] = {
+    { "GET", "/", show_list },
+    { "GET", "/v2.1", show_one },
+    { "GET", "/v2.1/", show_one },
+    { "POST", "/v2.1/os-server-external-events", take_events },
+    { "POST", "/v2.1/{project}/os-server-external-events", take_events },
+};
+
+static bool path_matches(const char *pattern, const char *path) {
+    const char *any = strchr(pattern, '{');
+    size_t before = any ? (size_t)(any - pattern) : 0, length;
+
+    if (!any)
+        return strcmp(pattern, path) == 0;
+    if (strncmp(pattern, path, before) != 0)
+        return false;
+    length = strcspn(path + before, "/");
+    return length > 0 && strcmp(strchr(any, '}') + 1, path + before + length) == 0;
+}
+
+static void add_request_id(struct http_exchange *exchange) {
+    char uuid[UUID_SIZE];
+    const char *id = arena_format(exchange->arena, "req-%s", clock_uuid(&clock_system, uuid));
+
+    http_add_header(exchange, "X-OpenStack-Request-ID", id);
+    http_add_header(exchange, "X-Compute-Request-Id", id);
+}
+
+void agent_handle(void *arg, struct http_exchange *exchange) {
+    const char *path = exchange->path[0] ? exchange->path : "/";
+    struct error err = { 0 };
+    bool known = false;
+
+    add_request_id(exchange);
+    for (size_t i = 0; i < LENGTH(routes); i++) {
+        if (!path_matches(routes[i].path, path))
+            continue;
+        known = true;
+        if (strcmp(routes[i].method, exchange->method) == 0) {
+            routes[i].handle(arg, exchange);
+            return;
+        }
+    }
+    if (known)
+        error_set(&err, ERROR_BAD_METHOD, "The method is not allowed for this resource.");
+    else
+        error_set(&err, ERROR_NOT_FOUND, "The resource could not be found.");
+    reply_fault(exchange, &err);
+}
+
+static int64_t or_default(int64_t value, int64_t fallback) {
+    return value > 0 ? value : fallback;
+}
+
+int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
+    struct volume_api api = { .url = settings->volume_url, .token = settings->token };
+    int64_t retry_ms = or_default(settings->retry_ms, 1000);
+    struct job_settings job_settings = {
+        .hypervisor = settings->hypervisor,
+        .api = api,
+        .host = settings->host,
+        .workers = (unsigned)or_default(settings->workers, 4),
+        .retry_ms = retry_ms,
+        .busy_ms = or_default(settings->busy_ms, 30000),
+        .unreachable_ms = or_default(settings->unreachable_ms, 120000),
+    };
+    struct reporter_settings reporter_settings = {
+        .api = api,
+        .host = settings->host,
+        .endpoint = settings->own_url,
+        .heartbeat_ms = or_default(settings->heartbeat_s, 10) * 1000,
+        .retry_ms = retry_ms,
+    };
+    struct agent *agent;
+
+    if (!settings->host || !settings->volume_url || !settings->own_url || !settings->hypervisor)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The agent needs a host name, the volume API, its own URL and a "
+                         "hypervisor.");
+    agent = calloc(1, sizeof(*agent));
+    assert(agent);
+    agent->hypervisor = settings->hypervisor;
+    agent->own_url = settings->own_url;
+    pthread_mutex_init(&agent->lock, NULL);
+    LIST_INIT(&agent->waiting);
+    agent->front = worker_pool_new("compute", FRONT_THREADS);
+    agent->jobs = jobs_new(&job_settings);
+    reporter_settings.pool = agent->front;
+    reporter_settings.jobs = agent->jobs;
+    agent->reporter = reporter_new(&reporter_settings);
+    *ret = agent;
+    return 0;
+}
+
+unsigned agent_open_jobs(struct agent *agent) {
+    return jobs_open(agent->jobs);
+}
+
+static void refuse_waiting(struct agent *agent) {
+    struct waiting_event *waiting;
+    struct error err;
+
+    error_set(&err, ERROR_UNAVAILABLE, "The agent is stopping.");
+    while ((waiting = LIST_FIRST(&agent->waiting))) {
+        LIST_REMOVE(waiting, next);
+        reply_fault(waiting->exchange, &err);
+    }
+}
+
+void agent_stop(struct agent *agent) {
+    worker_pool_stop(agent->front);
+    refuse_waiting(agent);
+    reporter_free(agent->reporter);
+    jobs_stop(agent->jobs);
+    pthread_mutex_destroy(&agent->lock);
+    free(agent);
+}

@@ -1,0 +1,47 @@
+/*
+ * What the agent needs of a hypervisor; libvirt.c is the real one, tests have their own.
+ * Thread-safe; calls block.  ERROR_UNAVAILABLE always means that the hypervisor does not answer: a
+ * call that changes something may have taken effect all the same (A10).  ERROR_CONFLICT means "not
+ * now, look again": the guest has just stopped or moved, or something else works on it.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum disk_state {
+    DISK_NOT_HERE, /* no domain here has a disk with this serial */
+    DISK_RUNNING,  /* a running or paused guest holds it */
+    DISK_OFF,      /* a domain has it, but is not running */
+};
+
+struct disk {
+    enum disk_state state;
+    char instance_uuid[37];
+    char target[64];   /* vda */
+    char source[4096]; /* path of the image; "" when it is no file or device of this host */
+    char format[16];   /* raw, qcow2 */
+    int64_t capacity;  /* bytes, virtual; of a running guest's disk only */
+    bool job;          /* a block job runs on it, or its guest is just being moved */
+    bool read_only;
+};
+
+struct hypervisor {
+    /* Is there a domain with this UUID? 1 yes, 0 no, -1 the hypervisor does not answer. */
+    int (*has_instance)(struct hypervisor *hypervisor, const char *instance_uuid,
+                        struct error *err);
+    /* Finds the disk whose serial is the volume's id, in the instance (or in any when NULL).
+     * Several disks with the serial: ERROR_BACKEND. */
+    int (*find_disk)(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                     const char *volume_id, struct disk *ret, struct error *err);
+    /* Grows a disk of a running guest; checks capacity and resizes in one go, never shrinks
+     * (A4). */
+    int (*grow_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                     int64_t bytes, struct error *err);
+    void (*free)(struct hypervisor *hypervisor);
+};
+
+int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err);

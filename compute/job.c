@@ -1,0 +1,314 @@
+#include "compute/job.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/worker.h"
+#include "compute/complete.h"
+#include "compute/resize.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JOBS_MOST       1024 /* bounds the memory that events can take */
+#define PAUSE_DOUBLED   60   /* most growth of a pause, in first pauses */
+#define PAUSE_REFUSED   300  /* pause after a refusal that only an operator can end */
+#define REQUEST_ID_ROOM 64
+
+/* What is left to tell the volume API. */
+enum job_report { REPORT_NOTHING, REPORT_GROWN, REPORT_FAILED };
+
+/* How a round ends. */
+enum job_step { JOB_ENDED, JOB_REPORTS, JOB_WAITS, JOB_RETRIES, JOB_RETRIES_SLOWLY };
+
+struct job {
+    struct jobs *jobs;
+    char volume_id[UUID_SIZE];
+    char instance_uuid[UUID_SIZE]; /* "": any */
+    char request_id[REQUEST_ID_ROOM];
+    struct work_item item;
+    struct job *next; /* jobs->lock */
+    bool again;       /* jobs->lock: another event came */
+
+    /* The round's alone: rounds of a job never overlap. */
+    enum job_report report;
+    int64_t target_gb; /* that the report is about */
+    bool reported;     /* a report was taken: until the service has finished, the target is gone */
+    unsigned tries;    /* failed calls in a row */
+    enum resize_outcome waits_for;
+    int64_t waits_since_us; /* monotonic; 0: does not wait */
+    struct disk disk;       /* as last seen */
+};
+
+struct jobs {
+    struct job_settings settings;
+    struct worker_pool *pool;
+    pthread_mutex_t lock; /* guards the list, its count, `again` */
+    struct job *first;
+    unsigned count;
+};
+
+static struct log_context job_log(const struct job *job) {
+    return (struct log_context){ .request_id = job->request_id[0] ? job->request_id : NULL };
+}
+
+static const char *job_request_id(const struct job *job) {
+    return job->request_id[0] ? job->request_id : NULL;
+}
+
+/* A disk that is busy and a hypervisor that is silent are waited for, but not for ever (A6, A10).
+ */
+static bool may_wait(struct job *job, enum resize_outcome outcome) {
+    const struct job_settings *settings = &job->jobs->settings;
+    int64_t most_ms = outcome == RESIZE_BUSY ? settings->busy_ms : settings->unreachable_ms;
+    int64_t now_us = clock_monotonic_us();
+
+    if (job->waits_since_us == 0 || job->waits_for != outcome) {
+        job->waits_for = outcome;
+        job->waits_since_us = now_us;
+    }
+    return now_us - job->waits_since_us < most_ms * 1000;
+}
+
+static enum job_step report_grown(struct job *job, const struct remote_volume *volume) {
+    struct log_context log = job_log(job);
+
+    job->report = REPORT_GROWN;
+    job->target_gb = volume->target_gb;
+    log_info(&log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
+             job->disk.instance_uuid, "size_gb", LOG_INT(volume->target_gb), NULL);
+    return JOB_REPORTS;
+}
+
+static enum job_step report_failed(struct job *job, const struct error *why) {
+    struct log_context log = job_log(job);
+
+    job->report = REPORT_FAILED;
+    log_error(&log, "disk cannot be extended", "volume_id", job->volume_id, "instance_uuid",
+              job->instance_uuid, "reason", why->message, NULL);
+    return JOB_REPORTS;
+}
+
+static enum job_step extend_volume(struct job *job, struct arena *arena, struct resize *resize) {
+    struct log_context log = job_log(job);
+    struct error err = { 0 };
+    enum resize_outcome outcome = resize_to_target(resize, arena, &err);
+
+    if (resize->disk.source[0])
+        job->disk = resize->disk;
+    if (outcome == RESIZE_NOT_OURS) {
+        log_info(&log, "disk is on another host", "volume_id", job->volume_id, NULL);
+        return JOB_ENDED;
+    }
+    if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
+        return JOB_WAITS;
+    resize->disk = job->disk;
+    if (outcome == RESIZE_DONE ||
+        (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena)))
+        return report_grown(job, resize->volume);
+    return report_failed(job, &err);
+}
+
+static enum job_step follow_size(struct job *job, struct arena *arena, struct resize *resize) {
+    struct log_context log = job_log(job);
+    struct error err = { 0 };
+    enum resize_outcome outcome = resize_to_size(resize, arena, &err);
+
+    if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
+        return JOB_WAITS;
+    if (outcome != RESIZE_DONE)
+        log_warning(&log, "disk does not follow its volume", "volume_id", job->volume_id, "reason",
+                    err.message, NULL);
+    return JOB_ENDED;
+}
+
+static enum job_step read_failed(struct job *job, const struct error *err) {
+    struct log_context log = job_log(job);
+
+    if (err->kind == ERROR_NOT_FOUND) {
+        log_warning(&log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
+        return JOB_ENDED;
+    }
+    log_event(complete_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &log,
+              "volume cannot be read", "volume_id", job->volume_id, "reason", err->message, NULL);
+    return complete_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
+}
+
+static enum job_step work(struct job *job, struct arena *arena) {
+    const struct job_settings *settings = &job->jobs->settings;
+    struct resize resize = {
+        .hypervisor = settings->hypervisor,
+        .host = settings->host,
+        .instance_uuid = job->instance_uuid[0] ? job->instance_uuid : NULL,
+    };
+    struct remote_volume volume;
+    struct error err = { 0 };
+
+    if (volume_api_read(&settings->api, arena, job->volume_id, job_request_id(job), &volume, &err) <
+        0)
+        return read_failed(job, &err);
+    job->tries = 0;
+    resize.volume = &volume;
+    if (strcmp(volume.status, "extending") != 0)
+        return follow_size(job, arena, &resize);
+    if ((job->reported || job->report != REPORT_NOTHING) && !volume.has_target)
+        return JOB_ENDED; /* our own report was taken and is being finished */
+    if (job->report == REPORT_GROWN && volume.target_gb == job->target_gb)
+        return JOB_REPORTS;
+    return extend_volume(job, arena, &resize);
+}
+
+static enum job_step report(struct job *job, struct arena *arena) {
+    struct log_context log = job_log(job);
+    bool failed = job->report == REPORT_FAILED;
+    struct error err = { 0 };
+    enum complete_outcome outcome = complete_extend(&job->jobs->settings.api, arena, job->volume_id,
+                                                    job_request_id(job), failed, &err);
+
+    if (outcome >= 0) {
+        job->reported = true;
+        if (outcome == COMPLETE_UNWANTED)
+            log_warning(&log, "nobody waits for the end of the extend", "volume_id", job->volume_id,
+                        "reason", err.message, NULL);
+        return JOB_ENDED;
+    }
+    log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &log,
+              "end of the extend cannot be reported", "volume_id", job->volume_id, "reason",
+              err.message, NULL);
+    return outcome == COMPLETE_REFUSED ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
+}
+
+static int64_t pause_after(struct job *job, enum job_step step) {
+    int64_t first_ms = job->jobs->settings.retry_ms;
+    int64_t doubled = INT64_C(1) << (job->tries < 16 ? job->tries : 16);
+
+    if (step == JOB_WAITS)
+        return first_ms;
+    job->tries++;
+    if (step == JOB_RETRIES_SLOWLY)
+        return first_ms * PAUSE_REFUSED;
+    return first_ms * (doubled < PAUSE_DOUBLED ? doubled : PAUSE_DOUBLED);
+}
+
+static void unlink_job(struct jobs *jobs, const struct job *job) {
+    struct job **place = &jobs->first;
+
+    while (*place != job)
+        place = &(*place)->next;
+    *place = job->next;
+    jobs->count--;
+}
+
+static void end_job(struct job *job) {
+    struct jobs *jobs = job->jobs;
+    bool again;
+
+    pthread_mutex_lock(&jobs->lock);
+    again = job->again;
+    job->again = false;
+    if (!again)
+        unlink_job(jobs, job);
+    pthread_mutex_unlock(&jobs->lock);
+    if (!again) {
+        free(job);
+        return;
+    }
+    job->report = REPORT_NOTHING;
+    job->tries = 0;
+    job->waits_since_us = 0;
+    worker_pool_put(jobs->pool, &job->item);
+}
+
+/*
+ * A report that did not get through is not simply sent again: the volume is read first, because
+ * meanwhile the extend may have been reset and another begun, which an old report must not end.
+ */
+static void run_job(void *arg) {
+    struct job *job = arg;
+    autoarena struct arena *arena = arena_new();
+    enum job_step step = work(job, arena);
+
+    if (step == JOB_REPORTS)
+        step = report(job, arena);
+    if (step == JOB_ENDED)
+        end_job(job);
+    else
+        worker_pool_put_later(job->jobs->pool, &job->item, pause_after(job, step));
+}
+
+struct jobs *jobs_new(const struct job_settings *settings) {
+    struct jobs *jobs = calloc(1, sizeof(*jobs));
+
+    assert(jobs);
+    jobs->settings = *settings;
+    pthread_mutex_init(&jobs->lock, NULL);
+    jobs->pool = worker_pool_new("extend", settings->workers);
+    return jobs;
+}
+
+static struct job *find_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid) {
+    struct job *job = jobs->first;
+
+    while (job && (strcmp(job->volume_id, volume_id) != 0 ||
+                   strcmp(job->instance_uuid, instance_uuid) != 0))
+        job = job->next;
+    return job;
+}
+
+static struct job *new_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+                           const char *request_id) {
+    struct job *job = calloc(1, sizeof(*job));
+
+    assert(job);
+    job->jobs = jobs;
+    snprintf(job->volume_id, sizeof(job->volume_id), "%s", volume_id);
+    snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance_uuid);
+    snprintf(job->request_id, sizeof(job->request_id), "%s", request_id ? request_id : "");
+    job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
+    job->next = jobs->first;
+    jobs->first = job;
+    jobs->count++;
+    return job;
+}
+
+int jobs_put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+             const char *request_id, struct error *err) {
+    const char *instance = instance_uuid ? instance_uuid : "";
+    struct job *job, *fresh = NULL;
+
+    pthread_mutex_lock(&jobs->lock);
+    job = find_job(jobs, volume_id, instance);
+    if (job)
+        job->again = true;
+    else if (jobs->count < JOBS_MOST)
+        job = fresh = new_job(jobs, volume_id, instance, request_id);
+    pthread_mutex_unlock(&jobs->lock);
+    if (!job)
+        return error_set(err, ERROR_UNAVAILABLE, "%d volumes are in work already", JOBS_MOST);
+    if (fresh)
+        worker_pool_put(jobs->pool, &fresh->item);
+    return 0;
+}
+
+unsigned jobs_open(struct jobs *jobs) {
+    unsigned count;
+
+    pthread_mutex_lock(&jobs->lock);
+    count = jobs->count;
+    pthread_mutex_unlock(&jobs->lock);
+    return count;
+}
+
+void jobs_stop(struct jobs *jobs) {
+    worker_pool_stop(jobs->pool);
+    while (jobs->first) {
+        struct job *job = jobs->first;
+
+        unlink_job(jobs, job);
+        free(job);
+    }
+    pthread_mutex_destroy(&jobs->lock);
+    free(jobs);
+}

@@ -1,0 +1,12 @@
+/*
+ * Answers in the compute API's form.
+ */
+#pragma once
+
+#include "common/http_server.h"
+#include "common/json_out.h"
+
+void reply_json(struct http_exchange *exchange, int status, struct json_out *out);
+
+/* {"<fault>": {"code": …, "message": …}} */
+void reply_fault(struct http_exchange *exchange, const struct error *err);

@@ -1,0 +1,26 @@
+/*
+ * Microversions of the compute API as far as this agent speaks it, and its version documents.
+ */
+#pragma once
+
+#include "common/http_server.h"
+
+#define COMPUTE_LEAST  1  /* 2.1 */
+#define COMPUTE_EXTEND 51 /* 2.51: volume-extended */
+#define COMPUTE_NEWEST 93 /* 2.93: the last one that concerns events */
+
+struct compute_version {
+    unsigned major, minor; /* what was asked for; 2.1 when nothing was */
+};
+
+/*
+ * Reads OpenStack-API-Version ("compute 2.51", perhaps among other services) or the older
+ * X-OpenStack-Nova-API-Version, and adds the headers that tell the version to the answer.  -1:
+ * ERROR_BAD_REQUEST for a malformed text, ERROR_NOT_ACCEPTABLE outside of the range.
+ */
+int versions_negotiate(struct http_exchange *exchange, struct compute_version *ret,
+                       struct error *err);
+
+/* GET /: every version; GET /v2.1/: the one. `own_url` is the agent's endpoint, …/v2.1. */
+void versions_reply_list(struct http_exchange *exchange, const char *own_url);
+void versions_reply_one(struct http_exchange *exchange, const char *own_url);

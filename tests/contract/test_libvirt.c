@@ -1,0 +1,716 @@
+/*
+ * libvirt.c against a real libvirtd with real QEMU guests.  The daemon is the test's own: it runs
+ * in namespaces of its own (mounts, processes), so it sees no other daemon's domains and nothing of
+ * it is left behind when the test ends, however it ends.  Exit status 77 (skipped) without root or
+ * without libvirtd.
+ */
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "compute/agent.h"
+#include "compute/hypervisor.h"
+#include "compute/resize.h"
+#include "tests/lib/exchange.h"
+#include "tests/lib/script_server.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define SKIPPED  77
+#define VOLUME   "11111111-1111-4111-8111-111111111111"
+#define OTHER    "33333333-3333-4333-8333-333333333333"
+#define INSTANCE "22222222-2222-4222-8222-222222222222"
+#define UNKNOWN  "44444444-4444-4444-8444-444444444444"
+#define MIB      (INT64_C(1) << 20)
+
+/* ThreadSanitizer sees libvirt and glib only from outside: not how they keep their own order. */
+const char *__tsan_default_suppressions(void);
+
+const char *__tsan_default_suppressions(void) {
+    return "race:libvirt.so.0\nrace:libglib-2.0.so.0\n";
+}
+
+/* ---- the daemon in its own namespaces ---- */
+
+static char folder[64]; /* the daemon's socket, images */
+static char uri[160];
+static int commands = -1; /* to the first process of the namespace: start, kill, freeze, thaw */
+static int answers = -1;
+
+static const char *const own_folders[] = { "/run", "/var/lib/libvirt", "/var/log/libvirt",
+                                           "/var/cache/libvirt", "/etc/libvirt" };
+
+static void write_file(const char *path, const char *form, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void write_file(const char *path, const char *form, ...) {
+    FILE *file = fopen(path, "w");
+    va_list values;
+
+    if (!file)
+        _exit(SKIPPED);
+    va_start(values, form);
+    vfprintf(file, form, values);
+    va_end(values);
+    fclose(file);
+}
+
+static void prepare_namespace(void) {
+    char path[128];
+
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        _exit(SKIPPED);
+    for (size_t i = 0; i < LENGTH(own_folders); i++)
+        if (mount("tmpfs", own_folders[i], "tmpfs", 0, "mode=755") < 0)
+            _exit(SKIPPED);
+    if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+        _exit(SKIPPED);
+    write_file("/etc/libvirt/qemu.conf",
+               "security_driver = \"none\"\nstdio_handler = \"file\"\nuser = \"root\"\n"
+               "group = \"root\"\ndynamic_ownership = 0\nnamespaces = []\n"
+               "cgroup_controllers = []\n");
+    snprintf(path, sizeof(path), "%s/libvirtd.conf", folder);
+    write_file(path,
+               "auth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nunix_sock_dir = \"%s\"\n"
+               "log_outputs = \"4:file:/dev/null\"\n",
+               folder);
+}
+
+static pid_t start_daemon(void) {
+    char config[128];
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    signal(SIGCHLD, SIG_DFL);
+    snprintf(config, sizeof(config), "%s/libvirtd.conf", folder);
+    execlp("libvirtd", "libvirtd", "-f", config, NULL);
+    _exit(SKIPPED);
+}
+
+static void kill_daemon(pid_t daemon) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+
+    kill(daemon, SIGKILL);
+    while (kill(daemon, 0) == 0)
+        nanosleep(&pause, NULL);
+}
+
+/* Takes commands until the test is gone; then the kernel ends everything in the namespace. */
+static void run_init(int in, int out) {
+    pid_t daemon = -1;
+    char command;
+
+    signal(SIGCHLD, SIG_IGN); /* QEMU's processes become ours and must not stay as zombies */
+    prepare_namespace();
+    while (read(in, &command, 1) == 1) {
+        if (command == 's')
+            daemon = start_daemon();
+        if (command == 'k')
+            kill_daemon(daemon);
+        if (command == 'f')
+            kill(daemon, SIGSTOP);
+        if (command == 't')
+            kill(daemon, SIGCONT);
+        if (write(out, &command, 1) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+static void start_namespace(void) {
+    int to[2], from[2];
+    pid_t outer, inner;
+
+    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
+        exit(SKIPPED);
+    outer = fork();
+    if (outer == 0) {
+        close(to[1]);
+        close(from[0]);
+        if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET) < 0)
+            _exit(SKIPPED);
+        inner = fork();
+        if (inner == 0)
+            run_init(to[0], from[1]);
+        _exit(0);
+    }
+    waitpid(outer, NULL, 0);
+    close(to[0]);
+    close(from[1]);
+    commands = to[1];
+    answers = from[0];
+}
+
+static bool command_daemon(char command) {
+    char answer = 0;
+
+    return write(commands, &command, 1) == 1 && read(answers, &answer, 1) == 1 && answer == command;
+}
+
+static bool await_daemon(void) {
+    const struct timespec pause = { .tv_nsec = 50000000 };
+
+    for (int i = 0; i < 300; i++) {
+        virConnectPtr connection = virConnectOpen(uri);
+
+        if (connection) {
+            virConnectClose(connection);
+            return true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* ---- guests ---- */
+
+struct scene {
+    struct hypervisor *hypervisor;
+    struct arena *arena;
+    virConnectPtr control; /* the test's own */
+    struct error err;
+    char image[128], copy[128];
+};
+
+static void run(const char *form, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *form, ...) {
+    char command[512];
+    va_list values;
+
+    va_start(values, form);
+    vsnprintf(command, sizeof(command), form, values);
+    va_end(values);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static struct scene *scene_new(const char *format) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    scene->arena = arena_new();
+    ck_assert_int_eq(hypervisor_libvirt_new(uri, &scene->hypervisor, &scene->err), 0);
+    scene->control = virConnectOpen(uri);
+    ck_assert_ptr_nonnull(scene->control);
+    snprintf(scene->image, sizeof(scene->image), "%s/image", folder);
+    snprintf(scene->copy, sizeof(scene->copy), "%s/copy", folder);
+    run("qemu-img create -q -f %s %s 64M", format, scene->image);
+    return scene;
+}
+
+static void remove_guest(struct scene *scene, const char *uuid) {
+    virDomainPtr domain = virDomainLookupByUUIDString(scene->control, uuid);
+
+    if (!domain)
+        return;
+    virDomainDestroy(domain);
+    virDomainUndefine(domain);
+    virDomainFree(domain);
+}
+
+static void scene_end(struct scene *scene) {
+    remove_guest(scene, INSTANCE);
+    remove_guest(scene, OTHER);
+    virConnectClose(scene->control);
+    scene->hypervisor->free(scene->hypervisor);
+    arena_free(scene->arena);
+    unlink(scene->image);
+    unlink(scene->copy);
+    free(scene);
+}
+
+static char *disk_xml(struct scene *scene, const char *format, const char *path, const char *target,
+                      const char *serial, const char *more) {
+    return arena_format(scene->arena,
+                        "<disk type='file' device='disk'><driver name='qemu' type='%s'/>"
+                        "<source file='%s'/><target dev='%s' bus='virtio'/><serial>%s</serial>%s"
+                        "</disk>",
+                        format, path, target, serial, more);
+}
+
+static char *guest_xml(struct scene *scene, const char *uuid, const char *disks) {
+    return arena_format(scene->arena,
+                        "<domain type='qemu'><name>%s</name><uuid>%s</uuid>"
+                        "<memory unit='MiB'>16</memory><vcpu>1</vcpu>"
+                        "<os><type arch='x86_64' machine='pc'>hvm</type></os>"
+                        "<devices>%s</devices></domain>",
+                        uuid, uuid, disks);
+}
+
+/* A running guest without a guest system. */
+static virDomainPtr start_guest(struct scene *scene, const char *disks) {
+    virDomainPtr domain = virDomainCreateXML(scene->control, guest_xml(scene, INSTANCE, disks), 0);
+
+    ck_assert_ptr_nonnull(domain);
+    return domain;
+}
+
+static void start_plain_guest(struct scene *scene, const char *format) {
+    virDomainFree(start_guest(scene, disk_xml(scene, format, scene->image, "vda", VOLUME, "")));
+}
+
+static void define_plain_guest(struct scene *scene) {
+    virDomainPtr domain = virDomainDefineXML(
+        scene->control,
+        guest_xml(scene, INSTANCE, disk_xml(scene, "raw", scene->image, "vda", VOLUME, "")));
+
+    ck_assert_ptr_nonnull(domain);
+    virDomainFree(domain);
+}
+
+static int find(struct scene *scene, const char *instance, struct disk *ret) {
+    return scene->hypervisor->find_disk(scene->hypervisor, scene->arena, instance, VOLUME, ret,
+                                        &scene->err);
+}
+
+static struct disk found(struct scene *scene) {
+    struct disk disk = { 0 };
+
+    ck_assert_int_eq(find(scene, INSTANCE, &disk), 0);
+    ck_assert_int_ne(disk.state, DISK_NOT_HERE);
+    return disk;
+}
+
+static int grow(struct scene *scene, const struct disk *disk, int64_t bytes) {
+    return scene->hypervisor->grow_disk(scene->hypervisor, scene->arena, disk, bytes, &scene->err);
+}
+
+static int has(struct scene *scene, const char *instance) {
+    return scene->hypervisor->has_instance(scene->hypervisor, instance, &scene->err);
+}
+
+/* ---- what must hold ---- */
+
+START_TEST(a_running_disk_is_found_and_grows) {
+    static const char *const formats[] = { "raw", "qcow2" };
+    struct scene *scene = scene_new(formats[_i]);
+    struct disk disk;
+
+    start_plain_guest(scene, formats[_i]);
+    disk = found(scene);
+    ck_assert_int_eq(disk.state, DISK_RUNNING);
+    ck_assert_str_eq(disk.instance_uuid, INSTANCE);
+    ck_assert_str_eq(disk.target, "vda");
+    ck_assert_str_eq(disk.source, scene->image);
+    ck_assert_str_eq(disk.format, formats[_i]);
+    ck_assert_int_eq(disk.capacity, 64 * MIB);
+    ck_assert(!disk.job && !disk.read_only);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 128 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(nothing_shrinks) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    start_plain_guest(scene, "raw");
+    disk = found(scene);
+    ck_assert_int_eq(grow(scene, &disk, 32 * MIB), 0);
+    ck_assert_int_eq(grow(scene, &disk, 64 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 64 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_paused_guest_holds_its_disk) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+    virDomainPtr domain =
+        start_guest(scene, disk_xml(scene, "raw", scene->image, "vda", VOLUME, ""));
+
+    ck_assert_int_eq(virDomainSuspend(domain), 0);
+    virDomainFree(domain);
+    disk = found(scene);
+    ck_assert_int_eq(disk.state, DISK_RUNNING);
+    ck_assert(!disk.job);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 128 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_guest_that_is_off_is_told_apart) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    define_plain_guest(scene);
+    ck_assert_int_eq(has(scene, INSTANCE), 1);
+    disk = found(scene);
+    ck_assert_int_eq(disk.state, DISK_OFF);
+    ck_assert_str_eq(disk.source, scene->image);
+    ck_assert_str_eq(disk.format, "raw");
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_CONFLICT);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_guest_that_has_left_is_a_conflict) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    start_plain_guest(scene, "raw");
+    disk = found(scene);
+    remove_guest(scene, INSTANCE);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_CONFLICT);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_is_not_here_is_not_found) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk = { .state = DISK_OFF };
+
+    ck_assert_int_eq(has(scene, INSTANCE), 0);
+    ck_assert_int_eq(find(scene, INSTANCE, &disk), 0);
+    ck_assert_int_eq(disk.state, DISK_NOT_HERE);
+    ck_assert_int_eq(find(scene, NULL, &disk), 0);
+    ck_assert_int_eq(disk.state, DISK_NOT_HERE);
+    virDomainFree(start_guest(scene, disk_xml(scene, "raw", scene->image, "vda", OTHER, "")));
+    ck_assert_int_eq(has(scene, INSTANCE), 1);
+    ck_assert_int_eq(has(scene, UNKNOWN), 0);
+    ck_assert_int_eq(find(scene, INSTANCE, &disk), 0);
+    ck_assert_int_eq(disk.state, DISK_NOT_HERE);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_disk_is_found_in_any_instance) {
+    struct scene *scene = scene_new("raw");
+    virDomainPtr domain = virDomainDefineXML(scene->control, guest_xml(scene, OTHER, ""));
+    struct disk disk = { 0 };
+
+    ck_assert_ptr_nonnull(domain);
+    virDomainFree(domain);
+    start_plain_guest(scene, "raw");
+    ck_assert_int_eq(find(scene, NULL, &disk), 0);
+    ck_assert_int_eq(disk.state, DISK_RUNNING);
+    ck_assert_str_eq(disk.instance_uuid, INSTANCE);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_serial_in_two_instances_is_refused_unless_one_is_named) {
+    struct scene *scene = scene_new("raw");
+    virDomainPtr domain = virDomainDefineXML(
+        scene->control,
+        guest_xml(scene, OTHER, disk_xml(scene, "raw", scene->copy, "vda", VOLUME, "")));
+    struct disk disk = { .state = DISK_OFF, .target = "before" };
+
+    ck_assert_ptr_nonnull(domain);
+    virDomainFree(domain);
+    start_plain_guest(scene, "raw");
+    ck_assert_int_eq(find(scene, NULL, &disk), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(disk.target, "before");
+    ck_assert_int_eq(find(scene, INSTANCE, &disk), 0);
+    ck_assert_int_eq(disk.state, DISK_RUNNING);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_serial_on_two_disks_is_refused) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+    char *disks;
+
+    run("qemu-img create -q -f raw %s 64M", scene->copy);
+    disks =
+        arena_format(scene->arena, "%s%s", disk_xml(scene, "raw", scene->image, "vda", VOLUME, ""),
+                     disk_xml(scene, "raw", scene->copy, "vdb", VOLUME, ""));
+    virDomainFree(start_guest(scene, disks));
+    ck_assert_int_eq(find(scene, INSTANCE, &disk), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_BACKEND);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_read_only_disk_is_seen_and_refused) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    virDomainFree(
+        start_guest(scene, disk_xml(scene, "raw", scene->image, "vda", VOLUME, "<readonly/>")));
+    disk = found(scene);
+    ck_assert(disk.read_only);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_BACKEND);
+    ck_assert_int_eq(found(scene).capacity, 64 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_block_job_is_seen) {
+    struct scene *scene = scene_new("raw");
+    virDomainPtr domain =
+        start_guest(scene, disk_xml(scene, "raw", scene->image, "vda", VOLUME, ""));
+    char *copy = arena_format(scene->arena,
+                              "<disk type='file'><driver type='raw'/><source file='%s'/></disk>",
+                              scene->copy);
+    struct disk disk;
+
+    ck_assert_int_eq(
+        virDomainBlockCopy(domain, "vda", copy, NULL, 0, VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB), 0);
+    disk = found(scene);
+    ck_assert(disk.job);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
+    ck_assert_int_ne(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(virDomainBlockJobAbort(domain, "vda", 0), 0);
+    virDomainFree(domain);
+    disk = found(scene);
+    ck_assert(!disk.job);
+    ck_assert_int_eq(disk.capacity, 64 * MIB);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_size_beyond_qemu_is_refused_untouched) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    start_plain_guest(scene, "raw");
+    disk = found(scene);
+    ck_assert_int_eq(grow(scene, &disk, INT64_MAX), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_BACKEND);
+    ck_assert_int_eq(found(scene).capacity, 64 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_daemon_that_died_is_unavailable_until_it_is_back) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk, other;
+
+    start_plain_guest(scene, "raw");
+    disk = found(scene);
+    virConnectClose(scene->control);
+    ck_assert(command_daemon('k'));
+    ck_assert_int_eq(has(scene, INSTANCE), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(find(scene, INSTANCE, &other), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert(command_daemon('s'));
+    ck_assert(await_daemon());
+    ck_assert_int_eq(has(scene, INSTANCE), 1);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 128 * MIB);
+    scene->control = virConnectOpen(uri);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_daemon_that_hangs_is_given_up) {
+    struct scene *scene = scene_new("raw");
+
+    start_plain_guest(scene, "raw");
+    ck_assert_int_eq(has(scene, INSTANCE), 1);
+    ck_assert(command_daemon('f'));
+    ck_assert_int_eq(has(scene, INSTANCE), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert(command_daemon('t'));
+    ck_assert_int_eq(has(scene, INSTANCE), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(nobody_at_the_address_is_unavailable) {
+    struct hypervisor *hypervisor;
+    struct error err = { 0 };
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_int_eq(
+        hypervisor_libvirt_new("qemu+unix:///system?socket=/nowhere", &hypervisor, &err), 0);
+    for (int i = 0; i < 2; i++) {
+        memset(&err, 0, sizeof(err));
+        ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(err.message, "/nowhere"));
+    }
+    hypervisor->free(hypervisor);
+}
+END_TEST
+
+/* ---- resize.c over it ---- */
+
+static const struct remote_volume extending = {
+    .id = VOLUME, .status = "extending", .size_gb = 1, .has_target = true, .target_gb = 2
+};
+
+static void resize_and_check(struct scene *scene) {
+    struct resize resize = { .hypervisor = scene->hypervisor,
+                             .host = "here",
+                             .instance_uuid = INSTANCE,
+                             .volume = &extending };
+
+    ck_assert_int_eq(resize_to_target(&resize, scene->arena, &scene->err), RESIZE_DONE);
+    ck_assert_int_eq(resize.disk.capacity, 2048 * MIB);
+    ck_assert(resize_reached_target(&resize, scene->arena));
+    ck_assert_int_eq(resize_to_target(&resize, scene->arena, &scene->err), RESIZE_DONE);
+}
+
+START_TEST(an_extend_reaches_a_running_guest) {
+    struct scene *scene = scene_new("qcow2");
+
+    start_plain_guest(scene, "qcow2");
+    resize_and_check(scene);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(an_extend_reaches_a_guest_that_is_off) {
+    struct scene *scene = scene_new("raw");
+
+    define_plain_guest(scene);
+    resize_and_check(scene);
+    scene_end(scene);
+}
+END_TEST
+
+/* The whole agent over it, on the stacks of its own threads. */
+START_TEST(an_event_reaches_a_guest_and_its_end_is_reported) {
+    static const struct http_header headers[] = { { "OpenStack-API-Version", "compute 2.93" },
+                                                  { 0 } };
+    struct scene *scene = scene_new("raw");
+    struct script_server *server = script_server_new();
+    const char *url = arena_format(scene->arena, "%s/v3", script_server_url(server));
+    struct agent_settings settings = { .host = "here",
+                                       .volume_url = url,
+                                       .own_url = "http://here/v2.1",
+                                       .hypervisor = scene->hypervisor };
+    struct test_exchange *test = test_exchange_new(
+        "POST", "/v2.1/os-server-external-events", headers,
+        "{\"events\": [{\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE
+        "\", \"tag\": \"" VOLUME "\"}]}");
+    struct agent *agent;
+
+    script_server_add(server,
+                      &(struct script_rule){ .path = "/v3/volumes/" VOLUME,
+                                             .status = 200,
+                                             .body = "{\"volume\": {\"id\": \"" VOLUME
+                                                     "\", \"status\": \"extending\", \"size\": 1,"
+                                                     " \"metadata\": {\"extend_new_size\":"
+                                                     " \"2\"}}}" });
+    script_server_add(server, &(struct script_rule){ .status = 202 });
+    start_plain_guest(scene, "raw");
+    ck_assert_int_eq(agent_start(&settings, &agent, &scene->err), 0);
+    agent_handle(agent, test_exchange_of(test));
+    ck_assert_int_eq(test_exchange_await(test), 200);
+    ck_assert(script_server_await(server, "POST", "/v3/volumes/" VOLUME "/action", 1));
+    ck_assert_ptr_nonnull(
+        strstr(script_server_request(server, "POST", "/v3/volumes/" VOLUME "/action", 0)->body,
+               "\"error\": false"));
+    ck_assert_int_eq(found(scene).capacity, 2048 * MIB);
+    agent_stop(agent);
+    test_exchange_free(test);
+    script_server_free(server);
+    scene_end(scene);
+}
+END_TEST
+
+/* Somebody else's guest holds the image that our domain, being off, only names. */
+START_TEST(an_image_that_another_guest_holds_is_busy) {
+    struct scene *scene = scene_new("raw");
+    struct resize resize = { .hypervisor = scene->hypervisor,
+                             .host = "here",
+                             .instance_uuid = INSTANCE,
+                             .volume = &extending };
+    virDomainPtr domain = virDomainCreateXML(
+        scene->control,
+        guest_xml(scene, OTHER, disk_xml(scene, "raw", scene->image, "vda", OTHER, "")), 0);
+
+    ck_assert_ptr_nonnull(domain);
+    virDomainFree(domain);
+    define_plain_guest(scene);
+    ck_assert_int_eq(resize_to_target(&resize, scene->arena, &scene->err), RESIZE_BUSY);
+    ck_assert_int_eq(resize.disk.capacity, 64 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+/* In a child, so that the tests start without anything of libvirt's. */
+static bool start_and_await(void) {
+    int status = -1;
+    pid_t pid;
+
+    if (!command_daemon('s'))
+        return false;
+    pid = fork();
+    if (pid == 0)
+        _exit(freopen("/dev/null", "w", stderr) && await_daemon() ? 0 : 1);
+    waitpid(pid, &status, 0);
+    return status == 0;
+}
+
+static int run_tests(void) {
+    const TTest *const tests[] = {
+        nothing_shrinks,
+        a_paused_guest_holds_its_disk,
+        a_guest_that_is_off_is_told_apart,
+        a_guest_that_has_left_is_a_conflict,
+        what_is_not_here_is_not_found,
+        a_disk_is_found_in_any_instance,
+        a_serial_in_two_instances_is_refused_unless_one_is_named,
+        a_serial_on_two_disks_is_refused,
+        a_read_only_disk_is_seen_and_refused,
+        a_block_job_is_seen,
+        a_size_beyond_qemu_is_refused_untouched,
+        a_daemon_that_died_is_unavailable_until_it_is_back,
+        a_daemon_that_hangs_is_given_up,
+        nobody_at_the_address_is_unavailable,
+        an_extend_reaches_a_running_guest,
+        an_extend_reaches_a_guest_that_is_off,
+        an_event_reaches_a_guest_and_its_end_is_reported,
+        an_image_that_another_guest_holds_is_busy,
+    };
+    Suite *suite = suite_create("libvirt");
+    TCase *cases = tcase_create("libvirt");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, a_running_disk_is_found_and_grows, 0, 2);
+    for (size_t i = 0; i < LENGTH(tests); i++)
+        tcase_add_test(cases, tests[i]);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void) {
+    char path[160];
+    int result;
+
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(folder, sizeof(folder), "/tmp/scoria-libvirt-XXXXXX");
+    if (!mkdtemp(folder))
+        return SKIPPED;
+    snprintf(uri, sizeof(uri), "qemu+unix:///system?socket=%s/libvirt-sock", folder);
+    start_namespace();
+    result = start_and_await() ? run_tests() : SKIPPED;
+    if (result == SKIPPED)
+        fputs("skipped: libvirtd cannot be started here\n", stderr);
+    close(commands);
+    while (read(answers, path, 1) > 0) /* until the namespace has ended */
+        continue;
+    snprintf(path, sizeof(path), "rm -rf %s", folder);
+    return system(path) == 0 ? result : EXIT_FAILURE;
+}

@@ -1,0 +1,246 @@
+#include "tests/lib/fake_hypervisor.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 16
+
+struct fake_disk {
+    char volume_id[37];
+    struct disk disk;
+};
+
+struct fake_fault {
+    enum error_kind kind;
+    unsigned times;
+    bool after;
+};
+
+struct fake_hypervisor {
+    struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
+    pthread_mutex_t lock;         /* guards everything below */
+    pthread_cond_t changed;
+    char instances[MOST][37];
+    unsigned instance_count;
+    struct fake_disk disks[MOST];
+    unsigned disk_count;
+    struct fake_fault faults[FAKE_CALLS];
+    unsigned counts[FAKE_CALLS];
+    bool pretends, holds;
+    unsigned held;
+};
+
+/* Counts the call; the fault that it shall have, with times 0 when none. */
+static struct fake_fault begin_call(struct fake_hypervisor *fake, enum fake_call call) {
+    struct fake_fault *fault = &fake->faults[call], now = *fault;
+
+    fake->counts[call]++;
+    if (fault->times > 0)
+        fault->times--;
+    return now;
+}
+
+static int fail(const struct fake_fault *fault, struct error *err) {
+    return error_set(err, fault->kind, "a fault of the test");
+}
+
+static int find_instance(const struct fake_hypervisor *fake, const char *instance_uuid) {
+    for (unsigned i = 0; i < fake->instance_count; i++)
+        if (strcmp(fake->instances[i], instance_uuid) == 0)
+            return 1;
+    return 0;
+}
+
+static int fake_has_instance(struct hypervisor *hypervisor, const char *instance_uuid,
+                             struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+    int found;
+
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_HAS_INSTANCE);
+    found = find_instance(fake, instance_uuid);
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : found;
+}
+
+static struct fake_disk *find(struct fake_hypervisor *fake, const char *instance_uuid,
+                              const char *volume_id) {
+    for (unsigned i = 0; i < fake->disk_count; i++) {
+        struct fake_disk *disk = &fake->disks[i];
+
+        if (strcmp(disk->volume_id, volume_id) == 0 &&
+            (!instance_uuid || strcmp(disk->disk.instance_uuid, instance_uuid) == 0))
+            return disk;
+    }
+    return NULL;
+}
+
+static int fake_find_disk(struct hypervisor *hypervisor, struct arena *arena,
+                          const char *instance_uuid, const char *volume_id, struct disk *ret,
+                          struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct disk disk = { .state = DISK_NOT_HERE };
+    const struct fake_disk *found;
+    struct fake_fault fault;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_FIND_DISK);
+    found = find(fake, instance_uuid, volume_id);
+    if (found)
+        disk = found->disk;
+    pthread_mutex_unlock(&fake->lock);
+    if (fault.times > 0)
+        return fail(&fault, err);
+    *ret = disk;
+    return 0;
+}
+
+static int fake_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk *disk, int64_t bytes, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_GROW_DISK);
+    fake->held++;
+    pthread_cond_broadcast(&fake->changed);
+    while (fake->holds)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    fake->held--;
+    for (unsigned i = 0; i < fake->disk_count; i++) {
+        struct disk *own = &fake->disks[i].disk;
+
+        if (!fake->pretends && (fault.times == 0 || fault.after) && own->capacity < bytes &&
+            strcmp(own->instance_uuid, disk->instance_uuid) == 0 &&
+            strcmp(own->target, disk->target) == 0)
+            own->capacity = bytes;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
+static void fake_free(struct hypervisor *hypervisor) {
+    fake_hypervisor_free((struct fake_hypervisor *)hypervisor);
+}
+
+struct fake_hypervisor *fake_hypervisor_new(void) {
+    struct fake_hypervisor *fake = calloc(1, sizeof(*fake));
+
+    assert(fake);
+    fake->hypervisor = (struct hypervisor){
+        .has_instance = fake_has_instance,
+        .find_disk = fake_find_disk,
+        .grow_disk = fake_grow_disk,
+        .free = fake_free,
+    };
+    pthread_mutex_init(&fake->lock, NULL);
+    pthread_cond_init(&fake->changed, NULL);
+    return fake;
+}
+
+void fake_hypervisor_free(struct fake_hypervisor *fake) {
+    pthread_cond_destroy(&fake->changed);
+    pthread_mutex_destroy(&fake->lock);
+    free(fake);
+}
+
+struct hypervisor *fake_hypervisor_of(struct fake_hypervisor *fake) {
+    return &fake->hypervisor;
+}
+
+static void add_instance(struct fake_hypervisor *fake, const char *instance_uuid) {
+    if (find_instance(fake, instance_uuid))
+        return;
+    assert(fake->instance_count < MOST);
+    snprintf(fake->instances[fake->instance_count++], 37, "%s", instance_uuid);
+}
+
+void fake_hypervisor_add_instance(struct fake_hypervisor *fake, const char *instance_uuid) {
+    pthread_mutex_lock(&fake->lock);
+    add_instance(fake, instance_uuid);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_put(struct fake_hypervisor *fake, const char *volume_id,
+                         const struct disk *disk) {
+    struct fake_disk *place;
+
+    pthread_mutex_lock(&fake->lock);
+    add_instance(fake, disk->instance_uuid);
+    place = find(fake, disk->instance_uuid, volume_id);
+    if (!place) {
+        assert(fake->disk_count < MOST);
+        place = &fake->disks[fake->disk_count++];
+    }
+    snprintf(place->volume_id, sizeof(place->volume_id), "%s", volume_id);
+    place->disk = *disk;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_remove(struct fake_hypervisor *fake, const char *volume_id) {
+    struct fake_disk *place;
+
+    pthread_mutex_lock(&fake->lock);
+    while ((place = find(fake, NULL, volume_id)))
+        *place = fake->disks[--fake->disk_count];
+    pthread_mutex_unlock(&fake->lock);
+}
+
+int64_t fake_hypervisor_capacity(struct fake_hypervisor *fake, const char *volume_id) {
+    const struct fake_disk *disk;
+    int64_t capacity;
+
+    pthread_mutex_lock(&fake->lock);
+    disk = find(fake, NULL, volume_id);
+    capacity = disk ? disk->disk.capacity : -1;
+    pthread_mutex_unlock(&fake->lock);
+    return capacity;
+}
+
+void fake_hypervisor_fail(struct fake_hypervisor *fake, enum fake_call call, enum error_kind kind,
+                          unsigned times, bool after) {
+    pthread_mutex_lock(&fake->lock);
+    fake->faults[call] = (struct fake_fault){ .kind = kind, .times = times, .after = after };
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_pretend(struct fake_hypervisor *fake) {
+    pthread_mutex_lock(&fake->lock);
+    fake->pretends = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_hold(struct fake_hypervisor *fake) {
+    pthread_mutex_lock(&fake->lock);
+    fake->holds = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_await_held(struct fake_hypervisor *fake) {
+    pthread_mutex_lock(&fake->lock);
+    while (fake->held == 0)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_release(struct fake_hypervisor *fake) {
+    pthread_mutex_lock(&fake->lock);
+    fake->holds = false;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+unsigned fake_hypervisor_count(struct fake_hypervisor *fake, enum fake_call call) {
+    unsigned count;
+
+    pthread_mutex_lock(&fake->lock);
+    count = fake->counts[call];
+    pthread_mutex_unlock(&fake->lock);
+    return count;
+}

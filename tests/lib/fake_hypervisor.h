@@ -1,0 +1,43 @@
+/*
+ * A hypervisor for tests: disks in memory, faults and pauses on demand, calls counted.  Its disks'
+ * capacity is what guests see; thread-safe.
+ */
+#pragma once
+
+#include "compute/hypervisor.h"
+
+enum fake_call { FAKE_HAS_INSTANCE, FAKE_FIND_DISK, FAKE_GROW_DISK, FAKE_CALLS };
+
+struct fake_hypervisor;
+
+struct fake_hypervisor *fake_hypervisor_new(void);
+void fake_hypervisor_free(struct fake_hypervisor *fake);
+struct hypervisor *fake_hypervisor_of(struct fake_hypervisor *fake);
+
+/* An instance without disks. */
+void fake_hypervisor_add_instance(struct fake_hypervisor *fake, const char *instance_uuid);
+
+/* A disk, and its instance when it is new; replaces the one that the instance has of this
+ * volume. */
+void fake_hypervisor_put(struct fake_hypervisor *fake, const char *volume_id,
+                         const struct disk *disk);
+
+/* The disk is in no instance any more. */
+void fake_hypervisor_remove(struct fake_hypervisor *fake, const char *volume_id);
+
+/* Capacity of the volume's first disk in bytes, -1 when there is none. */
+int64_t fake_hypervisor_capacity(struct fake_hypervisor *fake, const char *volume_id);
+
+/* The next `times` calls fail so; `after`: the call has taken effect all the same. */
+void fake_hypervisor_fail(struct fake_hypervisor *fake, enum fake_call call, enum error_kind kind,
+                          unsigned times, bool after);
+
+/* Growing says that it is done, but adds nothing. */
+void fake_hypervisor_pretend(struct fake_hypervisor *fake);
+
+/* Calls of grow_disk stop and wait while held; waiting for the first one to be there. */
+void fake_hypervisor_hold(struct fake_hypervisor *fake);
+void fake_hypervisor_await_held(struct fake_hypervisor *fake);
+void fake_hypervisor_release(struct fake_hypervisor *fake);
+
+unsigned fake_hypervisor_count(struct fake_hypervisor *fake, enum fake_call call);

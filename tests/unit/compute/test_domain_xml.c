@@ -1,0 +1,149 @@
+#include "tests/lib/check_main.h"
+
+#include "compute/domain_xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SERIAL "0f6d3a1e-5a3f-4c59-9d0f-3d3c6a5e8b11"
+
+#define DOMAIN(disks)                                                                    \
+    "<domain type='kvm' id='1'><name>guest</name><devices><emulator>/q</emulator>" disks \
+    "<interface type='user'/></devices></domain>"
+#define DISK                                                             \
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/>" \
+    "<source file='/mnt/a&amp;b/volume-1' index='1'/><backingStore/>"    \
+    "<target dev='vda' bus='virtio'/><serial>" SERIAL "</serial></disk>"
+#define OTHER                                                                                     \
+    "<disk type='file'><source file='/root.img'/><target dev='sda'/><serial>root</serial></disk>" \
+    "<disk type='file'><target dev='sdb'/></disk>"
+
+static struct disk untouched(void) {
+    struct disk disk = { .state = DISK_OFF, .target = "before", .capacity = 7 };
+
+    return disk;
+}
+
+START_TEST(a_disk_is_found_by_its_serial) {
+    struct disk disk = untouched();
+    struct error err = { 0 };
+
+    ck_assert_int_eq(domain_xml_find_disk(DOMAIN(OTHER DISK), SERIAL, &disk, &err), 1);
+    ck_assert_str_eq(disk.target, "vda");
+    ck_assert_str_eq(disk.source, "/mnt/a&b/volume-1");
+    ck_assert_str_eq(disk.format, "qcow2");
+    ck_assert(!disk.read_only);
+    ck_assert_int_eq(disk.state, DISK_OFF);
+    ck_assert_int_eq(disk.capacity, 7);
+}
+END_TEST
+
+START_TEST(a_device_is_a_source_too_and_read_only_is_seen) {
+    struct disk disk = untouched();
+    struct error err = { 0 };
+
+    ck_assert_int_eq(
+        domain_xml_find_disk(DOMAIN("<disk type='block'><source dev='/dev/sdx'/><target dev='vdb'/>"
+                                    "<readonly/><serial>" SERIAL "</serial></disk>"),
+                             SERIAL, &disk, &err),
+        1);
+    ck_assert_str_eq(disk.source, "/dev/sdx");
+    ck_assert_str_eq(disk.format, "");
+    ck_assert(disk.read_only);
+}
+END_TEST
+
+START_TEST(a_network_disk_has_no_path) {
+    struct disk disk = untouched();
+    struct error err = { 0 };
+
+    ck_assert_int_eq(
+        domain_xml_find_disk(
+            DOMAIN("<disk type='network'><driver type='raw'/><source protocol='rbd' "
+                   "name='pool/v'/><target dev='vdb'/><serial>" SERIAL "</serial></disk>"),
+            SERIAL, &disk, &err),
+        1);
+    ck_assert_str_eq(disk.source, "");
+    ck_assert_str_eq(disk.format, "raw");
+}
+END_TEST
+
+START_TEST(an_absent_serial_finds_nothing_and_changes_nothing) {
+    static const char *const texts[] = { DOMAIN(OTHER), DOMAIN(""), "<domain/>",
+                                         "<domain><devices/></domain>" };
+
+    for (size_t i = 0; i < LENGTH(texts); i++) {
+        struct disk disk = untouched();
+        struct error err = { 0 };
+
+        ck_assert_int_eq(domain_xml_find_disk(texts[i], SERIAL, &disk, &err), 0);
+        ck_assert_str_eq(disk.target, "before");
+    }
+}
+END_TEST
+
+START_TEST(a_doubtful_text_is_refused_and_changes_nothing) {
+    static const char *const texts[] = {
+        DOMAIN(DISK DISK),
+        DOMAIN("<disk><serial>" SERIAL "</serial></disk>"), /* no target */
+        "",
+        "no xml",
+        "<domain><devices>",
+        "<network/>",
+        "<!DOCTYPE domain [<!ENTITY e 'x'>]><domain/>",
+    };
+
+    for (size_t i = 0; i < LENGTH(texts); i++) {
+        struct disk disk = untouched();
+        struct error err = { 0 };
+
+        ck_assert_int_eq(domain_xml_find_disk(texts[i], SERIAL, &disk, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_BACKEND);
+        ck_assert_str_eq(disk.target, "before");
+    }
+}
+END_TEST
+
+START_TEST(a_text_that_does_not_fit_is_refused_not_cut) {
+    static const char *const forms[] = {
+        DOMAIN("<disk><target dev='%s'/><serial>" SERIAL "</serial></disk>"),
+        DOMAIN("<disk><target dev='a'/><driver type='%s'/><serial>" SERIAL "</serial></disk>"),
+        DOMAIN("<disk><target dev='a'/><source file='%s'/><serial>" SERIAL "</serial></disk>"),
+        DOMAIN("<disk><target dev='a'/><source dev='%s'/><serial>" SERIAL "</serial></disk>"),
+    };
+    char name[5000];
+
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    for (size_t i = 0; i < LENGTH(forms); i++) {
+        const char *place = strstr(forms[i], "%s");
+        struct disk disk = untouched();
+        struct error err = { 0 };
+        autofree char *xml = NULL;
+
+        ck_assert_int_gt(
+            asprintf(&xml, "%.*s%s%s", (int)(place - forms[i]), forms[i], name, place + 2), 0);
+        ck_assert_int_eq(domain_xml_find_disk(xml, SERIAL, &disk, &err), -1);
+        ck_assert_str_eq(disk.target, "before");
+    }
+}
+END_TEST
+
+START_TEST(an_endless_text_is_refused) {
+    size_t size = 17 * 1024 * 1024;
+    autofree char *xml = malloc(size + 1);
+    struct disk disk = untouched();
+    struct error err = { 0 };
+
+    ck_assert_ptr_nonnull(xml);
+    memset(xml, ' ', size);
+    xml[size] = '\0';
+    ck_assert_int_eq(domain_xml_find_disk(xml, SERIAL, &disk, &err), -1);
+}
+END_TEST
+
+CHECK_MAIN("domain_xml", a_disk_is_found_by_its_serial,
+           a_device_is_a_source_too_and_read_only_is_seen, a_network_disk_has_no_path,
+           an_absent_serial_finds_nothing_and_changes_nothing,
+           a_doubtful_text_is_refused_and_changes_nothing,
+           a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)

@@ -1,0 +1,184 @@
+#include "tests/lib/check_main.h"
+
+#include "compute/image.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MIB (INT64_C(1) << 20)
+
+/* A folder with one image in it. */
+struct place {
+    char folder[64], path[128];
+    struct arena *arena;
+};
+
+static void run(const char *command, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *command, ...) {
+    char text[512];
+    va_list values;
+
+    va_start(values, command);
+    vsnprintf(text, sizeof(text), command, values);
+    va_end(values);
+    ck_assert_int_eq(system(text), 0);
+}
+
+static struct place place_new(const char *format, int64_t bytes) {
+    struct place place = { .folder = "/tmp/scoria-image-XXXXXX", .arena = arena_new() };
+
+    ck_assert_ptr_nonnull(mkdtemp(place.folder));
+    snprintf(place.path, sizeof(place.path), "%s/image", place.folder);
+    run("qemu-img create -q -f %s %s %jd", format, place.path, (intmax_t)bytes);
+    return place;
+}
+
+static void place_end(struct place *place) {
+    run("rm -r %s", place->folder);
+    arena_free(place->arena);
+}
+
+static int64_t capacity(struct place *place, const char *format) {
+    struct error err = { 0 };
+    int64_t bytes = -1;
+
+    ck_assert_int_eq(image_capacity(place->arena, place->path, format, &bytes, &err), 0);
+    return bytes;
+}
+
+START_TEST(an_image_grows_and_is_read_back) {
+    static const char *const formats[] = { "raw", "qcow2" };
+
+    for (size_t i = 0; i < LENGTH(formats); i++) {
+        struct place place = place_new(formats[i], MIB);
+        struct error err = { 0 };
+
+        ck_assert_int_eq(capacity(&place, formats[i]), MIB);
+        ck_assert_int_eq(image_grow(place.arena, place.path, formats[i], 3 * MIB, &err), 0);
+        ck_assert_int_eq(capacity(&place, formats[i]), 3 * MIB);
+        place_end(&place);
+    }
+}
+END_TEST
+
+START_TEST(nothing_shrinks) {
+    struct place place = place_new("qcow2", 3 * MIB);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(image_grow(place.arena, place.path, "qcow2", MIB, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_ptr_nonnull(strstr(err.message, "shrink"));
+    ck_assert_int_eq(capacity(&place, "qcow2"), 3 * MIB);
+    place_end(&place);
+}
+END_TEST
+
+START_TEST(the_format_is_what_we_say_not_what_the_guest_wrote) {
+    struct place place = place_new("qcow2", 64 * MIB);
+    struct stat status;
+
+    ck_assert_int_eq(stat(place.path, &status), 0);
+    ck_assert_int_eq(capacity(&place, "raw"), (status.st_size + 511) / 512 * 512);
+    place_end(&place);
+}
+END_TEST
+
+START_TEST(a_locked_image_is_a_conflict) {
+    struct place place = place_new("raw", MIB);
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 201, .l_len = 1 };
+    autoclose int fd = open(place.path, O_RDONLY | O_CLOEXEC);
+    struct error err = { 0 };
+
+    /* As QEMU does it: "I do not share the permission to write". */
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 2 * MIB, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(capacity(&place, "raw"), MIB);
+    place_end(&place);
+}
+END_TEST
+
+START_TEST(a_lock_service_that_fails_is_no_guest) {
+    struct place place = place_new("raw", MIB);
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 150 };
+    autoclose int fd = open(place.path, O_RDWR | O_CLOEXEC);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 2 * MIB, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    place_end(&place);
+}
+END_TEST
+
+START_TEST(what_is_no_image_of_this_host_is_refused) {
+    struct place place = place_new("raw", MIB);
+    const struct {
+        const char *path, *format;
+    } rows[] = {
+        { place.path, "vmdk" },  { place.path, "" },     { "", "raw" },
+        { "nbd:host:1", "raw" }, { "image", "raw" },     { "/nowhere/image", "raw" },
+        { place.folder, "raw" }, { "/dev/null", "raw" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct error err = { 0 };
+        int64_t bytes = 7;
+
+        ck_assert_int_eq(image_capacity(place.arena, rows[i].path, rows[i].format, &bytes, &err),
+                         -1);
+        ck_assert_int_eq(err.kind, ERROR_BACKEND);
+        ck_assert_int_eq(bytes, 7);
+        ck_assert_int_eq(image_grow(place.arena, rows[i].path, rows[i].format, 2 * MIB, &err), -1);
+    }
+    place_end(&place);
+}
+END_TEST
+
+START_TEST(a_wrong_format_is_refused) {
+    struct place place = place_new("raw", MIB);
+    struct error err = { 0 };
+    int64_t bytes = 7;
+
+    ck_assert_int_eq(image_capacity(place.arena, place.path, "qcow2", &bytes, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_int_eq(bytes, 7);
+    place_end(&place);
+}
+END_TEST
+
+/* A qemu-img of the test's own stands first in PATH and prints this. */
+static int ask_other_tool(struct place *place, const char *output, struct error *err) {
+    int64_t bytes = 7;
+    int result;
+
+    run("printf '#!/bin/sh\\necho '\"'\"'%s'\"'\"'\\n' > %s/qemu-img && chmod +x %s/qemu-img",
+        output, place->folder, place->folder);
+    setenv("PATH", place->folder, 1);
+    result = image_capacity(place->arena, place->path, "raw", &bytes, err);
+    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    ck_assert_int_eq(bytes, 7);
+    return result;
+}
+
+START_TEST(a_tool_that_makes_no_sense_is_refused) {
+    struct place place = place_new("raw", MIB);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(ask_other_tool(&place, "no json", &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "reading what qemu-img says"));
+    ck_assert_int_eq(ask_other_tool(&place, "{\"virtual-size\": \"big\"}", &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "no virtual size"));
+    setenv("PATH", "/nowhere", 1);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 2 * MIB, &err), -1);
+    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    place_end(&place);
+}
+END_TEST
+
+CHECK_MAIN("image", an_image_grows_and_is_read_back, nothing_shrinks,
+           the_format_is_what_we_say_not_what_the_guest_wrote, a_locked_image_is_a_conflict,
+           a_lock_service_that_fails_is_no_guest, what_is_no_image_of_this_host_is_refused,
+           a_wrong_format_is_refused, a_tool_that_makes_no_sense_is_refused)

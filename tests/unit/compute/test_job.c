@@ -1,0 +1,590 @@
+#include "tests/lib/check_main.h"
+
+#include "common/log.h"
+#include "compute/job.h"
+#include "tests/lib/fake_hypervisor.h"
+#include "tests/lib/script_server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define VOLUME   "11111111-1111-4111-8111-111111111111"
+#define INSTANCE "22222222-2222-4222-8222-222222222222"
+#define OTHER    "33333333-3333-4333-8333-333333333333"
+#define READ     "/v3/volumes/" VOLUME
+#define ACTION   "/v3/volumes/" VOLUME "/action"
+#define GIB      (INT64_C(1) << 30)
+
+#define SUCCESS "{\"os-extend_volume_completion\": {\"error\": false}}"
+#define FAILURE "{\"os-extend_volume_completion\": {\"error\": true}}"
+
+#define BODY(status, size, metadata)                                                    \
+    "{\"volume\": {\"id\": \"" VOLUME "\", \"status\": \"" status "\", \"size\": " size \
+    ", \"metadata\": {" metadata "}, \"attachments\": [{\"server_id\": \"" INSTANCE     \
+    "\", \"host_name\": \"here\"}]}}"
+#define EXTENDING BODY("extending", "1", "\"extend_new_size\": \"3\"")
+
+/* A running guest with a disk of 1 GiB, and a scripted volume API; pauses of a millisecond. */
+struct scene {
+    struct fake_hypervisor *fake;
+    struct script_server *server;
+    struct jobs *jobs;
+    struct disk disk;
+    char url[80], folder[64];
+};
+
+static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+    struct job_settings settings = {
+        .host = "here",
+        .workers = 2,
+        .retry_ms = 1,
+        .busy_ms = busy_ms,
+        .unreachable_ms = unreachable_ms,
+    };
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    scene->fake = fake_hypervisor_new();
+    scene->server = script_server_new();
+    scene->disk = (struct disk){
+        .state = DISK_RUNNING,
+        .instance_uuid = INSTANCE,
+        .target = "vda",
+        .format = "raw",
+        .capacity = GIB,
+    };
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
+    settings.hypervisor = fake_hypervisor_of(scene->fake);
+    settings.api.url = scene->url;
+    scene->jobs = jobs_new(&settings);
+    return scene;
+}
+
+static struct scene *scene_new(void) {
+    return scene_with(60000, 60000);
+}
+
+static void scene_end(struct scene *scene) {
+    jobs_stop(scene->jobs);
+    script_server_free(scene->server);
+    fake_hypervisor_free(scene->fake);
+    if (scene->folder[0]) {
+        unlink(scene->disk.source);
+        rmdir(scene->folder);
+    }
+    free(scene);
+}
+
+static void answer_times(struct scene *scene, const char *path, int status, const char *body,
+                         unsigned times) {
+    script_server_add(
+        scene->server,
+        &(struct script_rule){ .path = path, .status = status, .body = body, .times = times });
+}
+
+static void answer(struct scene *scene, const char *path, int status, const char *body) {
+    answer_times(scene, path, status, body, 0);
+}
+
+static void put(struct scene *scene) {
+    struct error err = { 0 };
+
+    ck_assert_int_eq(jobs_put(scene->jobs, VOLUME, INSTANCE, "req-7", &err), 0);
+}
+
+/* No job is open any more. */
+static void await_end(struct scene *scene) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+
+    for (int i = 0; i < 20000 && jobs_open(scene->jobs) > 0; i++)
+        nanosleep(&pause, NULL);
+    ck_assert_uint_eq(jobs_open(scene->jobs), 0);
+}
+
+static void run(struct scene *scene) {
+    put(scene);
+    await_end(scene);
+}
+
+static unsigned reports(struct scene *scene) {
+    return script_server_count(scene->server, "POST", ACTION);
+}
+
+static const char *last_report(struct scene *scene) {
+    return script_server_request(scene->server, "POST", ACTION, reports(scene) - 1)->body;
+}
+
+static int64_t capacity(struct scene *scene) {
+    return fake_hypervisor_capacity(scene->fake, VOLUME);
+}
+
+START_TEST(an_extending_volume_grows_and_is_reported_once) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 0),
+                                 "X-OpenStack-Request-ID", "req-7"));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_missing_or_bad_target_is_reported_as_error) {
+    static const char *const bodies[] = {
+        BODY("extending", "1", ""),
+        BODY("extending", "1", "\"extend_new_size\": \"x\""),
+        BODY("extending", "3", "\"extend_new_size\": \"3\""),
+        BODY("extending", "4", "\"extend_new_size\": \"3\""),
+    };
+
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, READ, 200, bodies[i]);
+        answer(scene, ACTION, 202, NULL);
+        run(scene);
+        ck_assert_uint_eq(reports(scene), 1);
+        ck_assert_str_eq(last_report(scene), FAILURE);
+        ck_assert_int_eq(capacity(scene), GIB);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_failed_resize_is_reported_as_error) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_fail(scene->fake, FAKE_GROW_DISK, ERROR_BACKEND, 1, false);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(any_other_status_is_followed_without_a_report) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, BODY("in-use", "2", "\"extend_new_size\": \"9\""));
+    run(scene);
+    ck_assert_int_eq(capacity(scene), 2 * GIB);
+    ck_assert_uint_eq(reports(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_late_event_shrinks_nothing) {
+    struct scene *scene = scene_new();
+
+    scene->disk.capacity = 3 * GIB;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    answer(scene, READ, 200, BODY("error_extending", "1", ""));
+    run(scene);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 0);
+    ck_assert_uint_eq(reports(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_failure_to_follow_is_no_report) {
+    struct scene *scene = scene_with(1, 1);
+    static const enum error_kind kinds[] = { ERROR_BACKEND, ERROR_CONFLICT, ERROR_UNAVAILABLE };
+
+    answer(scene, READ, 200, BODY("in-use", "2", ""));
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        fake_hypervisor_fail(scene->fake, FAKE_GROW_DISK, kinds[i], 1000000, false);
+        run(scene);
+    }
+    ck_assert_int_eq(capacity(scene), GIB);
+    ck_assert_uint_eq(reports(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_disk_on_another_host_is_no_report) {
+    struct scene *scene = scene_new();
+
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    answer(scene, READ, 200,
+           "{\"volume\": {\"id\": \"" VOLUME "\", \"status\": \"extending\", \"size\": 1,"
+           " \"metadata\": {\"extend_new_size\": \"3\"}, \"attachments\": ["
+           "{\"host_name\": \"here\"}, {\"host_name\": \"there\"}]}}");
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_disk_that_nobody_has_is_reported_as_error) {
+    struct scene *scene = scene_new();
+
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(an_event_while_one_runs_is_folded_and_looked_at_afterwards) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 200, EXTENDING, 1);
+    answer(scene, READ, 200, BODY("in-use", "3", ""));
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_hold(scene->fake);
+    put(scene);
+    fake_hypervisor_await_held(scene->fake);
+    put(scene);
+    put(scene);
+    ck_assert_uint_eq(jobs_open(scene->jobs), 1);
+    fake_hypervisor_release(scene->fake);
+    await_end(scene);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", READ), 2);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 1);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_folded_event_carries_the_next_extend) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 200, EXTENDING, 1);
+    answer(scene, READ, 200, BODY("extending", "3", "\"extend_new_size\": \"5\""));
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_hold(scene->fake);
+    put(scene);
+    fake_hypervisor_await_held(scene->fake);
+    put(scene);
+    fake_hypervisor_release(scene->fake);
+    await_end(scene);
+    ck_assert_int_eq(capacity(scene), 5 * GIB);
+    ck_assert_uint_eq(reports(scene), 2);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_report_that_is_being_finished_is_not_spoilt_by_a_folded_event) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 200, EXTENDING, 1);
+    answer(scene, READ, 200, BODY("extending", "1", "")); /* the keys are taken already */
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_hold(scene->fake);
+    put(scene);
+    fake_hypervisor_await_held(scene->fake);
+    put(scene);
+    fake_hypervisor_release(scene->fake);
+    await_end(scene);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", READ), 2);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(two_guests_of_one_volume_both_grow) {
+    struct scene *scene = scene_new();
+    struct disk second = scene->disk;
+    struct error err = { 0 };
+
+    strcpy(second.instance_uuid, OTHER);
+    fake_hypervisor_put(scene->fake, VOLUME, &second);
+    answer(scene, READ, 200, BODY("in-use", "2", ""));
+    put(scene);
+    ck_assert_int_eq(jobs_put(scene->jobs, VOLUME, OTHER, NULL, &err), 0);
+    await_end(scene);
+    ck_assert_int_eq(capacity(scene), 2 * GIB);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 2);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(any_instance_may_have_the_disk) {
+    struct scene *scene = scene_new();
+    struct error err = { 0 };
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    ck_assert_int_eq(jobs_put(scene->jobs, VOLUME, NULL, NULL, &err), 0);
+    await_end(scene);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_report_is_repeated_until_it_is_taken) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer_times(scene, ACTION, 503, "{}", 3);
+    answer_times(scene, ACTION, 500, "{}", 1);
+    script_server_add(scene->server,
+                      &(struct script_rule){ .path = ACTION, .manner = SCRIPT_CLOSE, .times = 1 });
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 6);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 1);
+    scene_end(scene);
+}
+END_TEST
+
+/* While a report does not get through the extend is reset and begun again with another size. */
+START_TEST(an_old_report_does_not_end_a_new_extend) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 200, EXTENDING, 1);
+    answer(scene, READ, 200, BODY("extending", "1", "\"extend_new_size\": \"4\""));
+    answer_times(scene, ACTION, 503, "{}", 1);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 2);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert_int_eq(capacity(scene), 4 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
+/* The answer to a report was lost, the report was not: nobody hears a second one. */
+START_TEST(a_report_that_was_taken_unseen_is_not_repeated) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 200, EXTENDING, 1);
+    answer(scene, READ, 200, BODY("extending", "1", ""));
+    script_server_add(scene->server,
+                      &(struct script_rule){ .path = ACTION, .manner = SCRIPT_CLOSE, .times = 1 });
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_refused_report_is_repeated_slowly) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer_times(scene, ACTION, 403, "{}", 1);
+    answer_times(scene, ACTION, 401, "{}", 1);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 3);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_report_that_nobody_wants_ends_the_job) {
+    static const int statuses[] = { 400, 404 };
+
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, READ, 200, EXTENDING);
+        answer(scene, ACTION, statuses[i], "{}");
+        run(scene);
+        ck_assert_uint_eq(reports(scene), 1);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_volume_that_cannot_be_read_is_asked_for_again) {
+    struct scene *scene = scene_new();
+
+    answer_times(scene, READ, 503, "{}", 2);
+    answer_times(scene, READ, 403, "{}", 1);
+    answer_times(scene, READ, 200, "no json", 1);
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", READ), 5);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_gone_ends_the_job) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 404, "{}");
+    run(scene);
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_FIND_DISK), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_busy_disk_is_waited_for) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    scene->disk.job = true;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    put(scene);
+    ck_assert(script_server_await(scene->server, "GET", READ, 3));
+    ck_assert_uint_eq(reports(scene), 0);
+    scene->disk.job = false;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    await_end(scene);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_disk_that_stays_busy_is_reported_as_error) {
+    struct scene *scene = scene_with(20, 60000);
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    scene->disk.job = true;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    run(scene);
+    ck_assert_uint_gt(script_server_count(scene->server, "GET", READ), 1);
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    ck_assert_int_eq(capacity(scene), GIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_silent_hypervisor_is_asked_again) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 3, false);
+    run(scene);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_fail(scene->fake, FAKE_GROW_DISK, ERROR_UNAVAILABLE, 1, true);
+    run(scene);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_hypervisor_that_stays_silent_is_reported_as_error) {
+    struct scene *scene = scene_with(60000, 20);
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1000000, false);
+    run(scene);
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    scene_end(scene);
+}
+END_TEST
+
+/* The hypervisor dies in the call; its image is then a file of `bytes`. */
+static void lose_hypervisor(struct scene *scene, int64_t bytes) {
+    FILE *file;
+
+    strcpy(scene->folder, "/tmp/scoria-job-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(scene->folder));
+    snprintf(scene->disk.source, sizeof(scene->disk.source), "%s/image", scene->folder);
+    file = fopen(scene->disk.source, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(ftruncate(fileno(file), bytes), 0);
+    fclose(file);
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    fake_hypervisor_fail(scene->fake, FAKE_GROW_DISK, ERROR_UNAVAILABLE, 1000000, false);
+    fake_hypervisor_hold(scene->fake);
+    put(scene);
+    fake_hypervisor_await_held(scene->fake);
+    fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1000000, false);
+    fake_hypervisor_release(scene->fake);
+    await_end(scene);
+}
+
+START_TEST(when_the_hypervisor_is_lost_the_image_decides) {
+    static const struct {
+        int64_t bytes;
+        const char *report;
+    } rows[] = { { 3 * GIB, SUCCESS }, { GIB, FAILURE } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_with(60000, 20);
+
+        answer(scene, READ, 200, EXTENDING);
+        answer(scene, ACTION, 202, NULL);
+        lose_hypervisor(scene, rows[i].bytes);
+        ck_assert_uint_eq(reports(scene), 1);
+        ck_assert_str_eq(last_report(scene), rows[i].report);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(open_jobs_are_bounded) {
+    struct scene *scene = scene_new();
+    struct error err = { 0 };
+    char id[37];
+
+    answer(scene, NULL, 403, "{}"); /* every job stays, and asks slowly */
+    for (int i = 0; i < 1024; i++) {
+        snprintf(id, sizeof(id), "11111111-1111-4111-8111-%012d", i);
+        ck_assert_int_eq(jobs_put(scene->jobs, id, INSTANCE, NULL, &err), 0);
+    }
+    ck_assert_int_eq(jobs_put(scene->jobs, OTHER, INSTANCE, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(jobs_put(scene->jobs, id, INSTANCE, NULL, &err), 0); /* folded */
+    ck_assert_uint_eq(jobs_open(scene->jobs), 1024);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(stopping_forgets_what_waits) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 503, NULL);
+    put(scene);
+    ck_assert(script_server_await(scene->server, "POST", ACTION, 2));
+    scene_end(scene); /* the sanitizers see a job that is lost or used afterwards */
+}
+END_TEST
+
+CHECK_MAIN("job", an_extending_volume_grows_and_is_reported_once,
+           a_missing_or_bad_target_is_reported_as_error, a_failed_resize_is_reported_as_error,
+           any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
+           a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,
+           a_disk_that_nobody_has_is_reported_as_error,
+           an_event_while_one_runs_is_folded_and_looked_at_afterwards,
+           a_folded_event_carries_the_next_extend,
+           a_report_that_is_being_finished_is_not_spoilt_by_a_folded_event,
+           two_guests_of_one_volume_both_grow, any_instance_may_have_the_disk,
+           a_report_is_repeated_until_it_is_taken, an_old_report_does_not_end_a_new_extend,
+           a_report_that_was_taken_unseen_is_not_repeated, a_refused_report_is_repeated_slowly,
+           a_report_that_nobody_wants_ends_the_job, a_volume_that_cannot_be_read_is_asked_for_again,
+           a_volume_that_is_gone_ends_the_job, a_busy_disk_is_waited_for,
+           a_disk_that_stays_busy_is_reported_as_error, a_silent_hypervisor_is_asked_again,
+           a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
+           a_hypervisor_that_stays_silent_is_reported_as_error,
+           when_the_hypervisor_is_lost_the_image_decides, open_jobs_are_bounded,
+           stopping_forgets_what_waits)
