@@ -15,5 +15,5 @@ libscoria_a_SOURCES += manager/check.c \
 	manager/volume_jobs.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/manager/test_nova
+check_PROGRAMS += tests/unit/manager/test_extend_job tests/unit/manager/test_nova
 endif

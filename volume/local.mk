@@ -51,11 +51,16 @@ EXTRA_DIST += tests/unit/volume/work_test.h
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/volume/test_capability \
+	tests/unit/volume/test_attach \
+	tests/unit/volume/test_notification \
+	tests/unit/volume/test_extend \
+	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_message \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_quota \
 	tests/unit/volume/test_quota_limit \
+	tests/unit/volume/test_reset \
 	tests/unit/volume/test_service \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_type

@@ -1,0 +1,221 @@
+#include "api/call.h"
+
+#include "api/fault.h"
+#include "volume/operation.h"
+
+#include <string.h>
+
+#define WAIT_MS 60000
+
+/* ---- the answer ---- */
+
+void call_reply(struct call *call, const char *reason) {
+    struct http_exchange *http = call->request.http;
+    const struct log_context *log = &call->request.context.log;
+
+    if (http->status >= error_http_status(ERROR_INTERNAL))
+        log_error(log, "request failed", "method", http->method, "path", http->path, "status",
+                  LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
+    else
+        log_debug(log, "request", "method", http->method, "path", http->path, "status",
+                  LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
+    http_reply(http);
+}
+
+void call_fail(struct call *call, const struct error *err) {
+    call->request.http->reply_header_count = call->headers;
+    fault_render(call->request.http, err);
+    call_reply(call, err->message);
+}
+
+/* Runs inside the body: the writer's thread has only to send afterwards. */
+static void request_render(struct request *request) {
+    struct http_exchange *http = request->http;
+
+    http->status = request->status ? request->status : request->route->status;
+    http->reply_body = "";
+    http->reply_size = request->out.size;
+    if (request->out.size == 0)
+        return;
+    http->reply_body = json_out_text(&request->out);
+    http_add_header(http, "Content-Type", fault_media_type(http));
+}
+
+/* ---- the object of the path ---- */
+
+static int load_nothing(struct request *request, struct error *err) {
+    (void)request, (void)err;
+    return 0;
+}
+
+static int load_volume(struct request *request, struct error *err) {
+    return volume_get(&request->work, request->id, &request->volume, err);
+}
+
+static int load_attachment(struct request *request, struct error *err) {
+    if (attachment_get(&request->work, request->id, &request->attachment, err) < 0)
+        return -1;
+    return volume_get(&request->work, request->attachment.volume_id, &request->volume, err);
+}
+
+static int load_type(struct request *request, struct error *err) {
+    return volume_type_get(&request->work, request->id, &request->type, err);
+}
+
+static const struct {
+    int (*load)(struct request *request, struct error *err);
+    const char *before_id, *behind_id; /* the words when it is not there */
+} objects[] = {
+    [LOADS_NOTHING] = { load_nothing, "", " could not be found." },
+    [LOADS_VOLUME] = { load_volume, "Volume ", " could not be found." },
+    [LOADS_ATTACHMENT] = { load_attachment,
+                           "Volume attachment could not be found with filter: "
+                           "attachment_id = ",
+                           "." },
+    [LOADS_TYPE] = { load_type, "Volume type ", " could not be found." },
+};
+
+static int object_missing(const struct request *request, struct error *err) {
+    enum route_loads loads = request->route->loads;
+
+    return error_set(err, ERROR_NOT_FOUND, "%s%s%s", objects[loads].before_id,
+                     request->id ? request->id : "The resource", objects[loads].behind_id);
+}
+
+/* Whatever is missing on the way to the object, the answer names what the client asked for: the
+ * volume of somebody else's attachment stays unsaid. */
+static int request_load(struct request *request, struct error *err) {
+    if (objects[request->route->loads].load(request, err) == 0)
+        return 0;
+    return err->kind == ERROR_NOT_FOUND ? object_missing(request, err) : -1;
+}
+
+static int request_police(struct request *request, struct error *err) {
+    const struct volume *volume = &request->volume;
+    const struct policy_target target = { volume->project_id, volume->user_id };
+    const struct route *route = request->route;
+
+    if (!route->rule)
+        return 0;
+    if (request_authorize(request, route->rule, volume->id ? &target : NULL, err) == 0)
+        return 0;
+    return route->flags & ROUTE_POLICY_404 ? object_missing(request, err) : -1;
+}
+
+/* ---- the transaction ---- */
+
+static void request_begin(struct call *call, struct db_tx *tx) {
+    struct request *request = &call->request;
+    const struct settings *settings = request->api->settings.settings;
+
+    request->work = (struct work){ .tx = tx,
+                                   .arena = request->http->arena,
+                                   .context = &request->context,
+                                   .settings = settings,
+                                   .now_us = clock_now_us(settings->clock) };
+    request->http->reply_header_count = call->headers;
+    request->status = 0;
+    json_out_init(&request->out, request->http->arena, 1024);
+}
+
+/* A db_body: may run again, so everything that the last run left is set anew. */
+static int call_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct call *call = arg;
+    struct request *request = &call->request;
+
+    request_begin(call, tx);
+    request->wait_operation = NULL;
+    request->volume = (struct volume){ .id = NULL };
+    if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
+        request->route->handler(request, err) < 0)
+        return -1;
+    request_render(request);
+    return 0;
+}
+
+static void call_end(struct call *call, int result, const struct error *err) {
+    if (result < 0)
+        call_fail(call, err);
+    else if (call->request.wait_operation)
+        waiting_put(call->request.api->waiting, &call->waiter, WAIT_MS);
+    else
+        call_reply(call, NULL);
+}
+
+static void call_done(struct db_job *job, int result, struct error *err) {
+    struct call *call = job->arg;
+    struct api *api = call->request.api;
+
+    call_end(call, result, err);
+    atomic_fetch_sub(&api->in_flight, 1);
+}
+
+static bool route_reads(const struct route *route) {
+    return strcmp(route->method, "GET") == 0;
+}
+
+void call_run(struct call *call) {
+    struct api *api = call->request.api;
+    struct error err = { .kind = ERROR_NONE };
+
+    if (route_reads(call->request.route)) {
+        call_end(call, db_read(api->settings.db, call_body, call, &err), &err);
+    } else if (api->settings.inline_transactions) {
+        call_end(call, db_transaction(api->settings.db, call_body, call, &err), &err);
+    } else {
+        call->job = (struct db_job){ .body = call_body, .done = call_done, .arg = call };
+        atomic_fetch_add(&api->in_flight, 1);
+        db_submit(api->settings.db, &call->job);
+    }
+}
+
+/* ---- waiting for an operation ---- */
+
+enum { OPERATION_OPEN = 1 };
+
+/* Looked at again and again: what that takes is not the request's memory. */
+static int operation_is_open(struct request *request, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct work work = request->work;
+    struct operation operation;
+    int found;
+
+    work.arena = arena;
+    found = operation_get(&work, request->wait_operation, &operation, err);
+    return found > 0 ? strcmp(operation.phase, PHASE_ANSWERED) != 0 : found;
+}
+
+/* OPERATION_OPEN, or the answer of route->after on the same snapshot that saw the end. */
+static int call_after_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct call *call = arg;
+    struct request *request = &call->request;
+    int open;
+
+    request->work.tx = tx;
+    open = operation_is_open(request, err);
+    if (open != 0)
+        return open;
+    request_begin(call, tx);
+    if (request->route->after(request, err) < 0)
+        return -1;
+    request_render(request);
+    return 0;
+}
+
+bool call_check(struct waiter *waiter, enum waiting_reason reason) {
+    struct call *call = (struct call *)((char *)waiter - offsetof(struct call, waiter));
+    struct error err = { .kind = ERROR_NONE };
+    int result = db_read(call->request.api->settings.db, call_after_body, call, &err);
+
+    if (result == OPERATION_OPEN && reason == WAITING_LOOK)
+        return false;
+    if (result == OPERATION_OPEN && reason == WAITING_TIMEOUT)
+        error_set(&err, ERROR_BACKEND, "There is no answer from the backend.");
+    if (result == OPERATION_OPEN && reason == WAITING_STOP)
+        error_set(&err, ERROR_UNAVAILABLE, "The service is stopping.");
+    if (result == 0)
+        call_reply(call, NULL);
+    else
+        call_fail(call, &err);
+    return true;
+}

@@ -1,0 +1,48 @@
+/*
+ * One request on its way through the service: what the router and the transaction know about it and
+ * its handler does not.
+ */
+#pragma once
+
+#include "api/request.h"
+#include "api/route_table.h"
+#include "api/router.h"
+#include "api/waiting.h"
+
+#include <regex.h>
+#include <stdatomic.h>
+
+struct api {
+    struct api_settings settings;
+    struct route_table *routes;
+    struct waiting *waiting;
+    const char *public_endpoint; /* without slash at the end; NULL: from the request */
+    struct arena *arena;
+    regex_t project_regex;
+    bool own_project_regex;
+    atomic_uint in_flight; /* writes whose `done` has not returned */
+};
+
+struct call {
+    struct request request; /* first: a handler's request is its call */
+    struct url_path path;   /* behind /v3 and the project */
+    struct db_job job;
+    struct waiter waiter;
+    unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
+};
+
+/* Answers with the fault of `err`; the call is gone then. */
+void call_fail(struct call *call, const struct error *err);
+/* Logs and sends what stands in the exchange; `reason` is for the log, NULL when all is well. */
+void call_reply(struct call *call, const char *reason);
+
+/* Runs loading, policy and handler in one transaction and sees to the answer; the call is gone. */
+void call_run(struct call *call);
+/* Looks at a parked call: the waiting_check of the API. */
+waiting_check call_check;
+
+/* Read the body that the route wants: parse, unwrap, decode into request->body.  For an action
+ * request->route is NULL at first: the body's key finds it among the node's actions. */
+int body_parse(struct request *request, struct error *err);
+int body_find_action(struct request *request, const struct route_node *node, struct error *err);
+int body_decode(struct request *request, struct error *err);

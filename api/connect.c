@@ -1,0 +1,26 @@
+#include "api/connect.h"
+
+#include "volume/operation.h"
+
+#include <string.h>
+
+int connect_read_answer(struct request *request, const json_t **ret, struct error *err) {
+    struct operation operation;
+    const char *failure;
+    json_t *answer;
+    int found = operation_get(&request->work, request->wait_operation, &operation, err);
+
+    if (found <= 0)
+        return found;
+    if (strcmp(operation.phase, PHASE_ANSWERED) != 0 || !operation.arguments)
+        return error_set(err, ERROR_UNAVAILABLE, "The backend has not answered in time.");
+    answer = json_parse(request->work.arena, operation.arguments, strlen(operation.arguments), err);
+    if (!answer)
+        return error_set(err, ERROR_INTERNAL, "The answer of operation %s is no JSON.",
+                         operation.id);
+    failure = json_string_value(json_object_get(answer, "error"));
+    if (failure)
+        return error_set(err, ERROR_BACKEND, "%s", failure);
+    *ret = answer;
+    return 1;
+}

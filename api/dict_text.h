@@ -1,0 +1,12 @@
+/*
+ * The filters `metadata`, `glance_metadata` and `extra_specs` of the API's lists take their pairs
+ * as the text of a Python dict: {'key': 'value', "other": "value"}.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+#include <stdbool.h>
+
+/* False when the text is no dict of strings. */
+bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret);

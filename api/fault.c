@@ -1,0 +1,72 @@
+#include "api/fault.h"
+
+#include "common/json_out.h"
+
+#include <string.h>
+
+#define MEDIA_TYPE_OWN "application/vnd.openstack.volume+json"
+#define MESSAGE_HIDDEN "The service failed to do this; the request id names the entry in its log."
+
+const char *fault_media_type(const struct http_exchange *exchange) {
+    const char *accept = http_header(exchange, "Accept");
+
+    return accept && strcmp(accept, MEDIA_TYPE_OWN) == 0 ? MEDIA_TYPE_OWN : MEDIA_TYPE;
+}
+
+static bool error_is_hidden(const struct error *err) {
+    return err->kind == ERROR_NONE || err->kind == ERROR_INTERNAL;
+}
+
+/* {"error": {"code": 401, "title": …}}: what clients of the token middleware know. */
+static void put_unauthorized(struct json_out *out, const struct error *err) {
+    out_key(out, "error");
+    out_begin_object(out);
+    out_put_int(out, "code", error_http_status(err->kind));
+    out_put_text(out, "title", "Unauthorized");
+    out_put_text(out, "message", err->message);
+    out_end_object(out);
+}
+
+static void put_fault(struct json_out *out, enum error_kind kind, const char *message) {
+    out_key_text(out, error_fault(kind));
+    out_begin_object(out);
+    out_put_int(out, "code", error_http_status(kind));
+    out_put_text(out, "message", message);
+    if (kind == ERROR_OVER_QUOTA)
+        out_put_text(out, "retryAfter", "0");
+    out_end_object(out);
+}
+
+void fault_render(struct http_exchange *exchange, const struct error *err) {
+    bool hidden = error_is_hidden(err);
+    enum error_kind kind = hidden ? ERROR_INTERNAL : err->kind;
+    struct json_out out;
+
+    exchange->status = error_http_status(kind);
+    exchange->reply_body = "";
+    exchange->reply_size = 0;
+    if (kind == ERROR_PRECONDITION)
+        return;
+    json_out_init(&out, exchange->arena, 256);
+    out_begin_object(&out);
+    if (kind == ERROR_UNAUTHORIZED)
+        put_unauthorized(&out, err);
+    else
+        put_fault(&out, kind, hidden ? MESSAGE_HIDDEN : err->message);
+    out_end_object(&out);
+    exchange->reply_body = json_out_text(&out);
+    exchange->reply_size = out.size;
+    http_add_header(exchange, "Content-Type", fault_media_type(exchange));
+    if (kind == ERROR_OVER_QUOTA)
+        http_add_header(exchange, "Retry-After", "0");
+}
+
+void fault_render_unrouted(struct http_exchange *exchange) {
+    static const char page[] = "<html><head><title>404 Not Found</title></head>"
+                               "<body><h1>404 Not Found</h1>There is nothing here.</body></html>\n";
+
+    exchange->status = error_http_status(ERROR_NOT_FOUND);
+    exchange->reply_body = page;
+    exchange->reply_size = sizeof(page) - 1;
+    http_add_header(exchange, "Content-Type", "text/html; charset=UTF-8");
+}

@@ -1,0 +1,22 @@
+/*
+ * Errors as the API's clients read them: {"<fault>": {"code": …, "message": …}}.
+ */
+#pragma once
+
+#include "common/error.h"
+#include "common/http_server.h"
+
+#define MEDIA_TYPE "application/json"
+
+/* The media type of an answer: what Accept asks for when it is exactly the API's own, else JSON. */
+const char *fault_media_type(const struct http_exchange *exchange);
+
+/*
+ * Makes the exchange's answer the fault of `err`; does not reply.  Internal errors show a general
+ * text only: their message is for the log.  PRECONDITION has no body, UNAUTHORIZED the form of the
+ * token middleware, OVER_QUOTA "Retry-After: 0".
+ */
+void fault_render(struct http_exchange *exchange, const struct error *err);
+
+/* A path or method that has no route: 404 with a small page instead of a fault. */
+void fault_render_unrouted(struct http_exchange *exchange);

@@ -1,0 +1,14 @@
+/*
+ * Values of filters are read as a literal when they parse as one: 5, 'text', None, ['a', 'b'],
+ * ("a", "b"); else they are plain text.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+struct literal {
+    const char **texts; /* the value is one of these; a NULL stands for None */
+    unsigned count;
+};
+
+void literal_read(struct arena *arena, const char *text, struct literal *ret);

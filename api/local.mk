@@ -1,0 +1,77 @@
+libscoria_a_SOURCES += api/api_routes.c \
+	api/attachments.c \
+	api/body.c \
+	api/call.c \
+	api/call.h \
+	api/connect.c \
+	api/connect.h \
+	api/dict_text.c \
+	api/dict_text.h \
+	api/extensions.c \
+	api/fault.c \
+	api/fault.h \
+	api/hosts.c \
+	api/hosts.h \
+	api/literal.c \
+	api/literal.h \
+	api/messages.c \
+	api/page.c \
+	api/page.h \
+	api/page_filter.c \
+	api/page_filter.h \
+	api/page_sort.c \
+	api/page_sort.h \
+	api/pools.c \
+	api/pools.h \
+	api/quotas.c \
+	api/request.c \
+	api/request.h \
+	api/resource_filters.c \
+	api/route_table.c \
+	api/route_table.h \
+	api/router.c \
+	api/router.h \
+	api/routes.h \
+	api/services.c \
+	api/type_list.c \
+	api/type_list.h \
+	api/type_view.c \
+	api/type_view.h \
+	api/types.c \
+	api/url.c \
+	api/url.h \
+	api/versions.c \
+	api/versions.h \
+	api/view.c \
+	api/view.h \
+	api/volume_actions.c \
+	api/volume_list.c \
+	api/volume_list.h \
+	api/volume_metadata.c \
+	api/volume_metadata.h \
+	api/volumes.c \
+	api/waiting.c \
+	api/waiting.h
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/api/test_attachments \
+	tests/unit/api/test_connect \
+	tests/unit/api/test_dict_text \
+	tests/unit/api/test_fault \
+	tests/unit/api/test_messages \
+	tests/unit/api/test_page \
+	tests/unit/api/test_quotas \
+	tests/unit/api/test_resource_filters \
+	tests/unit/api/test_rights \
+	tests/unit/api/test_route_table \
+	tests/unit/api/test_router \
+	tests/unit/api/test_services \
+	tests/unit/api/test_types \
+	tests/unit/api/test_versions \
+	tests/unit/api/test_view \
+	tests/unit/api/test_volume_actions \
+	tests/unit/api/test_volume_list \
+	tests/unit/api/test_volume_metadata \
+	tests/unit/api/test_volumes \
+	tests/unit/api/test_waiting
+endif

@@ -1,0 +1,208 @@
+#include "api/page_sort.h"
+
+#include "api/page_filter.h"
+
+#include <string.h>
+
+static bool sort_has(const struct page_sort *sort, const char *sql) {
+    for (unsigned i = 0; i < sort->count; i++)
+        if (strcmp(sort->keys[i].sql, sql) == 0)
+            return true;
+    return false;
+}
+
+static void sort_add(struct page_sort *sort, const char *sql, bool text, bool descending) {
+    if (sort_has(sort, sql))
+        return;
+    sort->keys[sort->count].sql = sql;
+    sort->keys[sort->count].text = text;
+    sort->keys[sort->count++].descending = descending;
+}
+
+/* The two columns that are never NULL stand plain, so that an index can serve them. */
+static int sort_add_key(struct request *request, const struct page_rules *rules,
+                        struct page_sort *sort, const char *key, bool descending,
+                        struct error *err) {
+    const struct page_column *column = page_column_find(rules, key, strlen(key));
+    bool text;
+
+    if (sort->count == SORT_KEYS)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid sort: more than %d keys.", SORT_KEYS);
+    if (strcmp(key, "id") == 0 || strcmp(key, "created_at") == 0) {
+        sort_add(sort, arena_format(request->work.arena, "%s.%s", rules->alias, key), key[0] == 'i',
+                 descending);
+        return 0;
+    }
+    if (!column)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid sort key: %s", key);
+    text = column->type == COLUMN_TEXT || column->type == COLUMN_STATUS;
+    sort_add(
+        sort,
+        arena_format(request->work.arena, "COALESCE(%s, %s)", column->column, text ? "''" : "-1"),
+        text, descending);
+    return 0;
+}
+
+static int direction_read(const char *text, bool *ret_descending, struct error *err) {
+    *ret_descending = strcmp(text, "desc") == 0;
+    if (*ret_descending || strcmp(text, "asc") == 0)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid sort direction: '%s' is neither asc nor desc.", text);
+}
+
+static char *text_trim(char *text) {
+    size_t length;
+
+    text += strspn(text, " ");
+    length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ')
+        text[--length] = '\0';
+    return text;
+}
+
+/* "key[:dir],…" */
+static int sort_read_list(struct request *request, const struct page_rules *rules,
+                          struct page_sort *sort, const char *list, struct error *err) {
+    char *rest = arena_text(request->work.arena, list);
+
+    while (rest) {
+        char *direction = strsep(&rest, ",");
+        const char *key = text_trim(strsep(&direction, ":"));
+        bool descending;
+
+        direction = direction ? text_trim(direction) : NULL;
+        if (direction_read(direction && *direction ? direction : "desc", &descending, err) < 0 ||
+            sort_add_key(request, rules, sort, key, descending, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int sort_read_old(struct request *request, const struct page_rules *rules,
+                         struct page_sort *sort, const char *key, const char *direction,
+                         struct error *err) {
+    bool descending;
+
+    if (direction_read(direction ? direction : "desc", &descending, err) < 0)
+        return -1;
+    return sort_add_key(request, rules, sort, key ? key : rules->default_sort, descending, err);
+}
+
+static const char *sort_order(struct arena *arena, const struct page_sort *sort) {
+    const char *order = "";
+
+    for (unsigned i = 0; i < sort->count; i++)
+        order = arena_format(arena, "%s%s%s %s", order, i ? ", " : "", sort->keys[i].sql,
+                             sort->keys[i].descending ? "DESC" : "ASC");
+    return order;
+}
+
+int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
+                   struct error *err) {
+    const char *list = request_query(request, "sort");
+    const char *key = request_query(request, "sort_key");
+    const char *direction = request_query(request, "sort_dir");
+    const char *alias = page->rules->alias;
+    struct arena *arena = request->work.arena;
+    bool descending;
+
+    ret->count = 0;
+    if (list && (key || direction))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "sort cannot be used together with sort_key and sort_dir.");
+    if ((list ? sort_read_list(request, page->rules, ret, list, err)
+              : sort_read_old(request, page->rules, ret, key, direction, err)) < 0)
+        return -1;
+    descending = ret->keys[0].descending;
+    sort_add(ret, arena_format(arena, "%s.created_at", alias), false, descending);
+    sort_add(ret, arena_format(arena, "%s.id", alias), true, descending);
+    page->query.order = sort_order(arena, ret);
+    return 0;
+}
+
+/* ---- the marker ---- */
+
+static bool sort_is_even(const struct page_sort *sort) {
+    for (unsigned i = 1; i < sort->count; i++)
+        if (sort->keys[i].descending != sort->keys[0].descending)
+            return false;
+    return true;
+}
+
+/* All keys go one way: (k1, k2) < (?, ?), which an index over (k1, k2) answers at once. */
+static const char *condition_even(struct arena *arena, const struct page_sort *sort) {
+    const char *keys = sort->keys[0].sql, *places = "?";
+
+    for (unsigned i = 1; i < sort->count; i++) {
+        keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
+        places = arena_format(arena, "%s, ?", places);
+    }
+    return arena_format(arena, "(%s) %s (%s)", keys, sort->keys[0].descending ? "<" : ">", places);
+}
+
+/* k1 > ? OR (k1 = ? AND (k2 < ? OR (k2 = ? AND …))), made from the inside. */
+static const char *condition_mixed(struct arena *arena, const struct page_sort *sort) {
+    const char *inside = NULL;
+
+    for (unsigned i = sort->count; i-- > 0;) {
+        const char *key = sort->keys[i].sql;
+        const char *than = sort->keys[i].descending ? "<" : ">";
+
+        inside = inside
+                     ? arena_format(arena, "%s %s ? OR (%s = ? AND (%s))", key, than, key, inside)
+                     : arena_format(arena, "%s %s ?", key, than);
+    }
+    return inside;
+}
+
+static void marker_set(struct request *request, struct page *page, const struct page_sort *sort,
+                       const struct db_value *row) {
+    struct arena *arena = request->work.arena;
+    struct db_value *values = arena_alloc(arena, 2 * sort->count * sizeof(*values));
+
+    page->marker_values = values;
+    if (sort_is_even(sort)) {
+        page->marker = condition_even(arena, sort);
+        memcpy(values, row, sort->count * sizeof(*row));
+        page->marker_count = sort->count;
+        return;
+    }
+    page->marker = condition_mixed(arena, sort);
+    for (unsigned i = 0; i < sort->count; i++) {
+        values[page->marker_count++] = row[i];
+        if (i + 1 < sort->count)
+            values[page->marker_count++] = row[i];
+    }
+}
+
+static const char *marker_sql(struct arena *arena, const struct page_rules *rules,
+                              const struct page_sort *sort, bool by_project) {
+    const char *keys = sort->keys[0].sql;
+
+    for (unsigned i = 1; i < sort->count; i++)
+        keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
+    return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s%s", keys, rules->table,
+                        rules->alias, rules->alias, by_project ? " AND " : "",
+                        by_project ? rules->alias : "", by_project ? ".project_id = $2" : "");
+}
+
+int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
+                     const char *id, const char *project_id, struct error *err) {
+    struct arena *arena = request->work.arena;
+    const struct db_value values[] = { DB_TEXT(id), DB_TEXT(project_id) };
+    struct db_value row[SORT_KEYS + 2];
+    autorows struct db_rows *rows =
+        db_query_values(request->work.tx, err, marker_sql(arena, page->rules, sort, project_id),
+                        values, project_id ? 2 : 1);
+    int more = rows ? db_next(rows, err) : -1;
+
+    if (more < 0)
+        return -1;
+    if (more == 0)
+        return error_set(err, ERROR_NOT_FOUND, "marker [%s] could not be found.", id);
+    for (unsigned i = 0; i < sort->count; i++)
+        row[i] = sort->keys[i].text ? DB_TEXT(db_copy(rows, i, arena)) : DB_INT(db_int(rows, i));
+    marker_set(request, page, sort, row);
+    return 0;
+}

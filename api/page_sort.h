@@ -1,0 +1,24 @@
+/*
+ * The order of a list, and the condition that begins a page behind its marker: the marker row's own
+ * sort values are looked up, so a page costs the same wherever it begins.
+ */
+#pragma once
+
+#include "api/page.h"
+
+#define SORT_KEYS 16
+
+struct page_sort {
+    struct {
+        const char *sql; /* never NULL in any row: both engines then agree on the order */
+        bool descending, text;
+    } keys[SORT_KEYS + 2];
+    unsigned count;
+};
+
+/* Reads sort, sort_key and sort_dir; sets page->query.order. */
+int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
+                   struct error *err);
+/* Looks the row `id` up (of `project_id` unless NULL) and sets the page's marker condition. */
+int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
+                     const char *id, const char *project_id, struct error *err);

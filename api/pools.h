@@ -1,0 +1,9 @@
+/*
+ * What administrators see of the backends: pools and capabilities.
+ */
+#pragma once
+
+#include "api/request.h"
+
+int pools_list(struct request *request, struct error *err); /* /scheduler-stats/get_pools */
+int pools_show_capabilities(struct request *request, struct error *err); /* /capabilities/{host} */

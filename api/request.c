@@ -1,0 +1,92 @@
+#include "api/request.h"
+
+#include "api/router.h"
+#include "api/routes.h"
+#include "api/url.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *request_query(const struct request *request, const char *name) {
+    for (unsigned i = request->query_count; i > 0; i--)
+        if (strcmp(request->queries[i - 1].key, name) == 0)
+            return request->queries[i - 1].value;
+    return NULL;
+}
+
+unsigned request_queries(const struct request *request, const struct pair **ret) {
+    *ret = request->queries;
+    return request->query_count;
+}
+
+int request_authorize(struct request *request, const char *rule, const struct policy_target *target,
+                      struct error *err) {
+    return policy_enforce(api_settings_of(request->api)->policy, rule, &request->context, target,
+                          err);
+}
+
+bool request_allows(struct request *request, const char *rule, const struct policy_target *target) {
+    return policy_allows(api_settings_of(request->api)->policy, rule, &request->context, target);
+}
+
+/* "<base>/v3/<project>/": the part that all links of one request share. */
+static const char *link_base(struct request *request, bool bookmark) {
+    struct arena *arena = request->http->arena;
+    const char **base = &request->link_bases[bookmark];
+
+    if (!*base)
+        *base = arena_format(arena, "%s%s/%s%s", request->base_url, bookmark ? "" : "/v3",
+                             request->path_project ? url_escape(arena, request->path_project) : "",
+                             request->path_project ? "/" : "");
+    return *base;
+}
+
+const char *request_link(struct request *request, bool bookmark, const char *collection,
+                         const char *id) {
+    const char *base = link_base(request, bookmark);
+    size_t base_size = strlen(base), collection_size = strlen(collection);
+    char *link = arena_alloc(request->http->arena, base_size + collection_size + strlen(id) + 2);
+
+    memcpy(link, base, base_size);
+    memcpy(link + base_size, collection, collection_size);
+    link[base_size + collection_size] = '/';
+    strcpy(link + base_size + collection_size + 1, id);
+    return link;
+}
+
+const char *request_collection(struct request *request, const char *collection) {
+    return arena_format(request->http->arena, "%s%s", link_base(request, false), collection);
+}
+
+static void put_link(struct request *request, const char *rel, bool bookmark,
+                     const char *collection, const char *id) {
+    out_begin_object(&request->out);
+    out_put_text(&request->out, "rel", rel);
+    out_put_text(&request->out, "href", request_link(request, bookmark, collection, id));
+    out_end_object(&request->out);
+}
+
+void request_put_links(struct request *request, const char *collection, const char *id) {
+    out_key(&request->out, "links");
+    out_begin_array(&request->out);
+    put_link(request, "self", false, collection, id);
+    put_link(request, "bookmark", true, collection, id);
+    out_end_array(&request->out);
+}
+
+void request_header(struct request *request, const char *name, const char *value) {
+    http_add_header(request->http, name, value);
+}
+
+struct pairs request_pairs(struct request *request, const json_t *object) {
+    struct pair *items =
+        arena_alloc(request->http->arena, (json_object_size(object) + 1) * sizeof(struct pair));
+    unsigned count = 0;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+        items[count++] = (struct pair){ .key = key, .value = json_string_value(value) };
+    }
+    return (struct pairs){ .items = items, .count = count };
+}

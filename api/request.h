@@ -1,0 +1,81 @@
+/*
+ * One request of the Block Storage API, as its handler sees it.
+ *
+ * The router has done everything that a table can say before the handler runs: version, identity,
+ * body schema, the object that the path names (looked up with the caller's eyes), policy.  A
+ * handler runs inside ONE transaction (request->work.tx): a read for GET, a write otherwise; a
+ * write handler may run again after a serialization failure, so it has no effect outside database
+ * and arena.
+ */
+#pragma once
+
+#include "common/error.h"
+#include "common/http_server.h"
+#include "common/json.h"
+#include "common/json_out.h"
+#include "policy/rule.h"
+#include "volume/attachment.h"
+#include "volume/operations.h"
+#include "volume/type.h"
+#include "volume/volume.h"
+
+struct api; /* router.h */
+struct route;
+
+#define MICROVERSION_LEAST  0  /* 3.0 */
+#define MICROVERSION_NEWEST 71 /* 3.71 */
+
+struct request {
+    struct api *api;
+    struct http_exchange *http;
+    const struct route *route;
+    struct work work; /* tx, arena, context, settings, now */
+    struct context context;
+    unsigned minor;           /* microversion 3.minor */
+    const char *path_project; /* project segment of the URL, NULL when it had none */
+    const char *base_url;     /* scheme://host:port or the configured public endpoint, no slash */
+    const char *id;           /* {id} of the path */
+    const char *key;          /* {key} of the path */
+    const json_t *json;       /* the object inside the body's outer key; the action's value */
+    const json_t *json_outer; /* the whole body */
+    const void *body;         /* what the route's fields decoded `json` into */
+
+    /* The object that the route's `loads` names. */
+    struct volume volume;
+    struct attachment attachment;
+    struct volume_type type;
+
+    /* The answer. status is the route's unless the handler sets another; empty `out` = no body. */
+    int status;
+    struct json_out out;
+    /* answer only when this operation has ended: then route->after runs */
+    const char *wait_operation;
+
+    /* private: see request_query() and request_link() */
+    const struct pair *queries;
+    unsigned query_count;
+    const char *link_bases[2];
+};
+
+/* Value of a query parameter, decoded; NULL when absent. The last one counts, as in upstream. */
+const char *request_query(const struct request *request, const char *name);
+/* All parameters in order; returns how many. */
+unsigned request_queries(const struct request *request, const struct pair **ret);
+
+/* Policy for the object (or the caller's own project): ERROR_FORBIDDEN. */
+int request_authorize(struct request *request, const char *rule, const struct policy_target *target,
+                      struct error *err);
+bool request_allows(struct request *request, const char *rule, const struct policy_target *target);
+
+/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
+const char *request_link(struct request *request, bool bookmark, const char *collection,
+                         const char *id);
+/* "<base>/v3[/<project>]/<collection>" */
+const char *request_collection(struct request *request, const char *collection);
+/* Writes "links": [self, bookmark]. */
+void request_put_links(struct request *request, const char *collection, const char *id);
+
+void request_header(struct request *request, const char *name, const char *value);
+
+/* Object of strings to pairs (values may be NULL for null). */
+struct pairs request_pairs(struct request *request, const json_t *object);

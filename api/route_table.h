@@ -1,0 +1,30 @@
+/*
+ * The rows of routes.h made ready for look-up: by first segment and number of segments, then the
+ * pattern with more words before one with fewer, then method and action.  Read-only once made.
+ */
+#pragma once
+
+#include "api/routes.h"
+#include "api/url.h"
+
+struct route_table;
+struct route_node; /* one path pattern and its rows */
+
+/* `arrays` ends with NULL. A row that repeats another or has a path we cannot match is refused. */
+int route_table_new(const struct route *const *arrays, struct route_table **ret, struct error *err);
+void route_table_free(struct route_table *table);
+
+/* Is this the first segment of some route? */
+bool route_table_knows(const struct route_table *table, const char *segment);
+
+struct route_match {
+    const struct route_node *node;
+    const struct route *route; /* NULL: the node has actions, the body says which */
+    const char *id, *key;
+};
+
+/* `path` begins behind /v3[/{project}]; ".json" behind its last segment is cut, but not from a
+ * {key}, which may end so itself.  HEAD is looked up as GET. */
+bool route_table_find(const struct route_table *table, struct arena *arena, const char *method,
+                      const struct url_path *path, struct route_match *ret);
+const struct route *route_node_action(const struct route_node *node, const char *action);

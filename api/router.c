@@ -1,0 +1,359 @@
+#include "api/router.h"
+
+#include "api/call.h"
+#include "api/fault.h"
+#include "api/routes.h"
+#include "api/url.h"
+#include "api/versions.h"
+#include "policy/identity.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define PROJECT_REGEX      "[0-9a-f\\-]+"
+#define PROJECT_CHARACTERS "0123456789abcdef-"
+
+const struct api_settings *api_settings_of(const struct api *api) {
+    return &api->settings;
+}
+
+/* ---- path ---- */
+
+static bool segment_is_project(const struct api *api, const char *segment) {
+    if (route_table_knows(api->routes, segment))
+        return false;
+    if (!api->own_project_regex)
+        return segment[strspn(segment, PROJECT_CHARACTERS)] == '\0';
+    return regexec(&api->project_regex, segment, 0, NULL, 0) == 0;
+}
+
+static bool text_begins(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Takes "/v3" and the project off the path; false when nothing of ours can be there. */
+static bool call_split_path(struct call *call) {
+    struct request *request = &call->request;
+    const char *path = request->http->path;
+
+    if (!text_begins(path, "/v3/") ||
+        !url_split(request->http->arena, path + strlen("/v3"), &call->path))
+        return false;
+    if (call->path.count > 1 && segment_is_project(request->api, call->path.segments[0])) {
+        request->path_project = call->path.segments[0];
+        call->path.count--;
+        memmove(call->path.segments, call->path.segments + 1,
+                call->path.count * sizeof(call->path.segments[0]));
+    }
+    return true;
+}
+
+/* ---- who asks ---- */
+
+#define REQUEST_ID_PREFIX "req-"
+
+static const char *request_id_new(struct arena *arena, const struct clock *clock) {
+    char *text = arena_alloc(arena, strlen(REQUEST_ID_PREFIX) + UUID_SIZE);
+
+    strcpy(text, REQUEST_ID_PREFIX);
+    clock_uuid(clock, text + strlen(REQUEST_ID_PREFIX));
+    return text;
+}
+
+/* The client's own request id, when it has the form of one. */
+static const char *request_id_given(const struct http_exchange *http) {
+    const char *given = http_header(http, "X-OpenStack-Request-ID");
+
+    if (!given || strlen(given) != strlen(REQUEST_ID_PREFIX) + UUID_SIZE - 1 ||
+        !text_begins(given, REQUEST_ID_PREFIX))
+        return NULL;
+    return uuid_parse(given + strlen(REQUEST_ID_PREFIX), NULL) ? given : NULL;
+}
+
+static enum identity_outcome call_authenticate(struct call *call, struct error *err) {
+    struct request *request = &call->request;
+    const struct api_settings *settings = &request->api->settings;
+    struct context *context = &request->context;
+    enum identity_outcome outcome = settings->identity->authenticate(
+        settings->identity, request->http, request->path_project, context, err);
+
+    if (outcome != IDENTITY_KNOWN)
+        return outcome;
+    context->is_admin = policy_allows(settings->policy, "context_is_admin", context, NULL);
+    context->log.project_id = context->project_id;
+    return outcome;
+}
+
+static struct call *call_new(struct api *api, struct http_exchange *http) {
+    struct call *call = arena_alloc(http->arena, sizeof(*call));
+    struct request *request = &call->request;
+    const char *id = request_id_new(http->arena, api->settings.settings->clock);
+
+    *request = (struct request){ .api = api, .http = http };
+    request->context.request_id = request->context.log.request_id = id;
+    request->context.global_request_id = request_id_given(http);
+    request->base_url = api->public_endpoint ? api->public_endpoint : identity_base_url(http);
+    http_add_header(http, "x-openstack-request-id", id);
+    call->headers = http->reply_header_count;
+    return call;
+}
+
+/* ---- version and media type ---- */
+
+static int call_negotiate(struct call *call, struct error *err) {
+    struct http_exchange *http = call->request.http;
+    struct version version;
+    int result = version_negotiate(http->arena, http_header(http, VERSION_HEADER), &version, err);
+
+    if (version.echo) {
+        http_add_header(http, VERSION_HEADER, version.echo);
+        http_add_header(http, "Vary", VERSION_HEADER);
+    }
+    call->request.minor = version.minor;
+    call->headers = http->reply_header_count;
+    return result;
+}
+
+static bool media_type_is(const char *header, const char *type) {
+    size_t length = strlen(type);
+
+    return strncasecmp(header, type, length) == 0 && strchr("; \t", header[length]);
+}
+
+static int body_check_type(const struct http_exchange *http, struct error *err) {
+    const char *type = http_header(http, "Content-Type");
+
+    if (http->too_large)
+        return error_set(err, ERROR_TOO_LARGE, "The request's body is too large.");
+    if (http->body_size == 0 || !type || media_type_is(type, "application/json") ||
+        media_type_is(type, "application/vnd.openstack.volume+json"))
+        return 0;
+    return error_set(err, ERROR_BAD_MEDIA_TYPE, "Unsupported Content-Type: %s", type);
+}
+
+/* ---- the order of checks ---- */
+
+static int not_found(struct error *err) {
+    return error_set(err, ERROR_NOT_FOUND, "The resource could not be found.");
+}
+
+static int request_read_query(struct request *request, struct error *err) {
+    int count = url_queries(request->http->arena, request->http->query, &request->queries, err);
+
+    request->query_count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 0;
+}
+
+/* Everything that a table can say, in the order of the API's rules. */
+static int call_check_all(struct call *call, const struct route_match *match, struct error *err) {
+    struct request *request = &call->request;
+    const char *project = request->path_project;
+
+    if (call_negotiate(call, err) < 0 || body_check_type(request->http, err) < 0)
+        return -1;
+    if (request->route && request->route->flags & ROUTE_ABSENT)
+        return not_found(err);
+    if (body_parse(request, err) < 0)
+        return -1;
+    if (!request->route && body_find_action(request, match->node, err) < 0)
+        return -1;
+    if (project &&
+        (!request->context.project_id || strcmp(project, request->context.project_id) != 0))
+        return error_set(err, ERROR_BAD_REQUEST, "Malformed request url");
+    if (request->minor < request->route->since || request->route->flags & ROUTE_ABSENT)
+        return not_found(err);
+    if (request_read_query(request, err) < 0)
+        return -1;
+    return body_decode(request, err);
+}
+
+static void call_route(struct call *call) {
+    struct request *request = &call->request;
+    struct http_exchange *http = request->http;
+    struct route_match match;
+    struct error err = { .kind = ERROR_NONE };
+
+    if (!route_table_find(request->api->routes, http->arena, http->method, &call->path, &match)) {
+        fault_render_unrouted(http);
+        call_reply(call, NULL);
+        return;
+    }
+    request->route = match.route;
+    request->id = match.id;
+    request->key = match.key;
+    http_add_header(http, "x-compute-request-id", request->context.request_id);
+    call->headers = http->reply_header_count;
+    if (call_check_all(call, &match, &err) < 0)
+        call_fail(call, &err);
+    else
+        call_run(call);
+}
+
+/* ---- paths that are no resource ---- */
+
+static void answer_versions(struct call *call, int status) {
+    struct error err;
+
+    if (call_negotiate(call, &err) < 0) {
+        call_fail(call, &err);
+        return;
+    }
+    version_render(call->request.http, call->request.base_url, status);
+    call_reply(call, NULL);
+}
+
+static void answer_root(struct call *call) {
+    answer_versions(call, 300);
+}
+
+static void answer_v3(struct call *call) {
+    answer_versions(call, 200);
+}
+
+static void answer_redirect(struct call *call) {
+    struct http_exchange *http = call->request.http;
+
+    http->status = 302;
+    http->reply_body = "";
+    http_add_header(http, "Location", arena_format(http->arena, "%s/v3/", call->request.base_url));
+    call_reply(call, NULL);
+}
+
+static void answer_health(struct call *call) {
+    struct http_exchange *http = call->request.http;
+
+    http->status = 200;
+    http->reply_body = "OK";
+    http->reply_size = 2;
+    http_add_header(http, "Content-Type", "text/plain");
+    call_reply(call, NULL);
+}
+
+struct place {
+    const char *path;
+    void (*answer)(struct call *call);
+};
+
+static const struct place open_places[] = { { "/", answer_root },
+                                            { "/healthcheck", answer_health },
+                                            { NULL, NULL } };
+static const struct place places[] = { { "/v3", answer_redirect },
+                                       { "/v3/", answer_v3 },
+                                       { NULL, NULL } };
+
+static bool place_answers(const struct place *place, struct call *call) {
+    const struct http_exchange *http = call->request.http;
+
+    if (strcmp(http->method, "GET") != 0 && strcmp(http->method, "HEAD") != 0)
+        return false;
+    for (; place->path; place++)
+        if (strcmp(place->path, http->path) == 0) {
+            place->answer(call);
+            return true;
+        }
+    return false;
+}
+
+void api_handle(void *arg, struct http_exchange *http) {
+    struct call *call = call_new(arg, http);
+    struct error err = { .kind = ERROR_NONE };
+    enum identity_outcome outcome;
+    bool split;
+
+    if (place_answers(open_places, call))
+        return;
+    split = call_split_path(call);
+    outcome = call_authenticate(call, &err);
+    if (outcome == IDENTITY_FAILED) {
+        call_fail(call, &err);
+    } else if (outcome == IDENTITY_ANSWERED) {
+        call_reply(call, NULL);
+    } else if (place_answers(places, call)) {
+        return;
+    } else if (split) {
+        call_route(call);
+    } else {
+        fault_render_unrouted(http);
+        call_reply(call, NULL);
+    }
+}
+
+void api_operations_ended(struct api *api) {
+    waiting_look(api->waiting);
+}
+
+/* ---- start and end ---- */
+
+/* The whole segment must match.  In a POSIX bracket a backslash is a character of its own: the one
+ * that other dialects want before a hyphen goes. */
+static int api_compile_project(struct api *api, const char *regex, struct error *err) {
+    char *text = arena_format(api->arena, "^(%s)$", regex);
+    char *end = text;
+    char reason[128];
+    int failed;
+
+    for (const char *at = text; *at; at++)
+        if (!(at[0] == '\\' && at[1] == '-'))
+            *end++ = *at;
+    *end = '\0';
+    failed = regcomp(&api->project_regex, text, REG_EXTENDED | REG_NOSUB);
+    if (failed) {
+        regerror(failed, &api->project_regex, reason, sizeof(reason));
+        return error_set(err, ERROR_BAD_REQUEST, "project_id_regex %s: %s", regex, reason);
+    }
+    api->own_project_regex = true;
+    return 0;
+}
+
+static const char *endpoint_trim(struct arena *arena, const char *endpoint) {
+    size_t length = strlen(endpoint);
+
+    while (length > 0 && endpoint[length - 1] == '/')
+        length--;
+    return arena_text_n(arena, endpoint, length);
+}
+
+static int api_prepare(struct api *api, struct error *err) {
+    const char *regex = api->settings.project_id_regex;
+
+    if (api->settings.public_endpoint)
+        api->public_endpoint = endpoint_trim(api->arena, api->settings.public_endpoint);
+    if (regex && strcmp(regex, PROJECT_REGEX) != 0 && api_compile_project(api, regex, err) < 0)
+        return -1;
+    if (route_table_new(api_routes, &api->routes, err) < 0)
+        return -1;
+    api->waiting = waiting_new(call_check, !api->settings.inline_transactions);
+    return api->waiting ? 0 : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
+}
+
+int api_new(const struct api_settings *settings, struct api **ret, struct error *err) {
+    struct arena *arena = arena_new();
+    struct api *api = arena_alloc(arena, sizeof(*api));
+
+    api->arena = arena;
+    api->settings = *settings;
+    if (api_prepare(api, err) < 0) {
+        api_free(api);
+        return -1;
+    }
+    *ret = api;
+    return 0;
+}
+
+void api_free(struct api *api) {
+    const struct timespec moment = { .tv_nsec = 1000000 };
+
+    if (!api)
+        return;
+    while (atomic_load(&api->in_flight) > 0)
+        nanosleep(&moment, NULL);
+    if (api->waiting)
+        waiting_free(api->waiting);
+    if (api->routes)
+        route_table_free(api->routes);
+    if (api->own_project_regex)
+        regfree(&api->project_regex);
+    arena_free(api->arena);
+}

@@ -1,0 +1,291 @@
+#include "api/hosts.h"
+#include "api/pools.h"
+#include "api/routes.h"
+#include "volume/service.h"
+
+#include <string.h>
+
+#define CLUSTER_SINCE       7  /* 3.7 */
+#define BACKEND_STATE_SINCE 49 /* 3.49 */
+
+/* ---- list ---- */
+
+static void put_volume_service(struct request *request, const struct service *service) {
+    struct json_out *out = &request->out;
+
+    out_put_text(out, "replication_status", "disabled");
+    out_put_null(out, "active_backend_id");
+    out_put_bool(out, "frozen", service->frozen);
+    if (request->minor >= BACKEND_STATE_SINCE)
+        out_put_text(out, "backend_state", service->up ? "up" : "down");
+}
+
+static void put_service(struct request *request, const struct service *service) {
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    out_put_text(out, "binary", service->binary);
+    out_put_text(out, "host", service->host);
+    out_put_text(out, "zone", service->availability_zone);
+    out_put_text(out, "status", service->disabled ? "disabled" : "enabled");
+    out_put_text(out, "state", service->up ? "up" : "down");
+    out_put_time(out, "updated_at", service->reported_at);
+    out_put_text(out, "disabled_reason", service->disabled_reason);
+    if (request->minor >= CLUSTER_SINCE)
+        out_put_null(out, "cluster");
+    if (strcmp(service->binary, SERVICE_VOLUME) == 0)
+        put_volume_service(request, service);
+    out_end_object(out);
+}
+
+static int list_services(struct request *request, struct error *err) {
+    struct service *services;
+    int count = service_list(&request->work, request_query(request, "binary"),
+                             request_query(request, "host"), &services, err);
+
+    if (count < 0)
+        return -1;
+    out_begin_object(&request->out);
+    out_key(&request->out, "services");
+    out_begin_array(&request->out);
+    for (int i = 0; i < count; i++)
+        put_service(request, &services[i]);
+    out_end_array(&request->out);
+    out_end_object(&request->out);
+    return 0;
+}
+
+/* ---- enable and disable ---- */
+
+struct service_body {
+    const char *host, *binary, *service, *cluster, *disabled_reason, *backend_id;
+};
+
+#define TEXT1(member, key, flags) FIELD_TEXT(struct service_body, member, key, flags, 1, 255)
+
+static const struct field state_fields[] = {
+    FIELD_HOST(struct service_body, host, "host", 0),
+    TEXT1(binary, "binary", 0),
+    TEXT1(service, "service", 0),
+    FIELD_NAME0(struct service_body, cluster, "cluster", 0),
+    FIELDS_END,
+};
+
+static const struct field reason_fields[] = {
+    FIELD_HOST(struct service_body, host, "host", 0),
+    TEXT1(binary, "binary", 0),
+    TEXT1(service, "service", 0),
+    FIELD_NAME0(struct service_body, cluster, "cluster", 0),
+    TEXT1(disabled_reason, "disabled_reason", FIELD_REQUIRED | FIELD_NOT_BLANK),
+    FIELDS_END,
+};
+
+static int find_named(struct request *request, struct service *ret, struct error *err) {
+    const struct service_body *body = request->body;
+    const char *binary = body->binary ? body->binary : body->service;
+    int found;
+
+    if (!body->host)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Missing required element 'host' in request body.");
+    if (!binary)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Missing required element 'binary' in request body.");
+    found = service_find(&request->work, binary, body->host, ret, err);
+    if (found == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Service %s could not be found on host %s.", binary,
+                         body->host);
+    return found < 0 ? -1 : 0;
+}
+
+static int set_disabled(struct request *request, bool disabled, const char *reason,
+                        bool show_reason, struct error *err) {
+    struct json_out *out = &request->out;
+    struct service service;
+
+    if (find_named(request, &service, err) < 0 ||
+        service_set_disabled(&request->work, &service, disabled, reason, err) < 0)
+        return -1;
+    out_begin_object(out);
+    out_put_text(out, "host", service.host);
+    out_put_text(out, "service", service.binary);
+    out_put_text(out, "binary", service.binary);
+    out_put_text(out, "status", disabled ? "disabled" : "enabled");
+    out_put_bool(out, "disabled", disabled);
+    if (show_reason)
+        out_put_text(out, "disabled_reason", reason);
+    out_end_object(out);
+    return 0;
+}
+
+static int enable_service(struct request *request, struct error *err) {
+    return set_disabled(request, false, NULL, true, err);
+}
+
+static int disable_service(struct request *request, struct error *err) {
+    return set_disabled(request, true, NULL, false, err);
+}
+
+static int log_reason(struct request *request, struct error *err) {
+    const struct service_body *body = request->body;
+
+    return set_disabled(request, true, body->disabled_reason, true, err);
+}
+
+/* ---- freeze, thaw, fail over ---- */
+
+/* clang-format off */
+static const struct field freeze_fields[] = {
+    FIELD_HOST(struct service_body, host, "host", 0),
+    { .name = "cluster", .type = FIELD_TYPE_TEXT, .flags = FIELD_NULLABLE,
+      .offset = offsetof(struct service_body, cluster), .max = 255, .since = 26 },
+    FIELDS_END,
+};
+
+static const struct field failover_fields[] = {
+    FIELD_HOST(struct service_body, host, "host", 0),
+    { .name = "cluster", .type = FIELD_TYPE_TEXT, .flags = FIELD_NULLABLE,
+      .offset = offsetof(struct service_body, cluster), .max = 255, .since = 26 },
+    FIELD_NAME0(struct service_body, backend_id, "backend_id", 0),
+    FIELDS_END,
+};
+/* clang-format on */
+
+/* The volume service of `host`; there are no clusters here, so no name of one is known. */
+static int find_backend(struct request *request, struct service *ret, struct error *err) {
+    const struct service_body *body = request->body;
+    int found;
+
+    if (!body->host == !body->cluster)
+        return error_set(err, ERROR_BAD_REQUEST, "Exactly one of host and cluster must be given.");
+    found = body->host ? service_find(&request->work, SERVICE_VOLUME, body->host, ret, err) : 0;
+    if (found == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "No volume service could be found at %s %s.",
+                         body->host ? "host" : "cluster", body->host ? body->host : body->cluster);
+    return found < 0 ? -1 : 0;
+}
+
+static int set_frozen(struct request *request, const char *rule, bool frozen, struct error *err) {
+    struct service service;
+
+    if (request_authorize(request, rule, NULL, err) < 0 || find_backend(request, &service, err) < 0)
+        return -1;
+    if (service.frozen == frozen)
+        return error_set(err, ERROR_BAD_REQUEST, "Host %s is %s.", service.host,
+                         frozen ? "frozen already" : "not frozen");
+    return service_set_frozen(&request->work, &service, frozen, err);
+}
+
+static int freeze_host(struct request *request, struct error *err) {
+    return set_frozen(request, "volume:freeze_host", true, err);
+}
+
+static int thaw_host(struct request *request, struct error *err) {
+    return set_frozen(request, "volume:thaw_host", false, err);
+}
+
+static int fail_over_host(struct request *request, struct error *err) {
+    struct service service;
+
+    if (request_authorize(request, "volume:failover_host", NULL, err) < 0 ||
+        find_backend(request, &service, err) < 0)
+        return -1;
+    return error_set(err, ERROR_BAD_REQUEST, "Host %s has no replication target to fail over to.",
+                     service.host);
+}
+
+static int refuse_action(struct request *request, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST, "There is no such action on services: %s",
+                     request->id);
+}
+
+/* ---- heartbeat of compute agents ---- */
+
+struct report_body {
+    const char *binary, *host, *endpoint, *zone;
+};
+
+static const char *const report_binaries[] = { SERVICE_COMPUTE, NULL };
+
+static const struct field report_fields[] = {
+    FIELD_WORD(struct report_body, binary, "binary", FIELD_REQUIRED, report_binaries),
+    FIELD_TEXT(struct report_body, host, "host",
+               FIELD_REQUIRED | FIELD_NOT_BLANK | FIELD_HOST_CHARS, 1, 255),
+    FIELD_TEXT(struct report_body, endpoint, "endpoint", FIELD_NULLABLE | FIELD_PRINTABLE, 1, 2048),
+    FIELD_TEXT(struct report_body, zone, "zone", FIELD_NULLABLE | FIELD_PRINTABLE, 1, 255),
+    FIELDS_END,
+};
+
+/* Events will be sent there, and nowhere but over HTTP. */
+static int check_endpoint(const char *endpoint, struct error *err) {
+    if (!endpoint || strncmp(endpoint, "http://", 7) == 0 || strncmp(endpoint, "https://", 8) == 0)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid value for 'endpoint': it must begin with http:// or https://.");
+}
+
+static int report_service(struct request *request, struct error *err) {
+    const struct report_body *body = request->body;
+    struct json_out *out = &request->out;
+
+    if (check_endpoint(body->endpoint, err) < 0 ||
+        service_report(&request->work, body->binary, body->host, body->zone, body->endpoint, err) <
+            0)
+        return -1;
+    out_begin_object(out);
+    out_put_text(out, "binary", body->binary);
+    out_put_text(out, "host", body->host);
+    out_put_text(out, "state", "up");
+    out_end_object(out);
+    return 0;
+}
+
+/* clang-format off */
+#define RULE   "volume_extension:"
+#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
+#define READ(path_, rule_, handler_) \
+    { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200 }
+#define CHANGE(name_, since_, type_, fields_, handler_, status_) \
+    { .method = "PUT", .path = "/os-services/" name_, .since = since_, \
+      .rule = RULE "services:update", .fields = fields_, .body_size = sizeof(struct type_), \
+      .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER }
+
+const struct route service_routes[] = {
+    READ("/os-services", RULE "services:index", list_services),
+    CHANGE("enable",             0,  service_body, state_fields,    enable_service,  200),
+    CHANGE("disable",            0,  service_body, state_fields,    disable_service, 200),
+    CHANGE("disable-log-reason", 0,  service_body, reason_fields,   log_reason,      200),
+    CHANGE("freeze",             0,  service_body, freeze_fields,   freeze_host,     200),
+    CHANGE("thaw",               0,  service_body, freeze_fields,   thaw_host,       200),
+    CHANGE("failover_host",      0,  service_body, failover_fields, fail_over_host,  202),
+    CHANGE("failover",           26, service_body, failover_fields, fail_over_host,  202),
+    CHANGE("report",             0,  report_body,  report_fields,   report_service,  200),
+    { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
+      .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
+
+    READ("/os-hosts", RULE "hosts", hosts_list),
+    READ("/os-hosts/{id}", RULE "hosts", hosts_show),
+    ABSENT("POST", "/os-hosts"),
+    ABSENT("PUT", "/os-hosts/{id}"),
+    ABSENT("DELETE", "/os-hosts/{id}"),
+
+    READ("/os-availability-zone", NULL, hosts_list_zones), /* everybody reads it */
+    ABSENT("POST", "/os-availability-zone"),
+    ABSENT("GET", "/os-availability-zone/{id}"),
+    ABSENT("PUT", "/os-availability-zone/{id}"),
+    ABSENT("DELETE", "/os-availability-zone/{id}"),
+
+    READ("/scheduler-stats/get_pools", "scheduler_extension:scheduler_stats:get_pools",
+               pools_list),
+    ABSENT("POST", "/scheduler-stats"),
+    ABSENT("PUT", "/scheduler-stats/{id}"),
+    ABSENT("DELETE", "/scheduler-stats/{id}"),
+
+    READ("/capabilities/{id}", RULE "capabilities", pools_show_capabilities),
+    ABSENT("GET", "/capabilities"),
+    ABSENT("POST", "/capabilities"),
+    ABSENT("PUT", "/capabilities/{id}"),
+    ABSENT("DELETE", "/capabilities/{id}"),
+    ROUTES_END
+};
+/* clang-format on */

@@ -1,0 +1,273 @@
+#include "api/routes.h"
+#include "api/type_list.h"
+#include "api/type_view.h"
+#include "volume/type_access.h"
+
+#include <string.h>
+
+/* ---- show, create, update, delete ---- */
+
+static int show_type(struct request *request, struct error *err) {
+    struct type_view view = type_view_of(request, true);
+
+    (void)err;
+    type_view_answer(request, &view, &request->type);
+    return 0;
+}
+
+static int show_default_type(struct request *request, struct error *err) {
+    struct type_view view = type_view_of(request, false);
+
+    if (volume_type_default(&request->work, &request->type, err) < 0)
+        return -1;
+    type_view_answer(request, &view, &request->type);
+    return 0;
+}
+
+struct type_body {
+    const char *name, *description;
+    const json_t *extra_specs;
+    bool is_public;
+};
+
+static const struct field create_fields[] = {
+    FIELD_NAME1(struct type_body, name, "name", FIELD_REQUIRED | FIELD_TRIM),
+    FIELD_DESC(struct type_body, description, "description", 0),
+    FIELD_META(struct type_body, extra_specs, "extra_specs", FIELD_NULL_VALUES),
+    FIELD_BOOL(struct type_body, is_public, "os-volume-type-access:is_public", 0),
+    FIELDS_END,
+};
+
+static int create_type(struct request *request, struct error *err) {
+    const struct type_body *body = request->body;
+    bool is_public = !json_has(request->json, "os-volume-type-access:is_public") || body->is_public;
+    struct pairs specs = request_pairs(request, body->extra_specs);
+    struct type_view view = type_view_of(request, true);
+
+    if (volume_type_create(&request->work, body->name, body->description, is_public, &specs,
+                           &request->type, err) < 0)
+        return -1;
+    view.qos = false;
+    type_view_answer(request, &view, &request->type);
+    return 0;
+}
+
+static const struct field update_fields[] = {
+    FIELD_TEXT(struct type_body, name, "name", FIELD_NULLABLE | FIELD_TRIM | FIELD_NOT_BLANK, 1,
+               255),
+    FIELD_DESC(struct type_body, description, "description", 0),
+    FIELD_BOOL(struct type_body, is_public, "is_public", 0),
+    FIELDS_END,
+};
+
+static int update_type(struct request *request, struct error *err) {
+    const struct type_body *body = request->body;
+    bool set_public = json_has(request->json, "is_public");
+    struct type_view view = type_view_of(request, false);
+
+    if (!body->name && !body->description && !set_public)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Specify volume type name, description, is_public or a combination "
+                         "thereof.");
+    if (volume_type_update(&request->work, &request->type, body->name, body->description != NULL,
+                           body->description, set_public ? body->is_public : -1, err) < 0 ||
+        volume_type_row(&request->work, request->type.id, &request->type, err) < 0)
+        return -1;
+    view.qos = false;
+    type_view_answer(request, &view, &request->type);
+    return 0;
+}
+
+static int delete_type(struct request *request, struct error *err) {
+    return volume_type_delete(&request->work, &request->type, err);
+}
+
+/* ---- extra specs ---- */
+
+struct specs_body {
+    const json_t *specs;
+};
+
+static const struct field specs_fields[] = {
+    FIELD_META(struct specs_body, specs, "extra_specs",
+               FIELD_REQUIRED | FIELD_NULL_VALUES | FIELD_SPEC_KEYS),
+    FIELDS_END,
+};
+
+static bool sees_sensitive(struct request *request) {
+    return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
+}
+
+static int list_specs(struct request *request, struct error *err) {
+    (void)err;
+    out_begin_object(&request->out);
+    out_key(&request->out, "extra_specs");
+    type_view_put_specs(&request->out, &request->type.extra_specs, sees_sensitive(request));
+    out_end_object(&request->out);
+    return 0;
+}
+
+static const struct pair *find_spec(struct request *request) {
+    const struct pairs *specs = &request->type.extra_specs;
+
+    for (unsigned i = 0; i < specs->count; i++)
+        if (strcmp(specs->items[i].key, request->key) == 0)
+            return type_view_shows_spec(request->key) || sees_sensitive(request) ? &specs->items[i]
+                                                                                 : NULL;
+    return NULL;
+}
+
+static int show_spec(struct request *request, struct error *err) {
+    const struct pair *spec = find_spec(request);
+
+    if (!spec)
+        return error_set(err, ERROR_NOT_FOUND, "Volume Type %s has no extra specs with key %s.",
+                         request->type.id, request->key);
+    out_begin_object(&request->out);
+    out_key_text(&request->out, spec->key);
+    out_text(&request->out, spec->value);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int set_specs(struct request *request, const json_t *object, struct error *err) {
+    struct pairs specs = request_pairs(request, object);
+
+    if (volume_type_specs_set(&request->work, &request->type, &specs, err) < 0)
+        return -1;
+    out_value(&request->out, request->json_outer);
+    return 0;
+}
+
+static int create_specs(struct request *request, struct error *err) {
+    const struct specs_body *body = request->body;
+
+    return set_specs(request, body->specs, err);
+}
+
+static void release_tree(void *tree) {
+    json_decref(tree);
+}
+
+/* The body is the spec itself: {key: value}, with the key of the path. */
+static int update_spec(struct request *request, struct error *err) {
+    json_t *wrapped = json_pack("{s:O}", "extra_specs", request->json_outer);
+    struct specs_body body;
+
+    arena_defer(request->work.arena, release_tree, wrapped);
+    if (json_decode(request->work.arena, wrapped, "body", specs_fields, request->minor, true, &body,
+                    err) < 0)
+        return -1;
+    if (json_object_size(body.specs) != 1 || !json_has(body.specs, request->key))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Request body and URI mismatch: the body must have the one key %s.",
+                         request->key);
+    return set_specs(request, body.specs, err);
+}
+
+static int delete_spec(struct request *request, struct error *err) {
+    return volume_type_spec_delete(&request->work, &request->type, request->key, err);
+}
+
+/* ---- access of projects ---- */
+
+static void put_access(struct request *request, const char *const *projects, int count) {
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    out_key(out, "volume_type_access");
+    out_begin_array(out);
+    for (int i = 0; i < count; i++) {
+        out_begin_object(out);
+        out_put_text(out, "volume_type_id", request->type.id);
+        out_put_text(out, "project_id", projects[i]);
+        out_end_object(out);
+    }
+    out_end_array(out);
+    out_end_object(out);
+}
+
+static int list_access(struct request *request, struct error *err) {
+    const char **projects;
+    int count;
+
+    if (request->type.is_public)
+        return error_set(err, ERROR_NOT_FOUND,
+                         "Access list not available for public volume types.");
+    count = type_access_list(&request->work, &request->type, &projects, err);
+    if (count >= 0)
+        put_access(request, projects, count);
+    return count < 0 ? -1 : 0;
+}
+
+struct access_body {
+    const char *project;
+};
+
+static const struct field access_fields[] = {
+    FIELD_TEXT(struct access_body, project, "project", FIELD_REQUIRED, 1, 255),
+    FIELDS_END,
+};
+
+static int add_access(struct request *request, struct error *err) {
+    const struct access_body *body = request->body;
+
+    return type_access_add(&request->work, &request->type, body->project, err);
+}
+
+static int remove_access(struct request *request, struct error *err) {
+    const struct access_body *body = request->body;
+
+    return type_access_remove(&request->work, &request->type, body->project, err);
+}
+
+/* No type is encrypted: the answer of one without encryption. */
+static int show_encryption(struct request *request, struct error *err) {
+    (void)err;
+    out_begin_object(&request->out);
+    out_end_object(&request->out);
+    return 0;
+}
+
+/* clang-format off */
+#define RULE "volume_extension:"
+#define TYPE(method_, path_, rule_, handler_, status_) \
+    .method = method_, .path = "/types/{id}" path_, .loads = LOADS_TYPE, .rule = RULE rule_, \
+    .handler = handler_, .status = status_
+#define BODY(type_, fields_) .fields = fields_, .body_size = sizeof(struct type_)
+#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
+
+const struct route type_routes[] = {
+    { .method = "GET", .path = "/types", .rule = RULE "type_get_all", .handler = type_list_all,
+      .status = 200 },
+    { .method = "POST", .path = "/types", .rule = RULE "type_create", .wrapper = "volume_type",
+      BODY(type_body, create_fields), .handler = create_type, .status = 200 },
+    { .method = "GET", .path = "/types/default", .rule = RULE "type_get",
+      .handler = show_default_type, .status = 200 },
+    { TYPE("GET", "", "type_get", show_type, 200) },
+    { TYPE("PUT", "", "type_update", update_type, 200), .wrapper = "volume_type",
+      BODY(type_body, update_fields) },
+    { TYPE("DELETE", "", "type_delete", delete_type, 202) },
+
+    { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200) },
+    { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
+      BODY(specs_body, specs_fields), .flags = ROUTE_NO_WRAPPER },
+    { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200) },
+    { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
+      .flags = ROUTE_NO_WRAPPER },
+    { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202) },
+
+    { TYPE("GET", "/os-volume-type-access", "volume_type_access:get_all_for_type", list_access,
+           200) },
+    ABSENT("POST", "/types/{id}/os-volume-type-access"),
+    ABSENT("PUT", "/types/{id}/os-volume-type-access"),
+    ABSENT("DELETE", "/types/{id}/os-volume-type-access"),
+    { TYPE("POST", "/action", "volume_type_access:addProjectAccess", add_access, 202),
+      .action = "addProjectAccess", BODY(access_body, access_fields) },
+    { TYPE("POST", "/action", "volume_type_access:removeProjectAccess", remove_access, 202),
+      .action = "removeProjectAccess", BODY(access_body, access_fields) },
+
+    { TYPE("GET", "/encryption", "volume_type_encryption:get", show_encryption, 200) },
+    ROUTES_END
+};
+/* clang-format on */

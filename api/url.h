@@ -1,0 +1,29 @@
+/*
+ * Paths and queries of requests: taken apart, and put together for links.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "volume/volume.h"
+
+#define URL_SEGMENTS   8
+#define URL_PARAMETERS 128
+
+struct url_path {
+    const char *segments[URL_SEGMENTS]; /* decoded, in the arena */
+    unsigned count;
+};
+
+/*
+ * Splits "/a/b%20c" at the slashes, then decodes each piece.  False when nothing of ours can be
+ * there: an empty segment (so also a trailing slash), too many, bad encoding.
+ */
+bool url_split(struct arena *arena, const char *path, struct url_path *ret);
+
+/* Parameters of "a=1&b=%20" in order, decoded; "a" alone has the value "".  How many, or -1
+ * when there are more than URL_PARAMETERS or the encoding is bad. */
+int url_queries(struct arena *arena, const char *query, const struct pair **ret, struct error *err);
+
+/* Percent-encodes all but letters, digits and "-._~"; `text` itself when nothing needs it. */
+const char *url_escape(struct arena *arena, const char *text);

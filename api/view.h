@@ -1,0 +1,40 @@
+/*
+ * Rows as the API shows them: by microversion, and by what the caller may see.
+ *
+ * A view of volumes asks the policy once for each owner it meets, not once for each volume: a page
+ * of a thousand volumes of one project costs four questions.
+ */
+#pragma once
+
+#include "api/request.h"
+
+struct volume_view {
+    struct request *request;
+    bool with_attributes; /* the os-vol-… keys and the image metadata: show and detail */
+    bool with_hosts;      /* host_name of attachments */
+
+    /* The owner that was asked about last, and what the caller may see of its volumes. */
+    const char *project_id, *user_id;
+    bool tenant, migration, host, image_metadata;
+};
+
+void view_open(struct request *request, bool with_attributes, struct volume_view *ret);
+/* The full object; the volume must have been read with its details. */
+void view_volume(struct volume_view *view, const struct volume *volume);
+/* id, name, links: needs the row only. */
+void view_volume_short(struct request *request, const struct volume *volume);
+
+/* An object of strings. */
+void view_pairs(struct json_out *out, const struct pairs *pairs);
+
+void view_attachment_short(struct json_out *out, const struct attachment *attachment);
+/* `format` goes into connection_info (a volume's admin metadata of that name); may be NULL. */
+void view_attachment(struct request *request, const struct attachment *attachment,
+                     const char *format);
+
+/* Admin metadata that shows in a volume's metadata, over a user's value of the same name (R43,
+ * R45). */
+bool view_shows_admin_key(const char *key);
+/* Names in a volume's metadata that only the service gives; a user's value of one never shows
+ * (X13). */
+bool view_reserves_key(const char *key);

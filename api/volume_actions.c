@@ -1,0 +1,372 @@
+#include "api/connect.h"
+#include "api/routes.h"
+#include "api/view.h"
+#include "volume/image_metadata.h"
+
+/* From here on os-extend takes volumes in use. */
+#define SINCE_EXTEND_ATTACHED 42
+
+static struct policy_target owner_of(const struct volume *volume) {
+    return (struct policy_target){ volume->project_id, volume->user_id };
+}
+
+static int authorize(struct request *request, const char *rule, struct error *err) {
+    const struct policy_target owner = owner_of(&request->volume);
+
+    return request_authorize(request, rule, &owner, err);
+}
+
+static const char *text_or_null(const char *text) {
+    return text && *text ? text : NULL;
+}
+
+/* ---- extend ---- */
+
+struct extend_body {
+    int64_t new_size_gb;
+};
+
+static const struct field extend_fields[] = {
+    FIELD_SIZE(struct extend_body, new_size_gb, "new_size", FIELD_REQUIRED),
+    FIELDS_END,
+};
+
+static int extend(struct request *request, struct error *err) {
+    const struct extend_body *body = request->body;
+    bool attached_allowed = request->minor >= SINCE_EXTEND_ATTACHED;
+
+    if (attached_allowed && request->volume.status == VOLUME_IN_USE &&
+        authorize(request, "volume:extend_attached_volume", err) < 0)
+        return -1;
+    return volume_extend(&request->work, &request->volume, body->new_size_gb, attached_allowed,
+                         err);
+}
+
+struct completion_body {
+    const json_t *error;
+};
+
+static const struct field completion_fields[] = {
+    FIELD_ANY(struct completion_body, error, "error", 0),
+    FIELDS_END,
+};
+
+/* Absent and null are false; a boolean word is what it says; nothing else is taken (D10). */
+static int read_completion_error(const json_t *error, bool *ret, struct error *err) {
+    *ret = false;
+    if (!error || json_is_null(error))
+        return 0;
+    if (json_is_boolean(error)) {
+        *ret = json_is_true(error);
+        return 0;
+    }
+    if (json_is_string(error) && json_boolean_word(json_string_value(error), true, ret))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input for field/attribute error: it must be a boolean.");
+}
+
+static int complete_extend(struct request *request, struct error *err) {
+    const struct completion_body *body = request->body;
+    bool failed;
+
+    if (read_completion_error(body->error, &failed, err) < 0)
+        return -1;
+    return volume_extend_completion(&request->work, &request->volume, failed, err);
+}
+
+/* ---- status ---- */
+
+struct reset_body {
+    const char *status, *attach_status, *migration_status;
+};
+
+static const struct field reset_fields[] = {
+    FIELD_NAME0(struct reset_body, status, "status", 0),
+    FIELD_NAME0(struct reset_body, attach_status, "attach_status", 0),
+    FIELD_NAME0(struct reset_body, migration_status, "migration_status", 0),
+    FIELDS_END,
+};
+
+static int reset_status(struct request *request, struct error *err) {
+    const struct reset_body *body = request->body;
+    const char *status = text_or_null(body->status);
+    const char *attach_status = text_or_null(body->attach_status);
+    const char *migration_status = text_or_null(body->migration_status);
+
+    if (!status && !attach_status && !migration_status)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Must specify 'status', 'attach_status' or 'migration_status' for update.");
+    return volume_reset_status(&request->work, &request->volume, status, attach_status,
+                               migration_status, err);
+}
+
+static int force_delete(struct request *request, struct error *err) {
+    if (authorize(request, "volume:delete", err) < 0)
+        return -1;
+    return volume_delete(&request->work, &request->volume, false, true, err);
+}
+
+/* ---- attaching ---- */
+
+struct attach_body {
+    const char *mountpoint, *instance_uuid, *host_name, *mode;
+};
+
+static const char *const attach_modes[] = { "rw", "ro", NULL };
+
+static const struct field attach_fields[] = {
+    FIELD_TEXT(struct attach_body, mountpoint, "mountpoint", FIELD_REQUIRED, 1, 255),
+    FIELD_UUID(struct attach_body, instance_uuid, "instance_uuid", 0),
+    FIELD_TEXT(struct attach_body, host_name, "host_name", 0, 0, 255),
+    FIELD_WORD(struct attach_body, mode, "mode", 0, attach_modes),
+    FIELDS_END,
+};
+
+static int attach(struct request *request, struct error *err) {
+    const struct attach_body *body = request->body;
+    const char *host_name = text_or_null(body->host_name);
+
+    if (!body->instance_uuid && !host_name)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: instance_uuid or host_name is needed.");
+    return volume_attach(&request->work, &request->volume, body->instance_uuid, host_name,
+                         body->mountpoint, body->mode ? body->mode : "rw", err);
+}
+
+struct detach_body {
+    const char *attachment_id;
+    const json_t *connector; /* taken for old clients; the attachment's own counts */
+};
+
+static const struct field detach_fields[] = {
+    FIELD_UUID(struct detach_body, attachment_id, "attachment_id", FIELD_NULLABLE),
+    FIELDS_END,
+};
+
+static int detach(struct request *request, struct error *err) {
+    const struct detach_body *body = request->body;
+
+    return volume_detach(&request->work, &request->volume, body->attachment_id, err);
+}
+
+static const struct field force_detach_fields[] = {
+    FIELD_NAME0(struct detach_body, attachment_id, "attachment_id", 0),
+    FIELD_OBJECT(struct detach_body, connector, "connector", FIELD_NULLABLE | FIELD_OR_TEXT),
+    FIELDS_END,
+};
+
+static int force_detach(struct request *request, struct error *err) {
+    const struct detach_body *body = request->body;
+
+    if (authorize(request, "volume_extension:volume_actions:terminate_connection", err) < 0 ||
+        authorize(request, "volume_extension:volume_actions:detach", err) < 0 ||
+        volume_terminate_connection(&request->work, &request->volume, err) < 0 ||
+        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        return -1;
+    return volume_detach(&request->work, &request->volume, text_or_null(body->attachment_id), err);
+}
+
+static int reserve(struct request *request, struct error *err) {
+    return volume_reserve(&request->work, &request->volume, err);
+}
+
+static int unreserve(struct request *request, struct error *err) {
+    return volume_unreserve(&request->work, &request->volume, err);
+}
+
+static int begin_detaching(struct request *request, struct error *err) {
+    return volume_begin_detaching(&request->work, &request->volume, err);
+}
+
+static int roll_detaching(struct request *request, struct error *err) {
+    return volume_roll_detaching(&request->work, &request->volume, err);
+}
+
+/* ---- connections ---- */
+
+struct connection_body {
+    const json_t *connector;
+};
+
+static const struct field initialize_fields[] = {
+    FIELD_OBJECT(struct connection_body, connector, "connector", FIELD_REQUIRED | FIELD_OR_TEXT),
+    FIELDS_END,
+};
+
+static const struct field terminate_fields[] = {
+    FIELD_OBJECT(struct connection_body, connector, "connector",
+                 FIELD_REQUIRED | FIELD_NULLABLE | FIELD_OR_TEXT),
+    FIELDS_END,
+};
+
+static int initialize_connection(struct request *request, struct error *err) {
+    const struct connection_body *body = request->body;
+
+    if (!json_is_object(body->connector))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute connector: a text says nothing about "
+                         "the host; an object is needed.");
+    return volume_initialize_connection(&request->work, &request->volume, body->connector,
+                                        &request->wait_operation, err);
+}
+
+static int connection_initialized(struct request *request, struct error *err) {
+    const json_t *answer;
+    int answered = connect_read_answer(request, &answer, err);
+
+    if (answered < 0)
+        return -1;
+    if (answered == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The backend's answer is lost.");
+    out_begin_object(&request->out);
+    out_key(&request->out, "connection_info");
+    out_value(&request->out, json_object_get(answer, "connection_info"));
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int terminate_connection(struct request *request, struct error *err) {
+    return volume_terminate_connection(&request->work, &request->volume, err);
+}
+
+/* ---- flags ---- */
+
+struct flag_body {
+    bool value;
+};
+
+static const struct field bootable_fields[] = {
+    FIELD_BOOL(struct flag_body, value, "bootable", FIELD_REQUIRED),
+    FIELDS_END,
+};
+
+static const struct field readonly_fields[] = {
+    FIELD_BOOL(struct flag_body, value, "readonly", FIELD_REQUIRED),
+    FIELDS_END,
+};
+
+static int set_bootable(struct request *request, struct error *err) {
+    const struct flag_body *body = request->body;
+    const struct volume_changes changes = { .set_bootable = true, .bootable = body->value };
+
+    return volume_update(&request->work, &request->volume, &changes, err);
+}
+
+static int set_readonly(struct request *request, struct error *err) {
+    const struct flag_body *body = request->body;
+
+    return volume_set_readonly(&request->work, &request->volume, body->value, err);
+}
+
+/* ---- image metadata ---- */
+
+struct image_body {
+    const json_t *metadata;
+    const char *key;
+};
+
+static const struct field set_image_fields[] = {
+    FIELD_META(struct image_body, metadata, "metadata", FIELD_REQUIRED | FIELD_LONG_VALUES),
+    FIELDS_END,
+};
+
+static const struct field unset_image_fields[] = {
+    FIELD_TEXT(struct image_body, key, "key", FIELD_REQUIRED, 1, 255),
+    FIELDS_END,
+};
+
+static void put_image_metadata(struct request *request) {
+    out_begin_object(&request->out);
+    out_key(&request->out, "metadata");
+    view_pairs(&request->out, &request->volume.image_metadata);
+    out_end_object(&request->out);
+}
+
+static int set_image_metadata(struct request *request, struct error *err) {
+    const struct image_body *body = request->body;
+    struct pairs pairs = request_pairs(request, body->metadata);
+
+    if (authorize(request, "volume:update_volume_metadata", err) < 0 ||
+        image_metadata_set(&request->work, &request->volume, &pairs, err) < 0 ||
+        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        return -1;
+    put_image_metadata(request);
+    return 0;
+}
+
+static int show_image_metadata(struct request *request, struct error *err) {
+    if (request->volume.image_metadata.count == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no image metadata.",
+                         request->volume.id);
+    put_image_metadata(request);
+    return 0;
+}
+
+static int unset_image_metadata(struct request *request, struct error *err) {
+    const struct image_body *body = request->body;
+
+    if (authorize(request, "volume:delete_volume_metadata", err) < 0)
+        return -1;
+    return image_metadata_delete(&request->work, &request->volume, body->key, err);
+}
+
+/* ---- rows ---- */
+
+#define ACTION(name) \
+    .method = "POST", .path = "/volumes/{id}/action", .loads = LOADS_VOLUME, .action = name
+#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
+#define USER(name)          .rule = "volume_extension:volume_actions:" name
+#define ADMIN(name)         .rule = "volume_extension:volume_admin_actions:" name
+
+/* clang-format off */
+const struct route volume_action_routes[] = {
+    { ACTION("os-extend"), .rule = "volume:extend", BODY(extend_fields, struct extend_body),
+      .handler = extend, .status = 202 },
+    { ACTION("os-extend_volume_completion"), .since = 71, ADMIN("extend_volume_completion"),
+      BODY(completion_fields, struct completion_body),
+      .handler = complete_extend, .status = 202 },
+
+    { ACTION("os-reset_status"), ADMIN("reset_status"), BODY(reset_fields, struct reset_body),
+      .handler = reset_status, .status = 202 },
+    { ACTION("os-force_delete"), ADMIN("force_delete"), .flags = ROUTE_ANY_VALUE,
+      .handler = force_delete, .status = 202 },
+
+    { ACTION("os-attach"), USER("attach"), BODY(attach_fields, struct attach_body),
+      .handler = attach, .status = 202 },
+    { ACTION("os-detach"), USER("detach"), BODY(detach_fields, struct detach_body),
+      .flags = ROUTE_NULL_VALUE, .handler = detach, .status = 202 },
+    { ACTION("os-force_detach"), ADMIN("force_detach"),
+      BODY(force_detach_fields, struct detach_body), .handler = force_detach, .status = 202 },
+    { ACTION("os-reserve"), USER("reserve"), .flags = ROUTE_ANY_VALUE,
+      .handler = reserve, .status = 202 },
+    { ACTION("os-unreserve"), USER("unreserve"), .flags = ROUTE_ANY_VALUE,
+      .handler = unreserve, .status = 202 },
+    { ACTION("os-begin_detaching"), USER("begin_detaching"), .flags = ROUTE_ANY_VALUE,
+      .handler = begin_detaching, .status = 202 },
+    { ACTION("os-roll_detaching"), USER("roll_detaching"), .flags = ROUTE_ANY_VALUE,
+      .handler = roll_detaching, .status = 202 },
+
+    { ACTION("os-initialize_connection"), USER("initialize_connection"),
+      BODY(initialize_fields, struct connection_body),
+      .handler = initialize_connection, .status = 200, .after = connection_initialized },
+    { ACTION("os-terminate_connection"), USER("terminate_connection"),
+      BODY(terminate_fields, struct connection_body),
+      .handler = terminate_connection, .status = 202 },
+
+    { ACTION("os-set_bootable"), .rule = "volume:update", BODY(bootable_fields, struct flag_body),
+      .handler = set_bootable, .status = 200 },
+    { ACTION("os-update_readonly_flag"), .rule = "volume:update_readonly_flag",
+      BODY(readonly_fields, struct flag_body), .handler = set_readonly, .status = 202 },
+
+    { ACTION("os-set_image_metadata"), .rule = "volume_extension:volume_image_metadata:set",
+      BODY(set_image_fields, struct image_body), .handler = set_image_metadata, .status = 200 },
+    { ACTION("os-show_image_metadata"), .rule = "volume:get_volume_metadata",
+      .flags = ROUTE_ANY_VALUE, .handler = show_image_metadata, .status = 200 },
+    { ACTION("os-unset_image_metadata"), .rule = "volume_extension:volume_image_metadata:remove",
+      BODY(unset_image_fields, struct image_body),
+      .handler = unset_image_metadata, .status = 200 },
+    ROUTES_END,
+};
+/* clang-format on */

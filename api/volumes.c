@@ -1,0 +1,324 @@
+#include "api/routes.h"
+#include "api/view.h"
+#include "api/volume_list.h"
+#include "api/volume_metadata.h"
+
+#include <string.h>
+
+#define HINTS "OS-SCH-HNT:scheduler_hints"
+
+static int answer_volume(struct request *request, bool with_attributes, struct error *err) {
+    struct volume_view view;
+
+    (void)err;
+    view_open(request, with_attributes, &view);
+    out_begin_object(&request->out);
+    out_key(&request->out, "volume");
+    view_volume(&view, &request->volume);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int show_volume(struct request *request, struct error *err) {
+    return answer_volume(request, true, err);
+}
+
+/* ---- create ---- */
+
+struct create_body {
+    const char *name, *display_name, *description, *display_description;
+    int64_t size_gb;
+    const char *type, *availability_zone;
+    const json_t *metadata;
+    const char *snapshot_id, *source_volid, *backup_id, *image_ref, *image_id;
+    const char *group_id, *consistencygroup_id;
+    bool multiattach;
+};
+
+/* clang-format off */
+static const struct field create_fields[] = {
+    FIELD_NAMET(struct create_body, name, "name", 0),
+    FIELD_NAMET(struct create_body, display_name, "display_name", 0),
+    FIELD_NAMET(struct create_body, description, "description", 0),
+    FIELD_NAMET(struct create_body, display_description, "display_description", 0),
+    FIELD_SIZE(struct create_body, size_gb, "size", FIELD_NULLABLE),
+    FIELD_NAME0(struct create_body, type, "volume_type", 0),
+    FIELD_TEXT(struct create_body, availability_zone, "availability_zone", FIELD_NULLABLE, 1, 255),
+    FIELD_META(struct create_body, metadata, "metadata", FIELD_NULLABLE),
+    FIELD_UUID(struct create_body, snapshot_id, "snapshot_id", FIELD_NULLABLE),
+    FIELD_UUID(struct create_body, source_volid, "source_volid", FIELD_NULLABLE),
+    FIELD_UUID(struct create_body, consistencygroup_id, "consistencygroup_id", FIELD_NULLABLE),
+    FIELD_NAME0(struct create_body, image_ref, "imageRef", 0),
+    FIELD_NAME0(struct create_body, image_id, "image_id", 0),
+    FIELD_BOOL(struct create_body, multiattach, "multiattach", FIELD_NULLABLE),
+    FIELD_NAME0(struct create_body, group_id, "group_id", 0), /* before 3.13 too, as upstream */
+    { .name = "backup_id", .type = FIELD_TYPE_UUID, .flags = FIELD_NULLABLE,
+      .offset = offsetof(struct create_body, backup_id), .since = 47 },
+    FIELDS_END,
+};
+/* clang-format on */
+
+struct hints {
+    const char *local_to_instance;
+    const json_t *same_host, *different_host, *query;
+};
+
+static const struct field hint_fields[] = {
+    FIELD_UUID(struct hints, local_to_instance, "local_to_instance", FIELD_NULLABLE),
+    FIELD_ANY(struct hints, same_host, "same_host", 0),
+    FIELD_ANY(struct hints, different_host, "different_host", 0),
+    FIELD_OBJECT(struct hints, query, "query", FIELD_OR_TEXT),
+    FIELDS_END,
+};
+
+static const char *text_or_null(const char *text) {
+    return text && *text ? text : NULL;
+}
+
+static bool holds_uuid_before(const json_t *list, size_t end, const char *uuid) {
+    char other[UUID_SIZE];
+
+    for (size_t i = 0; i < end; i++)
+        if (uuid_parse(json_string_value(json_array_get(list, i)), other) &&
+            strcmp(other, uuid) == 0)
+            return true;
+    return false;
+}
+
+static bool is_uuid(const json_t *value, char ret[UUID_SIZE]) {
+    return json_is_string(value) && uuid_parse(json_string_value(value), ret);
+}
+
+/* The id of a volume, or a list of different ones. */
+static int check_host_hint(const json_t *value, const char *name, struct error *err) {
+    char uuid[UUID_SIZE];
+
+    if (!value || is_uuid(value, uuid))
+        return 0;
+    if (!json_is_array(value) || json_array_size(value) > 100)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute %s: it must be a UUID or a list of "
+                         "them, at most 100.",
+                         name);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!is_uuid(json_array_get(value, i), uuid) || holds_uuid_before(value, i, uuid))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid input for field/attribute %s: element %zu is not a UUID or "
+                             "stands twice.",
+                             name, i);
+    return 0;
+}
+
+/* Hints stand beside the volume; below 3.53, where unknown keys pass, also within it. */
+static int read_hints(struct request *request, const json_t **ret, struct error *err) {
+    const json_t *hints = json_object_get(request->json_outer, HINTS);
+    struct hints known = { 0 };
+
+    if (!hints && request->minor < 53)
+        hints = json_object_get(request->json, "scheduler_hints");
+    if (!hints || json_is_null(hints)) {
+        *ret = NULL;
+        return 0;
+    }
+    if (json_decode(request->work.arena, hints, HINTS, hint_fields, request->minor, false, &known,
+                    err) < 0 ||
+        check_host_hint(known.same_host, "same_host", err) < 0 ||
+        check_host_hint(known.different_host, "different_host", err) < 0)
+        return -1;
+    *ret = hints;
+    return 0;
+}
+
+static int check_outer_keys(struct request *request, struct error *err) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)request->json_outer, key, value) {
+        if (strcmp(key, "volume") != 0 && strcmp(key, HINTS) != 0)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Additional properties are not allowed ('%s' was unexpected)", key);
+    }
+    return 0;
+}
+
+static struct volume_new volume_wanted(struct request *request) {
+    const struct create_body *body = request->body;
+    const json_t *json = request->json;
+
+    return (struct volume_new){
+        .name = json_has(json, "name") ? body->name : body->display_name,
+        .description =
+            json_has(json, "description") ? body->description : body->display_description,
+        .size_gb = body->size_gb,
+        .type = text_or_null(body->type),
+        .availability_zone = body->availability_zone,
+        .metadata = request_pairs(request, body->metadata),
+        .snapshot_id = body->snapshot_id,
+        .source_volid = body->source_volid,
+        .backup_id = body->backup_id,
+        .image_ref = text_or_null(body->image_ref ? body->image_ref : body->image_id),
+        .group_id =
+            body->consistencygroup_id ? body->consistencygroup_id : text_or_null(body->group_id),
+    };
+}
+
+static int create_volume(struct request *request, struct error *err) {
+    const struct create_body *body = request->body;
+    struct volume_new wanted = volume_wanted(request);
+
+    if (check_outer_keys(request, err) < 0 || read_hints(request, &wanted.hints, err) < 0 ||
+        volume_metadata_check(&wanted.metadata, err) < 0)
+        return -1;
+    if (body->multiattach)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: multiattach is a property of the volume type and "
+                         "cannot be asked for here.");
+    if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
+        return -1;
+    if (volume_create(&request->work, &wanted, &request->volume, err) < 0)
+        return -1;
+    if (request->volume.multiattach &&
+        request_authorize(request, "volume:multiattach", NULL, err) < 0)
+        return -1; /* takes the new row back */
+    return answer_volume(request, false, err);
+}
+
+/* ---- update, delete ---- */
+
+struct update_body {
+    const char *name, *display_name, *description, *display_description;
+    const json_t *metadata;
+};
+
+static const struct field update_fields[] = {
+    FIELD_NAMET(struct update_body, name, "name", 0),
+    FIELD_NAMET(struct update_body, display_name, "display_name", 0),
+    FIELD_NAMET(struct update_body, description, "description", 0),
+    FIELD_NAMET(struct update_body, display_description, "display_description", 0),
+    FIELD_META(struct update_body, metadata, "metadata", 0),
+    FIELDS_END,
+};
+
+static int update_volume(struct request *request, struct error *err) {
+    const struct update_body *body = request->body;
+    const json_t *json = request->json;
+    bool name = json_has(json, "name"), description = json_has(json, "description");
+    struct volume_changes changes = {
+        .set_name = name || json_has(json, "display_name"),
+        .set_description = description || json_has(json, "display_description"),
+        .set_metadata = json_has(json, "metadata"),
+        .name = name ? body->name : body->display_name,
+        .description = description ? body->description : body->display_description,
+        .metadata = request_pairs(request, body->metadata),
+    };
+
+    if (request->minor >= 53 && json_object_size(json) == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute volume: at least one of name, "
+                         "description, display_name, display_description and metadata is needed.");
+    if (volume_metadata_check(&changes.metadata, err) < 0 ||
+        volume_update(&request->work, &request->volume, &changes, err) < 0 ||
+        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        return -1;
+    return answer_volume(request, false, err);
+}
+
+static int read_flag(struct request *request, const char *name, bool *ret, struct error *err) {
+    const char *text = request_query(request, name);
+
+    if (text && !json_boolean_word(text, true, ret))
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid value for %s: %s", name, text);
+    return 0;
+}
+
+static int delete_volume(struct request *request, struct error *err) {
+    const struct policy_target owner = { request->volume.project_id, request->volume.user_id };
+    bool cascade = false, force = false;
+
+    if (read_flag(request, "cascade", &cascade, err) < 0 ||
+        (request->minor >= 23 && read_flag(request, "force", &force, err) < 0) ||
+        (force && request_authorize(request, "volume:force_delete", &owner, err) < 0))
+        return -1;
+    return volume_delete(&request->work, &request->volume, cascade, force, err);
+}
+
+/* ---- encryption ---- */
+
+static int show_encryption(struct request *request, struct error *err) {
+    (void)err;
+    out_begin_object(&request->out);
+    out_put_text(&request->out, "encryption_key_id", request->volume.encryption_key_id);
+    out_end_object(&request->out);
+    return 0;
+}
+
+/* The bare value, no JSON: that is the API's form here. */
+static int show_encryption_key(struct request *request, struct error *err) {
+    const char *value = request->volume.encryption_key_id;
+
+    if (strcmp(request->key, "encryption_key_id") != 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no encryption key %s.",
+                         request->volume.id, request->key);
+    if (value)
+        out_raw(&request->out, value, strlen(value));
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
+#define METADATA BODY(volume_metadata_fields, struct metadata_body), .flags = ROUTE_NO_WRAPPER
+#define META     BODY(volume_meta_fields, struct metadata_body), .flags = ROUTE_NO_WRAPPER
+
+const struct route volume_routes[] = {
+    { .method = "GET", .path = "/volumes", .rule = "volume:get_all",
+      .handler = volume_list_short, .status = 200 },
+    { .method = "GET", .path = "/volumes/detail", .rule = "volume:get_all",
+      .handler = volume_list_detail, .status = 200 },
+    { .method = "GET", .path = "/volumes/summary", .since = 12, .rule = "volume:get_all",
+      .handler = volume_list_summary, .status = 200 },
+    { .method = "POST", .path = "/volumes", .rule = "volume:create",
+      .wrapper = "volume", BODY(create_fields, struct create_body),
+      .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .handler = create_volume, .status = 202 },
+    { .method = "GET", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:get",
+      .flags = ROUTE_POLICY_404, .handler = show_volume, .status = 200 },
+    { .method = "PUT", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:update",
+      .wrapper = "volume", BODY(update_fields, struct update_body),
+      .handler = update_volume, .status = 200 },
+    { .method = "DELETE", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:delete",
+      .handler = delete_volume, .status = 202 },
+
+    { .method = "GET", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
+      .rule = "volume:get_volume_metadata", .handler = volume_metadata_show, .status = 200 },
+    { .method = "POST", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
+      .rule = "volume:create_volume_metadata", METADATA,
+      .handler = volume_metadata_add, .status = 200 },
+    { .method = "PUT", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
+      .rule = "volume:update_volume_metadata", METADATA,
+      .handler = volume_metadata_replace, .status = 200 },
+    { .method = "GET", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
+      .rule = "volume:get_volume_metadata", .handler = volume_metadata_show_key, .status = 200 },
+    { .method = "PUT", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
+      .rule = "volume:update_volume_metadata", META,
+      .handler = volume_metadata_set_key, .status = 200 },
+    { .method = "DELETE", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
+      .rule = "volume:delete_volume_metadata",
+      .handler = volume_metadata_remove_key, .status = 200 },
+
+    { .method = "GET", .path = "/volumes/{id}/encryption", .loads = LOADS_VOLUME,
+      .rule = "volume_extension:volume_encryption_metadata",
+      .handler = show_encryption, .status = 200 },
+    { .method = "GET", .path = "/volumes/{id}/encryption/{key}", .loads = LOADS_VOLUME,
+      .rule = "volume_extension:volume_encryption_metadata",
+      .handler = show_encryption_key, .status = 200 },
+
+    { .method = "GET", .path = "/volumes/{id}/edit", .flags = ROUTE_ABSENT },
+    { .method = "GET", .path = "/volumes/{id}/metadata/{key}/edit", .flags = ROUTE_ABSENT },
+    { .method = "GET", .path = "/volumes/{id}/encryption/{key}/edit", .flags = ROUTE_ABSENT },
+    { .method = "POST", .path = "/volumes/{id}/encryption", .flags = ROUTE_ABSENT },
+    { .method = "PUT", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },
+    { .method = "DELETE", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },
+    ROUTES_END,
+};
+/* clang-format on */

@@ -1,0 +1,29 @@
+/*
+ * Requests that are answered later: parked until what they wait for has happened, looked at when
+ * someone says so and every 100 ms (the end may come from another process).
+ *
+ * One lock guards the list and the flags; nothing else is done while it is held.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct waiting;
+
+struct waiter { /* embedded in the request */
+    struct waiter *next;
+    int64_t deadline_us; /* monotonic */
+};
+
+enum waiting_reason { WAITING_LOOK, WAITING_TIMEOUT, WAITING_STOP };
+
+/* True: the waiter is done and its memory gone.  After TIMEOUT and STOP it must be. */
+typedef bool waiting_check(struct waiter *waiter, enum waiting_reason reason);
+
+/* Without `threaded` nothing looks by itself: waiting_look() does, in the caller's thread.
+ * NULL when the thread cannot be had. */
+struct waiting *waiting_new(waiting_check *check, bool threaded);
+void waiting_put(struct waiting *waiting, struct waiter *waiter, int64_t timeout_ms);
+void waiting_look(struct waiting *waiting);
+void waiting_free(struct waiting *waiting); /* every waiter gets WAITING_STOP */

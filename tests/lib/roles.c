@@ -1,0 +1,80 @@
+#include "tests/lib/roles.h"
+
+#include "api/router.h"
+#include "common/cleanup.h"
+#include "policy/identity.h"
+#include "policy/rule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const reader[] = { "reader", NULL };
+static const char *const member[] = { "member", "reader", NULL };
+static const char *const service[] = { "service", "member", "reader", NULL };
+static const char *const admin[] = { "admin", "member", "reader", NULL };
+
+static enum identity_outcome authenticate(const struct identity *identity,
+                                          struct http_exchange *exchange, const char *path_project,
+                                          struct context *context, struct error *err) {
+    static const char *const *const all[] = { reader, member, service, admin };
+    const char *token = http_header(exchange, "X-Auth-Token");
+    size_t length = strcspn(token, ":");
+
+    (void)identity, (void)path_project;
+    context->user_id = arena_text_n(exchange->arena, token, length);
+    context->project_id = arena_text(exchange->arena, token + length + 1);
+    context->from_service = strcmp(context->user_id, "service") == 0;
+    context->is_admin_project = true;
+    for (size_t i = 0; i < LENGTH(all); i++)
+        if (strcmp(all[i][0], context->user_id) == 0) {
+            context->roles = all[i];
+            return IDENTITY_KNOWN;
+        }
+    error_set(err, ERROR_UNAUTHORIZED, "no such role");
+    return IDENTITY_FAILED;
+}
+
+static const struct identity identity_roles = { .name = "roles", .authenticate = authenticate };
+
+static int load_rules(const char *rules, struct policy **ret, struct error *err) {
+    char path[] = "/tmp/rules-XXXXXX.yaml";
+    autoclose int fd = mkstemps(path, (int)strlen(".yaml"));
+    const struct policy_settings settings = { .file = path, .enforce_new_defaults = true };
+    int result = -1;
+
+    if (fd >= 0 && write(fd, rules, strlen(rules)) == (ssize_t)strlen(rules))
+        result = policy_load(&settings, ret, err);
+    unlink(path);
+    return result;
+}
+
+void roles_enter(struct world *world, const char *rules) {
+    struct api_settings settings = {
+        .db = world->db,
+        .settings = &world->settings,
+        .policy = world->policy,
+        .identity = &identity_roles,
+        .public_endpoint = "http://world",
+        .inline_transactions = true,
+    };
+    static struct policy *own; /* no world owns it */
+    struct policy *former = own;
+    struct error err = { .message = "the file cannot be written" };
+
+    if (rules) {
+        if (load_rules(rules, &own, &err) < 0) {
+            fprintf(stderr, "roles: %s\n", err.message);
+            abort();
+        }
+        settings.policy = world->policy = own;
+    }
+    api_free(world->api);
+    if (rules)
+        policy_free(former);
+    if (api_new(&settings, &world->api, &err) < 0) {
+        fprintf(stderr, "roles: %s\n", err.message);
+        abort();
+    }
+}

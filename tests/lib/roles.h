@@ -1,0 +1,10 @@
+/*
+ * Callers who are no administrators, in a world: the user that a token names is its role
+ * ("reader:<project>", "member:…", "service:…", "admin:…"), each with the lesser ones.
+ */
+#pragma once
+
+#include "tests/lib/world.h"
+
+/* Until the world's end; `rules` is the text of a policy file, or NULL for the built-in rules. */
+void roles_enter(struct world *world, const char *rules);

@@ -1,0 +1,537 @@
+#include "tests/lib/world.h"
+
+#include "api/router.h"
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "drivers/fault.h"
+#include "drivers/memory.h"
+#include "manager/check.h"
+#include "policy/identity.h"
+#include "policy/rule.h"
+#include "tests/lib/exchange.h"
+#include "volume/service.h"
+#include "volume/type.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- time and chance ---- */
+
+static int64_t tell_time(void *arg) {
+    struct world *world = arg;
+
+    return ++world->now_us;
+}
+
+static uint64_t draw(struct world *world) {
+    uint64_t z = (world->random += 0x9e3779b97f4a7c15U);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+static void draw_bytes(void *arg, void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t number = draw(arg);
+
+        memcpy((char *)bytes + i, &number, size - i < 8 ? size - i : 8);
+    }
+}
+
+/* ---- death ---- */
+
+/* One effect: true when it still happens. */
+static bool effect(struct world *world, const char *point) {
+    if (world->dead)
+        return false;
+    if (world->counting && --world->effects_left < 0) {
+        world->dead = true;
+        world->died_at = point;
+        return false;
+    }
+    return true;
+}
+
+static int db_effect(void *arg, const char *point, struct error *err) {
+    struct world *world = arg;
+
+    if (world->hiccups && strcmp(point, "before_commit") == 0) {
+        world->hiccups--;
+        return error_set(err, ERROR_UNAVAILABLE, "the disk is full");
+    }
+    if (effect(arg, point))
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "the process died");
+}
+
+static struct fault_decision driver_effect(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "get_pools") == 0 || strcmp(call, "list_volumes") == 0)
+        return (struct fault_decision){ .action = FAULT_PASS };
+    if (!effect(world, "before_driver"))
+        return (struct fault_decision){ .action = FAULT_CRASH_BEFORE };
+    if (!effect(world, "after_driver"))
+        return (struct fault_decision){ .action = FAULT_CRASH_AFTER };
+    if (world->decide)
+        return world->decide(world, call, volume_id);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+static enum event_verdict send_event(struct compute_sender *sender, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    struct world *world = (struct world *)(void *)((char *)sender - offsetof(struct world, sender));
+    struct world_event *kept = &world->events[world->event_count % WORLD_EVENTS];
+    enum event_verdict verdict = world->verdict;
+
+    (void)arena;
+    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    if (!effect(world, "before_event"))
+        return EVENT_REFUSED;
+    if (verdict != EVENT_REFUSED) {
+        *kept = (struct world_event){ .wants_completion = event->wants_completion };
+        snprintf(kept->volume_id, sizeof kept->volume_id, "%s", event->volume_id);
+        snprintf(kept->instance_uuid, sizeof kept->instance_uuid, "%s", event->instance_uuid);
+        snprintf(kept->host, sizeof kept->host, "%s", event->host ? event->host : "");
+        world->event_count++;
+        if (world->on_event)
+            world->on_event(world, kept);
+    }
+    return effect(world, "after_event") ? verdict : EVENT_REFUSED;
+}
+
+/* ---- birth ---- */
+
+static int bootstrap_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return volume_type_bootstrap(work, err);
+}
+
+static struct db *open_db(void) {
+    const struct db_settings settings = { .url = "sqlite://", .inline_writes = true };
+    struct error err;
+    struct db *db;
+
+    if (db_open(&settings, &db, &err) < 0) {
+        fprintf(stderr, "world: %s\n", err.message);
+        abort();
+    }
+    return db;
+}
+
+/* One database is made with its schema, every world starts as a copy of it. */
+static struct db *pristine_db(const struct settings *settings) {
+    static struct db *pristine;
+    const struct context context = { .request_id = "req-world", .is_admin = true };
+    autoarena struct arena *arena = arena_new();
+    struct work base = { .arena = arena, .context = &context, .settings = settings };
+    struct error err;
+
+    if (pristine)
+        return pristine;
+    pristine = open_db();
+    if (work_transaction(pristine, &base, bootstrap_body, NULL, &err) < 0)
+        abort();
+    return pristine;
+}
+
+static struct db *fresh_db(const struct settings *settings) {
+    static struct db *spare; /* worlds follow each other: one database serves them all */
+    struct error err;
+
+    if (!spare)
+        spare = open_db();
+    if (db_reset_from(spare, pristine_db(settings), &err) < 0) {
+        fprintf(stderr, "world: %s\n", err.message);
+        abort();
+    }
+    return spare;
+}
+
+static struct policy *shared_policy(void) {
+    static struct policy *policy;
+    const struct policy_settings settings = { .enforce_new_defaults = true };
+    struct error err;
+
+    if (!policy && policy_load(&settings, &policy, &err) < 0) {
+        fprintf(stderr, "world: %s\n", err.message);
+        abort();
+    }
+    return policy;
+}
+
+static void operation_ended(void *arg) {
+    struct world *world = arg;
+
+    if (!world->dead)
+        api_operations_ended(world->api);
+}
+
+static void start(struct world *world) {
+    struct api_settings api = {
+        .db = world->db,
+        .settings = &world->settings,
+        .policy = world->policy,
+        .identity = &identity_none,
+        .public_endpoint = "http://world",
+        .inline_transactions = true,
+    };
+    struct manager_settings manager = {
+        .db = world->db,
+        .settings = &world->settings,
+        .compute = &world->sender,
+        .node = WORLD_NODE,
+        .owner = world->owner,
+        .zone = "nova",
+        .backends = world->backends,
+        .operation_ended = operation_ended,
+        .operation_ended_arg = world,
+    };
+    struct error err;
+
+    snprintf(world->owner, sizeof world->owner, WORLD_NODE ":%u:1", ++world->incarnation);
+    world->rpc = manager.rpc = rpc_local_new(0);
+    if (api_new(&api, &world->api, &err) < 0 ||
+        manager_start(&manager, &world->manager, &err) < 0) {
+        fprintf(stderr, "world: %s\n", err.message);
+        abort();
+    }
+    world->relay = relay_new(world->db, world->rpc, false);
+}
+
+static void stop(struct world *world) {
+    relay_stop(world->relay);
+    world->rpc->engine->stop(world->rpc);
+    manager_stop(world->manager);
+    api_free(world->api);
+    if (world->abandoned)
+        test_exchange_free(world->abandoned);
+    world->abandoned = NULL;
+}
+
+struct world *world_new(const struct world_settings *wanted) {
+    struct world_settings settings = wanted ? *wanted : (struct world_settings){ 0 };
+    struct world *world = calloc(1, sizeof *world);
+
+    assert(world);
+    log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* for a look at what went wrong */
+    world->now_us = 1800000000000000;
+    world->random = settings.seed;
+    world->clock = (struct clock){ .now_us = tell_time, .random = draw_bytes, .arg = world };
+    world->settings = (struct settings){
+        .clock = &world->clock,
+        .default_volume_type = "__DEFAULT__",
+        .storage_availability_zone = "nova",
+        .quota_volumes = settings.quota_volumes ? settings.quota_volumes : 1000,
+        .quota_gigabytes = settings.quota_gigabytes ? settings.quota_gigabytes : 100000,
+        .quota_snapshots = 10,
+        .quota_backups = 10,
+        .quota_backup_gigabytes = 1000,
+        .quota_groups = 10,
+        .per_volume_size_limit =
+            settings.per_volume_size_limit ? settings.per_volume_size_limit : -1,
+        .extend_deadline_s = 600,
+        .operation_lease_s = 30,
+        .message_ttl_s = 2592000,
+        .service_down_s = 60,
+        .max_over_subscription_ratio = 20,
+        .max_limit = 1000,
+    };
+    world->db = fresh_db(&world->settings);
+    world->policy = shared_policy();
+    world->memory = memory_new("pool", settings.capacity_gb ? settings.capacity_gb : 1000000);
+    fault_describe(&memory_driver, &world->filter);
+    world->filter_handle = fault_new(&memory_driver, world->memory, driver_effect, world);
+    world->backends[0] = (struct manager_backend){
+        .name = "memory",
+        .backend_name = "memory",
+        .driver = &world->filter,
+        .handle = world->filter_handle,
+    };
+    world->sender.send = send_event;
+    world->token = "admin:" WORLD_PROJECT;
+    world->minor = 71;
+    world->arena = arena_new();
+    start(world);
+    db_set_fault(world->db, db_effect, world);
+    return world;
+}
+
+void world_free(struct world *world) {
+    if (!world)
+        return;
+    db_set_fault(world->db, NULL, NULL);
+    stop(world);
+    world->filter.close(world->filter_handle);
+    json_decref(world->answer);
+    arena_free(world->arena);
+    free(world);
+}
+
+void world_die_after(struct world *world, int64_t effects) {
+    world->counting = true;
+    world->effects_left = effects;
+}
+
+void world_restart(struct world *world) {
+    db_set_fault(world->db, NULL, NULL);
+    rpc_local_forget(world->rpc);
+    stop(world);
+    world->dead = world->counting = false;
+    fault_reset(world->filter_handle);
+    start(world);
+    db_set_fault(world->db, db_effect, world);
+}
+
+/* ---- requests ---- */
+
+static void keep_answer(struct world *world, struct test_exchange *exchange) {
+    const struct http_exchange *http = test_exchange_of(exchange);
+
+    json_decref(world->answer);
+    world->status = http->status;
+    world->answer = json_loadb(http->reply_body, http->reply_size, 0, NULL);
+    snprintf(world->answer_text, sizeof world->answer_text, "%.*s", (int)http->reply_size,
+             http->reply_body ? http->reply_body : "");
+}
+
+int world_call(struct world *world, const char *method, const char *path, const char *body) {
+    const char *project = strchr(world->token, ':') + 1;
+    autoarena struct arena *arena = arena_new();
+    const char *query = strchr(path, '?');
+    const struct http_header headers[] = {
+        { "Content-Type", "application/json" },
+        { "X-Auth-Token", world->token },
+        { "OpenStack-API-Version", arena_format(arena, "volume 3.%u", world->minor) },
+        { NULL, NULL },
+    };
+    struct test_exchange *exchange;
+
+    if (world->dead)
+        return world->status = 0;
+    path = arena_format(arena, "/v3/%s%.*s", project,
+                        (int)(query ? (size_t)(query - path) : strlen(path)), path);
+    exchange = test_exchange_new(method, path, headers, body);
+    test_exchange_of(exchange)->query = query ? query + 1 : "";
+    api_handle(world->api, test_exchange_of(exchange));
+    for (int i = 0; i < 100 && !test_exchange_answered(exchange) && !world->dead; i++) {
+        world_settle(world);
+        api_operations_ended(world->api);
+    }
+    if (!test_exchange_answered(exchange)) {
+        if (!world->dead) {
+            fprintf(stderr, "world: %s %s has no answer\n", method, path);
+            abort();
+        }
+        world->abandoned = exchange; /* the API answers it when it ends */
+        return world->status = 0;
+    }
+    world->status = 0;
+    if (!world->dead)
+        keep_answer(world, exchange);
+    test_exchange_free(exchange);
+    return world->status;
+}
+
+int world_action(struct world *world, const char *volume_id, const char *format, ...) {
+    autoarena struct arena *arena = arena_new();
+    va_list values;
+    const char *body;
+
+    va_start(values, format);
+    body = arena_vformat(arena, format, values);
+    va_end(values);
+    return world_call(world, "POST", arena_format(arena, "/volumes/%s/action", volume_id), body);
+}
+
+/* ---- work ---- */
+
+unsigned world_relay(struct world *world) {
+    struct error err;
+
+    if (!world->dead)
+        relay_step(world->relay, &err);
+    return world->dead ? 0 : rpc_local_waiting(world->rpc);
+}
+
+bool world_step(struct world *world, unsigned index) {
+    return !world->dead && rpc_local_step(world->rpc, index);
+}
+
+void world_settle(struct world *world) {
+    for (int i = 0; i < 1000 && !world->dead; i++)
+        if (world_relay(world) == 0 || !world_step(world, 0))
+            return;
+}
+
+void world_advance(struct world *world, int64_t seconds) {
+    struct error err;
+
+    world->now_us += seconds * 1000000;
+    if (!world->dead)
+        manager_tick(world->manager, &err);
+}
+
+/* ---- short cuts ---- */
+
+static const char *answer_id(struct world *world, const char *wrapper) {
+    const char *id =
+        json_string_value(json_object_get(json_object_get(world->answer, wrapper), "id"));
+
+    return id ? arena_text(world->arena, id) : NULL;
+}
+
+const char *world_volume(struct world *world, int64_t size_gb) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    if (world_call(world, "POST", "/volumes",
+                   arena_format(arena, "{\"volume\": {\"size\": %jd}}", (intmax_t)size_gb)) !=
+        202) {
+        fprintf(stderr, "world: create: %d %s\n", world->status, world->answer_text);
+        abort();
+    }
+    id = answer_id(world, "volume");
+    world_settle(world);
+    return id;
+}
+
+const char *world_attach(struct world *world, const char *volume_id, const char *instance) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    world_call(world, "POST", "/attachments",
+               arena_format(arena,
+                            "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\", "
+                            "\"connector\": {\"host\": \"" WORLD_NODE
+                            "\", \"mountpoint\": \"/dev/vdb\"}}}",
+                            volume_id, instance));
+    id = answer_id(world, "attachment");
+    if (!id || world_call(world, "POST", arena_format(arena, "/attachments/%s/action", id),
+                          "{\"os-complete\": null}") != 204) {
+        fprintf(stderr, "world: attach: %d %s\n", world->status, world->answer_text);
+        abort();
+    }
+    memory_lock(world->memory, volume_id, true);
+    return id;
+}
+
+const json_t *world_show(struct world *world, const char *volume_id) {
+    autoarena struct arena *arena = arena_new();
+
+    world_call(world, "GET", arena_format(arena, "/volumes/%s", volume_id), NULL);
+    return json_object_get(world->answer, "volume");
+}
+
+const char *world_status(struct world *world, const char *volume_id) {
+    const json_t *volume = world_show(world, volume_id);
+
+    return volume ? json_string_value(json_object_get(volume, "status")) : "gone";
+}
+
+int64_t world_size(struct world *world, const char *volume_id) {
+    return json_integer_value(json_object_get(world_show(world, volume_id), "size"));
+}
+
+int64_t world_real_gb(struct world *world, const char *volume_id) {
+    int64_t bytes = memory_bytes(world->memory, volume_id);
+
+    return bytes < 0 ? -1 : bytes / GIB;
+}
+
+struct number {
+    const char *sql;
+    int64_t value;
+};
+
+static int number_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct number *number = arg;
+
+    return db_query_int(tx, &number->value, err, number->sql) < 0 ? -1 : 0;
+}
+
+int64_t world_count(struct world *world, const char *sql) {
+    struct number number = { sql, 0 };
+    struct error err;
+
+    if (db_read(world->db, number_body, &number, &err) < 0) {
+        fprintf(stderr, "world: %s: %s\n", sql, err.message);
+        abort();
+    }
+    return number.value;
+}
+
+static int sql_body(struct db_tx *tx, void *arg, struct error *err) {
+    return db_run(tx, err, (const char *)arg) < 0 ? -1 : 0;
+}
+
+void world_sql(struct world *world, const char *sql) {
+    autoarena struct arena *arena = arena_new();
+    struct error err;
+    int result;
+
+    db_set_fault(world->db, NULL, NULL);
+    result = db_transaction(world->db, sql_body, arena_text(arena, sql), &err);
+    db_set_fault(world->db, db_effect, world);
+    if (result < 0) {
+        fprintf(stderr, "world: %s: %s\n", sql, err.message);
+        abort();
+    }
+}
+
+static int64_t usage(struct world *world, const char *column, const char *resource) {
+    autoarena struct arena *arena = arena_new();
+
+    return world_count(world, arena_format(arena,
+                                           "SELECT COALESCE(SUM(%s), 0) FROM quota_usages WHERE "
+                                           "project_id = '" WORLD_PROJECT "' AND resource = '%s'",
+                                           column, resource));
+}
+
+int64_t world_in_use(struct world *world, const char *resource) {
+    return usage(world, "in_use", resource);
+}
+
+int64_t world_reserved(struct world *world, const char *resource) {
+    return usage(world, "reserved", resource);
+}
+
+bool world_has_message(struct world *world, const char *volume_id, const char *event_id) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *list;
+    size_t i;
+    const json_t *message;
+    bool found = false;
+
+    world_call(world, "GET", arena_format(arena, "/messages?resource_uuid=%s", volume_id), NULL);
+    list = json_object_get(world->answer, "messages");
+    json_array_foreach(list, i, message) {
+        found |= strcmp(json_string_value(json_object_get(message, "event_id")), event_id) == 0;
+    }
+    return found;
+}
+
+static void print_finding(void *arg, const char *promise, const char *text) {
+    (void)arg;
+    fprintf(stderr, "%s %s\n", promise, text);
+}
+
+int world_check(struct world *world) {
+    const struct manager_backend behind_the_filter[2] = {
+        { .name = "memory", .driver = &memory_driver, .handle = world->memory },
+    };
+    struct check check = {
+        .db = world->db,
+        .settings = &world->settings,
+        .backends = behind_the_filter,
+        .node = WORLD_NODE,
+        .wrong = print_finding,
+    };
+    struct error err;
+    int findings = check_run(&check, &err);
+
+    if (findings < 0)
+        fprintf(stderr, "check: %s\n", err.message);
+    return findings;
+}

@@ -1,0 +1,126 @@
+#include "api/fault.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+
+#include <string.h>
+
+static struct test_exchange *render(const struct error *err, const char *accept) {
+    const struct http_header *headers =
+        accept ? (const struct http_header[]){ { "Accept", accept }, { NULL, NULL } } : NULL;
+    struct test_exchange *test = test_exchange_new("GET", "/", headers, NULL);
+
+    fault_render(test_exchange_of(test), err);
+    return test;
+}
+
+static void expect_fault(enum error_kind kind, int status, const char *key) {
+    const struct error err = { .kind = kind, .message = "why \"so\"" };
+    struct test_exchange *test = render(&err, NULL);
+    const json_t *fault = json_object_get(test_exchange_json(test), key);
+
+    ck_assert_int_eq(test_exchange_of(test)->status, status);
+    ck_assert_uint_eq(json_object_size(test_exchange_json(test)), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(fault, "code")), status);
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "message")), "why \"so\"");
+    ck_assert_str_eq(test_exchange_header(test, "Content-Type"), "application/json");
+    ck_assert_ptr_null(test_exchange_header(test, "Retry-After"));
+    ck_assert_ptr_null(json_object_get(fault, "retryAfter"));
+    test_exchange_free(test);
+}
+
+START_TEST(every_kind_has_its_fault) {
+    expect_fault(ERROR_BAD_REQUEST, 400, "badRequest");
+    expect_fault(ERROR_FORBIDDEN, 403, "forbidden");
+    expect_fault(ERROR_NOT_FOUND, 404, "itemNotFound");
+    expect_fault(ERROR_BAD_METHOD, 405, "badMethod");
+    expect_fault(ERROR_NOT_ACCEPTABLE, 406, "computeFault");
+    expect_fault(ERROR_CONFLICT, 409, "conflictingRequest");
+    expect_fault(ERROR_TOO_LARGE, 413, "overLimit");
+    expect_fault(ERROR_BAD_MEDIA_TYPE, 415, "badMediaType");
+    expect_fault(ERROR_BACKEND, 500, "computeFault");
+    expect_fault(ERROR_UNAVAILABLE, 503, "serviceUnavailable");
+}
+END_TEST
+
+START_TEST(over_quota_says_when_to_come_again) {
+    const struct error err = { .kind = ERROR_OVER_QUOTA, .message = "VolumeLimitExceeded: x" };
+    struct test_exchange *test = render(&err, NULL);
+    const json_t *fault = json_object_get(test_exchange_json(test), "overLimit");
+
+    ck_assert_int_eq(test_exchange_of(test)->status, 413);
+    ck_assert_str_eq(test_exchange_header(test, "Retry-After"), "0");
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "retryAfter")), "0");
+    test_exchange_free(test);
+}
+END_TEST
+
+static void expect_hidden(enum error_kind kind) {
+    const struct error err = { .kind = kind, .message = "secret path" };
+    struct test_exchange *test = render(&err, NULL);
+    const json_t *fault = json_object_get(test_exchange_json(test), "computeFault");
+
+    ck_assert_int_eq(test_exchange_of(test)->status, 500);
+    ck_assert_ptr_null(strstr(json_string_value(json_object_get(fault, "message")), "secret"));
+    test_exchange_free(test);
+}
+
+START_TEST(internal_errors_are_not_told) {
+    expect_hidden(ERROR_INTERNAL);
+    expect_hidden(ERROR_NONE);
+}
+END_TEST
+
+START_TEST(a_refused_token_has_the_middlewares_form) {
+    const struct error err = { .kind = ERROR_UNAUTHORIZED, .message = "no token" };
+    struct test_exchange *test = render(&err, NULL);
+    const json_t *error = json_object_get(test_exchange_json(test), "error");
+
+    ck_assert_int_eq(test_exchange_of(test)->status, 401);
+    ck_assert_int_eq(json_integer_value(json_object_get(error, "code")), 401);
+    ck_assert_str_eq(json_string_value(json_object_get(error, "title")), "Unauthorized");
+    ck_assert_str_eq(json_string_value(json_object_get(error, "message")), "no token");
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(a_failed_precondition_has_no_body) {
+    const struct error err = { .kind = ERROR_PRECONDITION, .message = "x" };
+    struct test_exchange *test = render(&err, NULL);
+
+    ck_assert_int_eq(test_exchange_of(test)->status, 412);
+    ck_assert_uint_eq(test_exchange_of(test)->reply_size, 0);
+    ck_assert_ptr_null(test_exchange_header(test, "Content-Type"));
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(the_own_media_type_is_given_when_asked_for_exactly) {
+    const struct error err = { .kind = ERROR_NOT_FOUND };
+    struct test_exchange *test = render(&err, "application/vnd.openstack.volume+json");
+
+    ck_assert_str_eq(test_exchange_header(test, "Content-Type"),
+                     "application/vnd.openstack.volume+json");
+    test_exchange_free(test);
+    test = render(&err, "text/html, application/vnd.openstack.volume+json");
+    ck_assert_str_eq(test_exchange_header(test, "Content-Type"), "application/json");
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(an_unrouted_path_gets_a_page) {
+    struct test_exchange *test = test_exchange_new("GET", "/", NULL, NULL);
+    const struct http_exchange *http = test_exchange_of(test);
+
+    fault_render_unrouted(test_exchange_of(test));
+    ck_assert_int_eq(http->status, 404);
+    ck_assert(strncmp(http->reply_body, "<html>", 6) == 0);
+    ck_assert_uint_eq(http->reply_size, strlen(http->reply_body));
+    ck_assert(strncmp(test_exchange_header(test, "Content-Type"), "text/html", 9) == 0);
+    test_exchange_free(test);
+}
+END_TEST
+
+CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_says_when_to_come_again,
+           internal_errors_are_not_told, a_refused_token_has_the_middlewares_form,
+           a_failed_precondition_has_no_body, the_own_media_type_is_given_when_asked_for_exactly,
+           an_unrouted_path_gets_a_page)

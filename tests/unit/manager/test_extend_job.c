@@ -1,0 +1,536 @@
+/*
+ * The manager's part of an extend: every outcome of the driver with every number of instances, the
+ * event and its answers, deadlines, detaches, deaths.
+ */
+#include "tests/lib/extend.h"
+
+/* R30: failed, attached to something: no event either. */
+START_TEST(failed_driver_of_an_attached_volume) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    memory_fail_next(world->memory, "extend_volume", ERROR_BACKEND);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    ck_assert_uint_eq(world->event_count, 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* R32, R24: done while attached: finished, and every instance hears of it once (X19). */
+START_TEST(done_while_attached_tells_the_instances) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    memory_lock(world->memory, id, false);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "in-use", 5);
+    ck_assert_uint_eq(world->event_count, 1);
+    ck_assert_str_eq(world->events[0].instance_uuid, WORLD_INSTANCE);
+    ck_assert_str_eq(world->events[0].host, WORLD_NODE);
+    ck_assert(!world->events[0].wants_completion);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* News that are refused are told again, and given up without harm to the volume. */
+START_TEST(refused_news_do_no_harm) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    memory_lock(world->memory, id, false);
+    world->verdict = EVENT_REFUSED;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    for (int i = 0; i < 8; i++) {
+        world_settle(world);
+        world_advance(world, 31);
+    }
+    assert_volume(world, id, "in-use", 5);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* News of a volume that is deleted meanwhile end with it. */
+START_TEST(news_end_with_their_volume) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id = world_volume(world, 2);
+    const char *attachment = world_attach(world, id, WORLD_INSTANCE);
+
+    memory_lock(world->memory, id, false);
+    world->verdict = EVENT_REFUSED;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = 'notify'"),
+                     1);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(arena, "/attachments/%s", attachment), NULL), 200);
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     202);
+    world_settle(world);
+
+    ck_assert_str_eq(world_status(world, id), "gone");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* R33: the image is locked although nothing is attached. */
+START_TEST(deferred_without_an_instance_fails) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    memory_lock(world->memory, id, true);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    ck_assert_uint_eq(world->event_count, 0);
+    assert_quota(world, 2, 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* X19: an attachment without an instance is nobody who could grow it. */
+START_TEST(deferred_for_a_host_without_an_instance_fails) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(
+        world_action(world, id,
+                     "{\"os-attach\": {\"mountpoint\": \"/dev/vdb\", \"host_name\": \"h\"}}"),
+        202);
+    memory_lock(world->memory, id, true);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, id, "error_extending", 2);
+    assert_settled(world);
+}
+END_TEST
+
+static const char *attach_twice(struct world *world, const char *second_instance) {
+    const char *id = world_volume(world, 2);
+
+    world_sql(world, "UPDATE volumes SET multiattach = 1");
+    world_attach(world, id, WORLD_INSTANCE);
+    world_attach(world, id, second_instance);
+    return id;
+}
+
+/* R34: more than one instance. */
+START_TEST(deferred_with_two_instances_fails) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = attach_twice(world, WORLD_INSTANCE2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    ck_assert_uint_eq(world->event_count, 0);
+    assert_quota(world, 2, 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* X19: two attachments of one instance (it moves) are one event. */
+START_TEST(two_attachments_of_one_instance_are_one) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = attach_twice(world, WORLD_INSTANCE);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "extending", 2);
+    ck_assert_uint_eq(world->event_count, 1);
+}
+END_TEST
+
+/* X19: an attachment that is only reserved does not count. */
+START_TEST(a_reserved_attachment_does_not_count) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, "
+                     "attach_status, created_at) SELECT 'a', id, project_id, '" WORLD_INSTANCE2
+                     "', 'reserved', 1 FROM volumes");
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    ck_assert_uint_eq(world->event_count, 1);
+}
+END_TEST
+
+/* R35–R38: both keys, the event with the promise of a report, and the volume stays extending. */
+START_TEST(deferred_with_one_instance_is_handed_over) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    ck_assert_str_eq(world->events[0].volume_id, id);
+    ck_assert_str_eq(world->events[0].instance_uuid, WORLD_INSTANCE);
+    ck_assert_str_eq(world->events[0].host, WORLD_NODE);
+    ck_assert(world->events[0].wants_completion);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_admin_metadata "
+                                        "WHERE key LIKE 'extend%'"),
+                     2);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE phase = 'waiting' "
+                                        "AND owner IS NULL"),
+                     1);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* R39, R40, X17: refused: rolled back, message 009. */
+START_TEST(refused_event_is_rolled_back) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    world->verdict = EVENT_REFUSED;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    assert_quota(world, 2, 0);
+    ck_assert(world_has_message(world, id, COMPUTE_MESSAGE));
+    assert_settled(world);
+}
+END_TEST
+
+/* X18: nobody knows whether it arrived: it stays pending and the report is welcome. */
+START_TEST(unknown_answer_stays_pending) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    world->verdict = EVENT_UNKNOWN;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+
+    guest_grows(world, id, 5);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+    world_settle(world);
+    assert_volume(world, id, "in-use", 5);
+    assert_settled(world);
+}
+END_TEST
+
+/* X20, X36, D13: at the deadline the image decides. */
+START_TEST(deadline_with_a_grown_image_is_a_success) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    guest_grows(world, id, 5);
+    world_advance(world, 599);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    world_advance(world, 2);
+    world_settle(world);
+
+    assert_volume(world, id, "in-use", 5);
+    assert_quota(world, 5, 0);
+    assert_settled(world);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 400);
+}
+END_TEST
+
+START_TEST(deadline_with_an_old_image_is_rolled_back) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    world_advance(world, 601);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    assert_quota(world, 2, 0);
+    ck_assert(world_has_message(world, id, COMPUTE_MESSAGE));
+    assert_settled(world);
+}
+END_TEST
+
+START_TEST(deadline_with_an_unreadable_image_waits_on) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    memory_fail_next(world->memory, "get_size", ERROR_UNAVAILABLE);
+    world_advance(world, 601);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    ck_assert(world_has_message(world, id, COMPUTE_MESSAGE));
+    ck_assert_str_eq(metadata_of(world, id, "extend_new_size"), "5");
+
+    guest_grows(world, id, 5);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+    world_settle(world);
+    assert_volume(world, id, "in-use", 5);
+    assert_settled(world);
+}
+END_TEST
+
+static void detach(struct world *world, const char *attachment) {
+    autoarena struct arena *arena = arena_new();
+
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(arena, "/attachments/%s", attachment), NULL), 200);
+}
+
+static const char *pending_with_attachment(struct world *world, const char **ret_attachment) {
+    const char *id = world_volume(world, 2);
+
+    *ret_attachment = world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    return id;
+}
+
+/* X30: the last attachment goes: grown already, or grown offline, or rolled back. */
+START_TEST(detach_of_a_grown_image_is_a_success) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attachment, *id = pending_with_attachment(world, &attachment);
+
+    guest_grows(world, id, 5);
+    detach(world, attachment);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 5);
+    assert_quota(world, 5, 0);
+    assert_settled(world);
+}
+END_TEST
+
+START_TEST(detach_grows_the_image_offline) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attachment, *id = pending_with_attachment(world, &attachment);
+
+    memory_lock(world->memory, id, false);
+    detach(world, attachment);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 5);
+    ck_assert_int_eq(world_real_gb(world, id), 5);
+    assert_settled(world);
+}
+END_TEST
+
+START_TEST(detach_with_the_image_still_locked_is_rolled_back) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attachment, *id = pending_with_attachment(world, &attachment);
+
+    detach(world, attachment);
+    world_settle(world);
+
+    assert_volume(world, id, "error_extending", 2);
+    assert_quota(world, 2, 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* X35: the service dies anywhere between the request and the event's answer. */
+START_TEST(death_at_any_effect_of_the_hand_over_strands_nothing) {
+    for (int64_t effects = 0; effects < 20; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+        int status;
+
+        world_attach(world, id, WORLD_INSTANCE);
+        world_die_after(world, effects);
+        status = world_action(world, id, EXTEND(5));
+        world_settle(world);
+        world_restart(world);
+        world_settle(world);
+        ck_assert_int_eq(world_check(world), 0);
+        if (strcmp(world_status(world, id), "in-use") == 0) {
+            ck_assert_int_eq(status, 0); /* never accepted */
+            assert_quota(world, 2, 0);
+            continue;
+        }
+        assert_volume(world, id, "extending", 2);
+        ck_assert_uint_ge(world->event_count, 1);
+        guest_grows(world, id, 5);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world_settle(world);
+        assert_volume(world, id, "in-use", 5);
+        assert_quota(world, 5, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* The database takes nothing for a while: what was begun is finished later. */
+START_TEST(commits_that_fail_strand_nothing) {
+    for (unsigned hiccups = 1; hiccups < 4; hiccups++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        ck_assert_int_eq(world_action(world, id, EXTEND(9)), 202);
+        world_relay(world);
+        world->hiccups = hiccups;
+        for (int i = 0; i < 10; i++) {
+            world_settle(world);
+            world_advance(world, 20);
+        }
+        assert_volume(world, id, "available", 9);
+        assert_quota(world, 9, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* A lease lives as long as a job runs, not as long as the manager does. */
+START_TEST(a_job_that_cannot_even_give_back_is_taken_over) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_sql(world, "UPDATE operations SET phase = 'running', owner = '" WORLD_NODE
+                     ":1:1', lease_until = 9000000000000000, updated_at = 1");
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    world_sql(world, "UPDATE operations SET lease_until = created_at + 30000000");
+    world_advance(world, 20);
+    world_advance(world, 20);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
+/* X29, X25: nothing shrinks: an image that is larger than the target stays and the extend is
+ * done. */
+START_TEST(a_larger_image_stays) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    guest_grows(world, id, 5);
+    world_sql(world, "UPDATE volumes SET largest_gb = 5");
+    ck_assert_int_eq(world_action(world, id, EXTEND(3)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 3);
+    ck_assert_int_eq(world_real_gb(world, id), 5);
+    assert_settled(world); /* the check knows that the object may be larger */
+}
+END_TEST
+
+/* X39: the driver hears how an extend has ended, whichever way it went. */
+static struct {
+    unsigned times;
+    int64_t size_gb;
+    bool grown;
+} heard;
+
+static void hear(void *handle, const struct driver_volume *volume, int64_t size_gb, bool grown) {
+    (void)handle, (void)volume;
+    heard.times++;
+    heard.size_gb = size_gb;
+    heard.grown = grown;
+}
+
+START_TEST(the_driver_hears_of_the_end) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    world->filter.extend_finished = hear;
+    ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 202);
+    world_settle(world);
+    ck_assert_uint_eq(heard.times, 1);
+    ck_assert_int_eq(heard.size_gb, 2);
+    ck_assert(!heard.grown);
+
+    ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"in-use\"}}"),
+                     202);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_uint_eq(heard.times, 1);
+    guest_grows(world, id, 5);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+    world_settle(world);
+    ck_assert_uint_eq(heard.times, 2);
+    ck_assert_int_eq(heard.size_gb, 5);
+    ck_assert(heard.grown);
+}
+END_TEST
+
+/* R46, R47: the event goes to an agent that is known to work on the guest's host, or to nobody. */
+static char asked[64];
+
+static enum event_verdict note_endpoint(struct compute_sender *sender, struct arena *arena,
+                                        const struct compute_event *event, struct error *err) {
+    (void)sender, (void)arena;
+    snprintf(asked, sizeof asked, "%s", event->endpoint ? event->endpoint : "nobody");
+    error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
+    return EVENT_REFUSED;
+}
+
+#define REPORT(host)                                            \
+    "{\"binary\": \"scoria-compute\", \"host\": \"" host "\", " \
+    "\"endpoint\": \"http://" host "/v2.1\"}"
+
+START_TEST(only_an_agent_that_reports_is_asked) {
+    static const struct {
+        const char *report;
+        int64_t seconds;
+        const char *asked;
+    } rows[] = {
+        { REPORT(WORLD_NODE), 0, "http://" WORLD_NODE "/v2.1" },
+        { REPORT("elsewhere"), 0, "nobody" },
+        { REPORT(WORLD_NODE), 3600, "nobody" },
+    };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        world->sender.send = note_endpoint;
+        world_attach(world, id, WORLD_INSTANCE);
+        ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", rows[i].report), 200);
+        world_advance(world, rows[i].seconds);
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+        ck_assert_str_eq(asked, rows[i].asked);
+        assert_volume(world, id, "error_extending", 2);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+START_TEST(a_disabled_agent_is_not_asked) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world->sender.send = note_endpoint;
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT(WORLD_NODE)), 200);
+    ck_assert_int_eq(world_call(world, "PUT", "/os-services/disable",
+                                "{\"binary\": \"scoria-compute\", \"host\": \"" WORLD_NODE "\"}"),
+                     200);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_str_eq(asked, "nobody");
+}
+END_TEST
+
+CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
+           done_while_attached_tells_the_instances, refused_news_do_no_harm,
+           news_end_with_their_volume, deferred_without_an_instance_fails,
+           deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
+           two_attachments_of_one_instance_are_one, a_reserved_attachment_does_not_count,
+           deferred_with_one_instance_is_handed_over, refused_event_is_rolled_back,
+           unknown_answer_stays_pending, deadline_with_a_grown_image_is_a_success,
+           deadline_with_an_old_image_is_rolled_back, deadline_with_an_unreadable_image_waits_on,
+           detach_of_a_grown_image_is_a_success, detach_grows_the_image_offline,
+           detach_with_the_image_still_locked_is_rolled_back,
+           death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
+           a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
+           the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
+           a_disabled_agent_is_not_asked)

@@ -1,0 +1,302 @@
+/*
+ * Attaching and detaching in both forms of the API, and the status that follows from the rows.
+ */
+#include "drivers/fault.h"
+#include "tests/lib/extend.h"
+
+#define ATTACH(instance, mode)                                                      \
+    "{\"os-attach\": {\"mountpoint\": \"/dev/vdb\", \"instance_uuid\": \"" instance \
+    "\", \"mode\": \"" mode "\"}}"
+
+static int attach(struct world *world, const char *id, const char *instance,
+                  const char *connector) {
+    autoarena struct arena *arena = arena_new();
+
+    return world_call(world, "POST", "/attachments",
+                      arena_format(arena,
+                                   "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": "
+                                   "\"%s\"%s%s}}",
+                                   id, instance, connector ? ", \"connector\": " : "",
+                                   connector ? connector : ""));
+}
+
+static const char *attachment_id(struct world *world) {
+    const json_t *attachment = json_object_get(world->answer, "attachment");
+
+    return arena_text(world->arena, json_string_value(json_object_get(attachment, "id")));
+}
+
+static int detach(struct world *world, const char *attachment) {
+    autoarena struct arena *arena = arena_new();
+
+    return world_call(world, "DELETE", arena_format(arena, "/attachments/%s", attachment), NULL);
+}
+
+START_TEST(status_follows_the_attachment) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id = world_volume(world, 1), *attachment;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, NULL), 200);
+    attachment = attachment_id(world);
+    ck_assert_str_eq(world_status(world, id), "reserved");
+
+    ck_assert_int_eq(world_call(world, "PUT", arena_format(arena, "/attachments/%s", attachment),
+                                "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}"),
+                     200);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "\"driver_volume_type\""));
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "\"access_mode\":\"rw\""));
+    ck_assert_str_eq(world_status(world, id), "attaching");
+
+    ck_assert_int_eq(world_call(world, "POST",
+                                arena_format(arena, "/attachments/%s/action", attachment),
+                                "{\"os-complete\": null}"),
+                     204);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(detach(world, attachment), 200);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(an_attached_volume_cannot_be_taken_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE2, NULL), 400);
+    ck_assert_int_eq(world_action(world, id, "{\"os-reserve\": null}"), 400);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 1);
+}
+END_TEST
+
+/* A server that moves to another host has two attachments for a while. */
+START_TEST(the_same_instance_may_attach_twice) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1), *first, *second;
+
+    first = world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, "{\"host\": \"other\"}"), 200);
+    second = attachment_id(world);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(detach(world, first), 200);
+    ck_assert_str_eq(world_status(world, id), "attaching");
+    ck_assert_int_eq(detach(world, second), 200);
+    ck_assert_str_eq(world_status(world, id), "available");
+}
+END_TEST
+
+START_TEST(a_connector_without_a_host_is_refused) {
+    static const char *const connectors[] = { "{\"host\": 5}", "{\"host\": \"\"}",
+                                              "{\"ip\": \"x\"}" };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    for (unsigned i = 0; i < LENGTH(connectors); i++) {
+        ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, connectors[i]), 400);
+        ck_assert_str_eq(world_status(world, id), "available");
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_backend_that_fails_to_connect_is_told) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    memory_fail_next(world->memory, "connect", ERROR_BACKEND);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, "{\"host\": \"h\"}"), 500);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments WHERE "
+                                        "attach_status = 'error_attaching'"),
+                     1);
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_004_021"));
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(volume_actions_attach_and_detach) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(world_action(world, id, "{\"os-reserve\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, id), "attaching");
+    ck_assert_int_eq(world_action(world, id, "{\"os-unreserve\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, id), "available");
+
+    ck_assert_int_eq(world_action(world, id, ATTACH(WORLD_INSTANCE, "rw")), 202);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_str_eq(metadata_of(world, id, "attached_mode"), "rw");
+    ck_assert_str_eq(metadata_of(world, id, "readonly"), "False");
+    /* again: the same */
+    ck_assert_int_eq(world_action(world, id, ATTACH(WORLD_INSTANCE, "rw")), 202);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 1);
+    ck_assert_int_eq(world_action(world, id, ATTACH(WORLD_INSTANCE2, "rw")), 400);
+
+    ck_assert_int_eq(world_action(world, id, "{\"os-begin_detaching\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, id), "detaching");
+    ck_assert_int_eq(world_action(world, id, "{\"os-roll_detaching\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(world_action(world, id, "{\"os-detach\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_ptr_null(metadata_of(world, id, "attached_mode"));
+}
+END_TEST
+
+START_TEST(a_read_only_volume_attaches_read_only) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(world_action(world, id, "{\"os-update_readonly_flag\": {\"readonly\": true}}"),
+                     202);
+    ck_assert_int_eq(world_action(world, id, ATTACH(WORLD_INSTANCE, "rw")), 400);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_action(world, id, ATTACH(WORLD_INSTANCE, "ro")), 202);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-update_readonly_flag\": {\"readonly\": false}}"), 400);
+}
+END_TEST
+
+START_TEST(detach_needs_to_know_which) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1), *other = world_volume(world, 1), *foreign;
+
+    world_sql(world, "UPDATE volumes SET multiattach = 1");
+    world_attach(world, id, WORLD_INSTANCE);
+    world_attach(world, id, WORLD_INSTANCE2);
+    foreign = world_attach(world, other, WORLD_INSTANCE);
+
+    ck_assert_int_eq(world_action(world, id, "{\"os-detach\": {}}"), 409);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-detach\": {\"attachment_id\": \"%s\"}}", foreign), 400);
+    ck_assert_int_eq(world_action(world, id,
+                                  "{\"os-detach\": {\"attachment_id\": "
+                                  "\"00000000-0000-4000-8000-000000000000\"}}"),
+                     409);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 3);
+}
+END_TEST
+
+START_TEST(an_attached_volume_is_not_deleted) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id = world_volume(world, 1);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     400);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(arena, "/volumes/%s?force=true", id), NULL), 400);
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_ge(world_real_gb(world, id), 1);
+}
+END_TEST
+
+START_TEST(a_forced_delete_takes_the_place_of_a_create) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
+    id = arena_text(
+        arena, json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     400);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(arena, "/volumes/%s?force=true", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "gone");
+    ck_assert_int_eq(world_in_use(world, "volumes"), 0);
+    assert_settled(world);
+}
+END_TEST
+
+/* The delete waits for the worker that is in the middle of the create, and not a moment longer. */
+static const char *interrupted;
+
+static struct fault_decision delete_in_the_middle(void *arg, const char *call,
+                                                  const char *volume_id) {
+    struct world *world = arg;
+    autoarena struct arena *arena = arena_new();
+
+    if (strcmp(call, "create_volume") == 0 && !interrupted) {
+        interrupted = arena_text(world->arena, volume_id);
+        ck_assert_int_eq(world_call(world, "DELETE",
+                                    arena_format(arena, "/volumes/%s?force=true", volume_id), NULL),
+                         202);
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_forced_delete_begins_when_the_create_has_ended) {
+    autoworld struct world *world = world_new(NULL);
+
+    interrupted = NULL;
+    world->decide = delete_in_the_middle;
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
+    world_settle(world);
+
+    ck_assert_ptr_nonnull(interrupted);
+    ck_assert_str_eq(world_status(world, interrupted), "gone");
+    ck_assert_int_eq(world_real_gb(world, interrupted), -1);
+    assert_settled(world);
+}
+END_TEST
+
+START_TEST(a_failed_create_and_delete_are_told) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    memory_fail_next(world->memory, "create_volume", ERROR_BACKEND);
+    id = world_volume(world, 1);
+    ck_assert_str_eq(world_status(world, id), "error");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_008_012"));
+
+    memory_fail_next(world->memory, "delete_volume", ERROR_BACKEND);
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_deleting");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_901_901"));
+    ck_assert_int_eq(world_in_use(world, "volumes"), 1);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
+    for (int64_t effects = 0; effects < 24; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        autoarena struct arena *arena = arena_new();
+        const char *id;
+        int created, deleted = 0;
+
+        world_die_after(world, effects);
+        created = world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}");
+        id = created == 202
+                 ? arena_text(arena, json_string_value(json_object_get(
+                                         json_object_get(world->answer, "volume"), "id")))
+                 : NULL;
+        world_settle(world);
+        if (id && !world->dead)
+            deleted = world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL);
+        world_settle(world);
+        world_restart(world);
+        world_settle(world);
+        if (deleted == 202)
+            ck_assert_str_eq(world_status(world, id), "gone");
+        else if (created == 202 && strcmp(world_status(world, id), "gone") != 0)
+            ck_assert_str_eq(world_status(world, id), "available");
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+CHECK_MAIN("attach", status_follows_the_attachment, an_attached_volume_cannot_be_taken_again,
+           the_same_instance_may_attach_twice, a_connector_without_a_host_is_refused,
+           a_backend_that_fails_to_connect_is_told, volume_actions_attach_and_detach,
+           a_read_only_volume_attaches_read_only, detach_needs_to_know_which,
+           an_attached_volume_is_not_deleted, a_forced_delete_takes_the_place_of_a_create,
+           a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
+           death_at_any_effect_of_create_and_delete_loses_nothing)
