@@ -1,0 +1,11 @@
+/*
+ * What scoria manage can do; each prints a table or JSON and returns the exit status.
+ */
+#pragma once
+
+#include "common/option.h"
+
+int manage_check(const struct config *config, bool json);
+int manage_operations(const struct config *config, bool json);
+int manage_routes(const struct config *config, bool json);
+int manage_drivers(const struct config *config, bool json);

@@ -1,0 +1,62 @@
+#include "cmd/manage.h"
+#include "cmd/parts.h"
+#include "common/cleanup.h"
+#include "manager/check.h"
+
+#include <jansson.h>
+
+struct findings {
+    bool json;
+    json_t *list;
+};
+
+static void print_finding(void *arg, const char *promise, const char *text) {
+    struct findings *findings = arg;
+
+    if (findings->json)
+        json_array_append_new(findings->list,
+                              json_pack("{ssss}", "promise", promise, "text", text));
+    else
+        printf("%s  %s\n", promise, text);
+}
+
+static int check(const struct config *config, const struct settings *settings,
+                 struct findings *findings, struct error *err) {
+    struct check check = {
+        .settings = settings,
+        .node = parts_node(config),
+        .wrong = print_finding,
+        .arg = findings,
+    };
+    struct manager_backend *backends;
+    int count = -1;
+
+    if (parts_open_db(config, true, &check.db, err) < 0)
+        return -1;
+    if (parts_open_backends(config, &backends, err) == 0) {
+        check.backends = backends;
+        count = check_run(&check, err);
+        parts_close_backends(backends);
+    }
+    db_close(check.db);
+    return count;
+}
+
+int manage_check(const struct config *config, bool json) {
+    struct findings findings = { .json = json, .list = json_array() };
+    struct settings settings;
+    struct error err;
+    int count;
+
+    settings_load(config, &clock_system, &settings);
+    count = check(config, &settings, &findings, &err);
+    if (count < 0)
+        fprintf(stderr, "scoria manage check: %s\n", err.message);
+    else if (json) {
+        json_dumpf(findings.list, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else
+        printf("%d finding%s\n", count, count == 1 ? "" : "s");
+    json_decref(findings.list);
+    return count == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

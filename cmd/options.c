@@ -1,0 +1,70 @@
+/*
+ * The program's own options and the list of every module's.
+ */
+#include "api/router.h"
+#include "cmd/parts.h"
+#include "compute/agent.h"
+#include "drivers/driver.h"
+#include "manager/nova.h"
+#include "policy/identity.h"
+#include "policy/rule.h"
+#include "volume/settings.h"
+
+#include <assert.h>
+
+static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
+static const char *const log_formats[] = { "text", "json", NULL };
+
+/* clang-format off */
+static const struct option service_options[] = {
+    { .section = "DEFAULT", .key = "state_path", .type = OPTION_TEXT, .fallback = LOCALSTATEDIR "/lib/scoria",
+      .help = "Directory of everything the service keeps: the database, the volumes of the file driver. "
+              "Made when it is missing. On the command line also --state-dir." },
+    { .section = "DEFAULT", .key = "host", .type = OPTION_TEXT,
+      .help = "Name of this node in services and in the host of volumes. Unset: the machine's name." },
+    { .section = "DEFAULT", .key = "enabled_backends", .type = OPTION_LIST, .fallback = "file",
+      .help = "Backends of this node, each a section of its own with volume_driver and the driver's options." },
+    { .section = "DEFAULT", .key = "osapi_volume_listen", .type = OPTION_TEXT, .fallback = "127.0.0.1",
+      .help = "Address of the HTTP API. On the command line also --listen HOST:PORT." },
+    { .section = "DEFAULT", .key = "osapi_volume_listen_port", .type = OPTION_INT, .fallback = "8776", .max = 65535,
+      .help = "Port of the HTTP API; 0 takes any free one." },
+    { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
+      .help = "Threads that answer HTTP; 0: two for each processor." },
+    { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
+      .help = "Threads that work on volumes." },
+    { .section = "DEFAULT", .key = "public_endpoint", .type = OPTION_TEXT,
+      .help = "URL before /v3 in links and version documents. Unset: as the client called it." },
+    { .section = "DEFAULT", .key = "allow_insecure_listen", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Without identity everybody who reaches the API is its administrator, so an address other than "
+              "loopback is refused unless this is true." },
+    { .section = "DEFAULT", .key = "log_level", .type = OPTION_WORD, .fallback = "info", .words = log_levels,
+      .help = "Least weight of what is logged to standard error." },
+    { .section = "DEFAULT", .key = "log_format", .type = OPTION_WORD, .fallback = "text", .words = log_formats,
+      .help = "Form of a log line." },
+    { .section = "database", .key = "connection", .type = OPTION_TEXT,
+      .help = "sqlite:///PATH. Unset: scoria.db in state_path." },
+    OPTIONS_END
+};
+/* clang-format on */
+
+/* The drivers' tables stand behind the modules'. */
+#define TABLES_MOST 32
+
+static const struct option *tables[TABLES_MOST + 1] = {
+    service_options,        settings_options, identity_options, policy_options,
+    compute_client_options, agent_options,    driver_options,
+};
+
+const struct option *const *parts_option_tables(void) {
+    unsigned count = 0;
+
+    while (tables[count])
+        if (tables[count++] == driver_options) {
+            for (unsigned i = 0; drivers[i]; i++) {
+                assert(count + i < TABLES_MOST);
+                tables[count + i] = drivers[i]->options;
+            }
+            break;
+        }
+    return tables;
+}

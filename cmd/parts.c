@@ -1,0 +1,121 @@
+#include "cmd/parts.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "db/db.h"
+#include "drivers/driver.h"
+#include "manager/manager.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *parts_node(const struct config *config) {
+    static char machine[256];
+    const char *host = config_text(config, "DEFAULT", "host");
+
+    if (host)
+        return host;
+    if (!*machine && (gethostname(machine, sizeof machine - 1) < 0 || !*machine))
+        strcpy(machine, "localhost");
+    return machine;
+}
+
+/* Hypervisors run guests as users of their own, who have to get through to the images; nothing in
+ * it can be listed or read by others. */
+static int make_directories(const char *path, struct error *err) {
+    autofree char *part = strdup(path);
+
+    for (char *c = part + 1;; c++) {
+        bool end = *c == '\0';
+
+        if (*c != '/' && !end)
+            continue;
+        *c = '\0';
+        if (mkdir(part, 0711) < 0 && errno != EEXIST &&
+            !(errno == EROFS && access(part, F_OK) == 0))
+            return error_errno(err, ERROR_BAD_REQUEST, "state directory %s: cannot make %s", path,
+                               part);
+        if (end)
+            return 0;
+        *c = '/';
+    }
+}
+
+static int check_state_directory(const char *path, struct error *err) {
+    struct stat info;
+
+    if (*path != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no absolute path", path);
+    if (make_directories(path, err) < 0)
+        return -1;
+    if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
+        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no directory", path);
+    if (access(path, W_OK) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "state_path: %s cannot be written", path);
+    return 0;
+}
+
+int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
+                  struct error *err) {
+    const char *state = config_text(config, "DEFAULT", "state_path");
+    const char *url = config_text(config, "database", "connection");
+    autoarena struct arena *arena = arena_new();
+    struct db_settings settings = { .inline_writes = inline_writes };
+
+    if (check_state_directory(state, err) < 0)
+        return -1;
+    settings.url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
+    return db_open(&settings, ret, err);
+}
+
+static int open_backend(const struct config *config, const char *name,
+                        struct manager_backend *backend, struct error *err) {
+    const char *driver_name = config_text(config, name, "volume_driver");
+    const char *backend_name = config_text(config, name, "volume_backend_name");
+    struct driver_backend settings = {
+        .name = name,
+        .config = config,
+        .state_directory = config_text(config, "DEFAULT", "state_path"),
+    };
+
+    backend->name = name;
+    backend->backend_name = backend_name ? backend_name : name;
+    backend->driver = driver_find(driver_name);
+    if (!backend->driver)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[%s] volume_driver: there is no driver \"%s\"; did you mean \"%s\"?",
+                         name, driver_name, driver_nearest(driver_name));
+    if (backend->driver->open(&settings, &backend->handle, err) < 0) {
+        backend->driver = NULL;
+        return error_context(err, "backend %s", name);
+    }
+    return 0;
+}
+
+void parts_close_backends(struct manager_backend *backends) {
+    for (struct manager_backend *backend = backends; backend && backend->name; backend++)
+        if (backend->driver)
+            backend->driver->close(backend->handle);
+    free(backends);
+}
+
+int parts_open_backends(const struct config *config, struct manager_backend **ret,
+                        struct error *err) {
+    struct manager_backend *backends;
+    size_t count = 0;
+
+    while (config_item(config, "DEFAULT", "enabled_backends", count))
+        count++;
+    if (count == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "[DEFAULT] enabled_backends names no backend");
+    backends = calloc(count + 1, sizeof *backends);
+    for (size_t i = 0; i < count; i++)
+        if (open_backend(config, config_item(config, "DEFAULT", "enabled_backends", i),
+                         &backends[i], err) < 0) {
+            parts_close_backends(backends);
+            return -1;
+        }
+    *ret = backends;
+    return 0;
+}

@@ -1,0 +1,375 @@
+/*
+ * A running service: starts the parts that its roles need, in the order in which they need each
+ * other, and ends them the other way round.
+ */
+#include "config.h"
+
+#include "api/router.h"
+#include "cmd/parts.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "compute/agent.h"
+#include "compute/hypervisor.h"
+#include "manager/manager.h"
+#include "manager/nova.h"
+#include "policy/identity.h"
+#include "rpc/relay.h"
+#include "volume/service.h"
+#include "volume/type.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#define AGENT    "compute_agent"
+#define DRAIN_MS 5000
+
+struct parts {
+    const struct config *config;
+    struct roles roles;
+    struct arena *arena;
+    struct settings settings;
+    int lock;
+
+    struct db *db;
+    struct rpc *rpc;
+    struct relay *relay;
+    struct manager_backend *backends;
+    struct compute_sender *compute;
+    struct manager *manager;
+    struct policy *policy;
+    struct api *api;
+    struct http_server *http;
+    struct hypervisor *hypervisor;
+    struct agent *agent;
+};
+
+static const char *text(const struct parts *parts, const char *key) {
+    return config_text(parts->config, "DEFAULT", key);
+}
+
+/* One listener: the API's, or the agent's when there is no API in this process. */
+static const char *listen_address(const struct parts *parts) {
+    return parts->roles.api ? text(parts, "osapi_volume_listen")
+                            : config_text(parts->config, AGENT, "listen");
+}
+
+static unsigned listen_port(const struct parts *parts) {
+    return (unsigned)(parts->roles.api
+                          ? config_int(parts->config, "DEFAULT", "osapi_volume_listen_port")
+                          : config_int(parts->config, AGENT, "port"));
+}
+
+/* ---- store ---- */
+
+/* Two managers of one node on one database would free each other's leases. */
+static int lock_state(struct parts *parts, struct error *err) {
+    const char *path = arena_format(parts->arena, "%s/lock", text(parts, "state_path"));
+
+    parts->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (parts->lock < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot open %s", path);
+    if (flock(parts->lock, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "another scoria works in %s (its lock file is held)",
+                         text(parts, "state_path"));
+    return 0;
+}
+
+static int bootstrap_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return volume_type_bootstrap(work, err);
+}
+
+static int start_store(struct parts *parts, struct error *err) {
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+
+    if (parts_open_db(parts->config, false, &parts->db, err) < 0)
+        return -1;
+    return work_transaction(parts->db, &base, bootstrap_body, NULL, err);
+}
+
+/* ---- manager ---- */
+
+static void operation_ended(void *arg) {
+    const struct parts *parts = arg;
+
+    if (parts->api)
+        api_operations_ended(parts->api);
+}
+
+static int start_manager(struct parts *parts, struct error *err) {
+    struct manager_settings settings = {
+        .db = parts->db,
+        .rpc = parts->rpc,
+        .settings = &parts->settings,
+        .node = parts_node(parts->config),
+        .zone = parts->settings.storage_availability_zone,
+        .threaded = true,
+        .operation_ended = operation_ended,
+        .operation_ended_arg = parts,
+    };
+
+    if (lock_state(parts, err) < 0 ||
+        parts_open_backends(parts->config, &parts->backends, err) < 0 ||
+        nova_sender_new(parts->config, &parts->compute, err) < 0)
+        return -1;
+    settings.backends = parts->backends;
+    settings.compute = parts->compute;
+    settings.owner = arena_format(parts->arena, "%s:%jd:%jd", settings.node, (intmax_t)getpid(),
+                                  (intmax_t)clock_now_us(&clock_system));
+    return manager_start(&settings, &parts->manager, err);
+}
+
+/* ---- API and agent behind one listener ---- */
+
+static void agent_entry(void *arg, struct http_exchange *exchange) {
+    struct parts *parts = arg;
+    struct agent *agent = __atomic_load_n(&parts->agent, __ATOMIC_ACQUIRE);
+
+    if (agent) {
+        agent_handle(agent, exchange);
+        return;
+    }
+    exchange->status = 503;
+    http_reply(exchange);
+}
+
+static bool is_loopback(const char *address) {
+    return strcmp(address, "localhost") == 0 || strcmp(address, "::1") == 0 ||
+           strncmp(address, "127.", 4) == 0;
+}
+
+static int check_exposure(const struct parts *parts, struct error *err) {
+    const char *address = listen_address(parts);
+
+    if (is_loopback(address) || config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
+        return 0;
+    return error_set(
+        err, ERROR_BAD_REQUEST,
+        "listening on %s: without identity everybody who reaches it would be "
+        "administrator; listen on a loopback address or set allow_insecure_listen = true",
+        address);
+}
+
+/* A relative path of a policy file stands beside the configuration file, never in the directory
+ * where somebody happened to start the program. */
+static const char *policy_path(const struct parts *parts, const char *key) {
+    const char *path = config_text(parts->config, "oslo_policy", key);
+    const char *file = config_file(parts->config);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+
+    if (!path || *path == '/')
+        return path;
+    if (!slash)
+        return arena_format(parts->arena, SYSCONFDIR "/scoria/%s", path);
+    return arena_format(parts->arena, "%.*s/%s", (int)(slash - file), file, path);
+}
+
+static int start_api(struct parts *parts, struct error *err) {
+    struct policy_settings policy = {
+        .file = policy_path(parts, "policy_file"),
+        .optional = !config_given(parts->config, "oslo_policy", "policy_file"),
+        .directory = policy_path(parts, "policy_dirs"),
+        .enforce_new_defaults = config_bool(parts->config, "oslo_policy", "enforce_new_defaults"),
+    };
+    struct api_settings settings = {
+        .db = parts->db,
+        .settings = &parts->settings,
+        .identity = &identity_none,
+        .public_endpoint = text(parts, "public_endpoint"),
+    };
+
+    if (policy_load(&policy, &parts->policy, err) < 0)
+        return -1;
+    settings.policy = parts->policy;
+    return api_new(&settings, &parts->api, err);
+}
+
+static int listen_http(struct parts *parts, struct error *err) {
+    struct http_mount mounts[3] = { 0 };
+    struct http_server_settings settings = {
+        .address = listen_address(parts),
+        .port = listen_port(parts),
+        .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
+        .mounts = mounts,
+    };
+    unsigned count = 0;
+
+    if (parts->roles.api)
+        mounts[count++] = (struct http_mount){ "", api_handle, parts->api };
+    if (parts->roles.agent)
+        mounts[count++] =
+            (struct http_mount){ parts->roles.api ? "/compute" : "", agent_entry, parts };
+    return http_server_start(&settings, &parts->http, err);
+}
+
+static const char *own_url(const struct parts *parts, const char *path) {
+    const char *address = listen_address(parts);
+    bool ipv6 = strchr(address, ':') != NULL;
+
+    return arena_format(parts->arena, "http://%s%s%s:%u%s", ipv6 ? "[" : "", address,
+                        ipv6 ? "]" : "", http_server_port(parts->http), path);
+}
+
+#ifdef HAVE_LIBVIRT
+/* The built-in agent is known before messages move: an extend that a crash cut off must find it
+ * where it is now, not where it was before. */
+struct registration {
+    const char *host, *endpoint;
+};
+
+static int register_body(struct work *work, void *arg, struct error *err) {
+    const struct registration *agent = arg;
+
+    return service_report(work, SERVICE_COMPUTE, agent->host,
+                          work->settings->storage_availability_zone, agent->endpoint, err);
+}
+
+static int register_agent(struct parts *parts, const struct agent_settings *agent,
+                          struct error *err) {
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+    struct registration registration = { agent->host, agent->own_url };
+
+    return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;
+}
+#endif
+
+static int start_agent(struct parts *parts, struct error *err) {
+#ifdef HAVE_LIBVIRT
+    const struct config *config = parts->config;
+    const char *host = config_text(config, AGENT, "host");
+    const char *endpoint = config_text(config, AGENT, "endpoint");
+    bool apart = !parts->roles.api || config_given(config, AGENT, "volume_endpoint");
+    struct agent_settings settings = {
+        .host = host ? host : parts_node(config),
+        .volume_url = apart ? config_text(config, AGENT, "volume_endpoint") : own_url(parts, "/v3"),
+        .own_url =
+            endpoint ? endpoint : own_url(parts, parts->roles.api ? "/compute/v2.1" : "/v2.1"),
+        .token = config_text(config, AGENT, "volume_token"),
+        .workers = (unsigned)config_int(config, AGENT, "workers"),
+        .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
+    };
+    struct agent *agent;
+
+    if (hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &parts->hypervisor, err) <
+        0)
+        return -1;
+    settings.hypervisor = parts->hypervisor;
+    if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
+        return -1;
+    __atomic_store_n(&parts->agent, agent, __ATOMIC_RELEASE);
+    return 0;
+#else
+    (void)parts;
+    return error_set(err, ERROR_BAD_REQUEST, "this scoria was built without libvirt");
+#endif
+}
+
+/* ---- the whole ---- */
+
+static int start(struct parts *parts, struct error *err) {
+    bool storing = parts->roles.api || parts->roles.manager;
+
+    if ((parts->roles.api || parts->roles.agent) && check_exposure(parts, err) < 0)
+        return -1;
+    if (storing && start_store(parts, err) < 0)
+        return -1;
+    if (parts->roles.api && start_api(parts, err) < 0)
+        return -1;
+    if (storing)
+        parts->rpc =
+            rpc_local_new((unsigned)config_int(parts->config, "DEFAULT", "manager_workers"));
+    if (parts->roles.manager && start_manager(parts, err) < 0)
+        return -1;
+    if ((parts->roles.api || parts->roles.agent) && listen_http(parts, err) < 0)
+        return -1;
+    if (parts->roles.agent && start_agent(parts, err) < 0)
+        return -1;
+    /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be
+     * there to take it. */
+    if (storing)
+        parts->relay = relay_new(parts->db, parts->rpc, true);
+    return 0;
+}
+
+static void stop(struct parts *parts) {
+    if (parts->http)
+        http_server_stop(parts->http, DRAIN_MS);
+    if (parts->agent)
+        agent_stop(parts->agent);
+    if (parts->hypervisor)
+        parts->hypervisor->free(parts->hypervisor);
+    if (parts->relay)
+        relay_stop(parts->relay);
+    if (parts->rpc)
+        parts->rpc->engine->stop(parts->rpc);
+    if (parts->manager)
+        manager_stop(parts->manager);
+    if (parts->api)
+        api_free(parts->api);
+    if (parts->policy)
+        policy_free(parts->policy);
+    if (parts->compute)
+        nova_sender_free(parts->compute);
+    parts_close_backends(parts->backends);
+    if (parts->db)
+        db_close(parts->db);
+    if (parts->lock >= 0)
+        close(parts->lock);
+}
+
+static void open_log(const struct config *config) {
+    static const char *const levels[] = { "debug", "info", "warning", "error" };
+    const char *level = config_text(config, "DEFAULT", "log_level");
+    bool json = strcmp(config_text(config, "DEFAULT", "log_format"), "json") == 0;
+
+    for (unsigned i = 0; i < LENGTH(levels); i++)
+        if (strcmp(levels[i], level) == 0)
+            log_open(STDERR_FILENO, (enum log_level)i, json ? LOG_JSON : LOG_TEXT);
+}
+
+static void announce(const struct parts *parts) {
+    if (parts->roles.api)
+        printf("ready %s\n", own_url(parts, "/v3"));
+    else if (parts->roles.agent)
+        printf("ready %s\n", own_url(parts, "/v2.1"));
+    else
+        printf("ready\n");
+    fflush(stdout);
+}
+
+int parts_run(const struct config *config, struct roles roles) {
+    autoarena struct arena *arena = arena_new();
+    struct parts parts = { .config = config, .roles = roles, .arena = arena, .lock = -1 };
+    struct error err;
+    sigset_t ends;
+    int sig, status = EXIT_SUCCESS;
+
+    open_log(config);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024); /* a page of 1000 volumes gives its memory back */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread: all of them inherit it */
+    settings_load(config, &clock_system, &parts.settings);
+    if (start(&parts, &err) < 0) {
+        fprintf(stderr, "scoria: %s\n", err.message);
+        status = EXIT_FAILURE;
+    } else {
+        announce(&parts);
+        sigwait(&ends, &sig);
+        log_info(NULL, "ending", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
+        pthread_sigmask(SIG_UNBLOCK, &ends, NULL); /* a second one ends at once: nothing is lost */
+    }
+    stop(&parts);
+    return status;
+}
