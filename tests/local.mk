@@ -13,11 +13,25 @@ libtests_a_SOURCES = tests/lib/check_main.h \
 	tests/lib/world.h
 
 # make tests/sim/sim; ./test runs it with many seeds.
-EXTRA_PROGRAMS +=
+EXTRA_PROGRAMS += tests/sim/sim
+tests_sim_sim_SOURCES = tests/sim/sim.c
 
 # Fuzz targets: with libFuzzer ./test links them by itself; this way they replay files.
-fuzz_targets =
+fuzz_targets = tests/fuzz/fuzz_domain_xml \
+	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_option \
+	tests/fuzz/fuzz_policy \
+	tests/fuzz/fuzz_qemu_img \
+	tests/fuzz/fuzz_query \
+	tests/fuzz/fuzz_shares
 EXTRA_PROGRAMS += $(fuzz_targets)
+tests_fuzz_fuzz_domain_xml_SOURCES = tests/fuzz/fuzz_domain_xml.c tests/fuzz/replay.c
+tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/replay.c
+tests_fuzz_fuzz_option_SOURCES = tests/fuzz/fuzz_option.c tests/fuzz/replay.c
+tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/replay.c
+tests_fuzz_fuzz_qemu_img_SOURCES = tests/fuzz/fuzz_qemu_img.c tests/fuzz/replay.c
+tests_fuzz_fuzz_query_SOURCES = tests/fuzz/fuzz_query.c tests/fuzz/replay.c
+tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 
 CLEANFILES += $(EXTRA_PROGRAMS)
 

@@ -1,0 +1,30 @@
+/*
+ * Any bytes as a domain's XML: found, not found or refused, and a disk is only written when found.
+ */
+#include "compute/domain_xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct disk disk = { .state = DISK_OFF, .target = "before" };
+    struct error err = { 0 };
+    char *xml = malloc(size + 1);
+    int found;
+
+    if (!xml)
+        abort();
+    memcpy(xml, data, size);
+    xml[size] = '\0';
+    found = domain_xml_find_disk(xml, "serial", &disk, &err);
+    if (found != 1 && strcmp(disk.target, "before") != 0)
+        abort();
+    if (found == 1 && disk.target[0] == '\0')
+        abort();
+    if (found == -1 && err.kind != ERROR_BACKEND)
+        abort();
+    free(xml);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * Any bytes as what qemu-img prints, and as an image: no reader of either believes a size below
+ * zero or reads outside.
+ */
+#include "drivers/qemu_img.h"
+
+#include "common/cleanup.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void must(int holds) {
+    if (!holds)
+        abort();
+}
+
+static void check_facts(int result, const struct image_facts *facts, const struct error *err) {
+    if (result < 0) {
+        must(err->kind == ERROR_BACKEND && err->message[0]);
+        return;
+    }
+    must(facts->virtual_bytes >= 0);
+    must(memchr(facts->backing, '\0', sizeof(facts->backing)) != NULL);
+}
+
+static void read_header(const uint8_t *bytes, size_t size) {
+    autoclose int fd = memfd_create("image", MFD_CLOEXEC);
+    struct image_facts facts;
+    struct error err = { .kind = ERROR_NONE };
+
+    must(fd >= 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);
+    check_facts(image_read_facts(fd, "qcow2", &facts, &err), &facts, &err);
+    image_looks_luks(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    autofree char *text = malloc(size + 1);
+    struct image_facts facts;
+    struct error err = { .kind = ERROR_NONE };
+
+    must(text != NULL);
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    check_facts(qemu_img_parse_info(text, size, "qcow2", &facts, &err), &facts, &err);
+    qemu_img_says_locked(text);
+    read_header(bytes, size);
+    return 0;
+}

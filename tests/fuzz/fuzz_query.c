@@ -1,0 +1,148 @@
+/*
+ * Any bytes as "path?query" of a GET, a version and a project before them: every request gets
+ * exactly one answer, and no list fails with an internal error (its SQL is always well-formed).
+ */
+#include "api/page.h"
+#include "api/router.h"
+#include "api/routes.h"
+#include "policy/identity.h"
+#include "policy/rule.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* clang-format off */
+static const struct page_column columns[] = {
+    { "id",         "v.id",           COLUMN_TEXT,   true,  0 },
+    { "name",       "v.display_name", COLUMN_TEXT,   true,  0 },
+    { "status",     "v.status",       COLUMN_STATUS, true,  0 },
+    { "size",       "v.size_gb",      COLUMN_INT,    true,  0 },
+    { "bootable",   "v.bootable",     COLUMN_BOOL,   true,  0 },
+    { "created_at", "v.created_at",   COLUMN_TIME,   true,  60 },
+    { "updated_at", "v.updated_at",   COLUMN_TIME,   false, 0 },
+    { .name = NULL },
+};
+/* clang-format on */
+
+static const struct page_rules rules = {
+    .alias = "v",
+    .collection = "volumes",
+    .links_word = "volumes_links",
+    .table = "volumes",
+    .columns = columns,
+    .default_sort = "created_at",
+};
+
+static int list(struct request *request, struct error *err) {
+    struct volume *volumes;
+    struct page page;
+    int64_t total = 0;
+    int count;
+
+    if (page_read(request, &rules, true, &page, err) < 0)
+        return -1;
+    count = volume_list(&request->work, &page.query, &volumes, err);
+    if (count < 0 || page_count(request, &page, &total, err) < 0)
+        return -1;
+    assert(count <= total || page.empty);
+    out_begin_object(&request->out);
+    page_put_links(request, &page, (unsigned)count, total, count ? volumes[count - 1].id : NULL,
+                   true);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static const struct route list_routes[] = {
+    { .method = "GET", .path = "/volumes", .handler = list, .status = 200 },
+    { .method = "GET", .path = "/volumes/{id}/metadata/{key}", .handler = list, .status = 200 },
+    ROUTES_END,
+};
+
+const struct route *const api_routes[] = { list_routes, NULL };
+
+static int insert(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    for (int i = 0; i < 20; i++) {
+        const char id[] = { (char)('a' + i), '\0' };
+
+        if (db_run(tx, err,
+                   "INSERT INTO volumes (id, project_id, user_id, availability_zone, display_name, "
+                   "size_gb, largest_gb, status, status_by_reset, attach_status, bootable, "
+                   "multiattach, use_quota, created_at) VALUES "
+                   "($1, 'admin', 'u', 'z', $2, $3, 1, 'available', 0, 'detached', 0, 0, 1, $3)",
+                   DB_TEXT(id), DB_TEXT(i % 3 ? "n" : NULL), DB_INT(i)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static struct api *open_api(void) {
+    static const struct settings settings = { .clock = &clock_system, .max_limit = 5 };
+    struct api_settings api = { .settings = &settings,
+                                .identity = &identity_none,
+                                .inline_transactions = true };
+    struct policy *policy;
+    struct api *made;
+    struct error err;
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    if (db_open(&(struct db_settings){ .url = "sqlite://", .inline_writes = true }, &api.db, &err) <
+            0 ||
+        policy_load(&(struct policy_settings){ .enforce_new_defaults = true }, &policy, &err) < 0)
+        abort();
+    api.policy = policy;
+    if (db_transaction(api.db, insert, NULL, &err) < 0 || api_new(&api, &made, &err) < 0)
+        abort();
+    return made;
+}
+
+struct fuzzed {
+    char version[32];
+    unsigned answers;
+};
+
+static const char *find_header(const struct http_exchange *exchange, const char *name) {
+    const struct fuzzed *fuzzed = exchange->transport;
+
+    return strcmp(name, "OpenStack-API-Version") == 0 ? fuzzed->version : NULL;
+}
+
+static void keep_answer(struct http_exchange *exchange) {
+    struct fuzzed *fuzzed = exchange->transport;
+
+    fuzzed->answers++;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct api *api;
+    autoarena struct arena *arena = arena_new();
+    struct fuzzed fuzzed = { .answers = 0 };
+    struct http_exchange exchange = { .arena = arena,
+                                      .method = "GET",
+                                      .peer = "fuzz",
+                                      .body = "",
+                                      .find_header = find_header,
+                                      .send = keep_answer,
+                                      .transport = &fuzzed };
+    char *text, *query;
+
+    if (!api)
+        api = open_api();
+    if (size < 2)
+        return 0;
+    snprintf(fuzzed.version, sizeof(fuzzed.version), "volume 3.%u", data[0] % 72U);
+    text = arena_text_n(arena, (const char *)data + 2, size - 2);
+    query = strchr(text, '?');
+    if (query)
+        *query++ = '\0';
+    exchange.query = query ? query : "";
+    exchange.path = data[1] % 2 ? text : arena_format(arena, "/v3/volumes%s", text);
+    api_handle(api, &exchange);
+    assert(fuzzed.answers == 1);
+    assert(exchange.status < 500);
+    return 0;
+}
