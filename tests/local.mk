@@ -35,6 +35,22 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 
 CLEANFILES += $(EXTRA_PROGRAMS)
 
-EXTRA_DIST +=
+EXTRA_DIST += tests/crash/run \
+	tests/e2e/run \
+	tests/e2e/test_agent.py \
+	tests/e2e/test_clients.py \
+	tests/e2e/test_conformity.py \
+	tests/e2e/test_domains.py \
+	tests/e2e/test_environment.py \
+	tests/e2e/test_hostile.py \
+	tests/lib/block_storage.py \
+	tests/lib/case.py \
+	tests/lib/corpus.py \
+	tests/lib/demonstration.py \
+	tests/lib/hypervisor.py \
+	tests/lib/libvirt_daemons.py \
+	tests/lib/packages.sh \
+	tests/lib/program.py \
+	tests/lib/setup.sh
 
 EXTRA_DIST +=

@@ -1,0 +1,146 @@
+"""
+The compute agent as a process of its own: killed, absent, without libvirt; and the whole service
+killed while an extend is pending. Nothing is lost, and nothing pretends to have grown.
+"""
+
+import os
+
+import program
+from block_storage import until
+from case import NODE, DomainCase
+
+
+def setUpModule():
+    DomainCase.start_hypervisor()
+
+
+def tearDownModule():
+    DomainCase.stop_hypervisor()
+
+
+class Agent(DomainCase):
+    options = ("--compute_agent.enabled=false",)
+
+    def start_agent(self, *options):
+        agent = program.Program("compute", os.path.join(self.directory, "compute.log"),
+                                "--listen", "127.0.0.1:0", f"--host={NODE}",
+                                f"--compute_agent.volume_endpoint={self.service.endpoint}",
+                                *options)
+        self.addCleanup(agent.kill)
+        agent.start()
+        until(lambda: self.agent_state("up"), 20, "the agent's first heartbeat")
+        return agent
+
+    def agent_state(self, state):
+        services = self.api.ask("GET", "/os-services?binary=scoria-compute")["services"]
+        return any(row["host"] == NODE and row["state"] == state for row in services)
+
+    def test_an_agent_of_its_own_grows_a_disk(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        self.api.extend(volume_id, 2)
+        self.assert_grown(volume_id, domain, 2)
+        self.assertEqual(agent.stop(), 0)
+
+    def test_an_agent_that_was_killed_goes_on_where_it_was(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        self.hold(volume_id, domain)
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        agent.kill()
+        domain.abort_copy(volume_id)
+        self.pending(volume_id, 2)
+        self.start_agent()
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_an_agent_that_does_not_answer_rolls_back(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        agent.kill()
+        usage = self.api.gigabytes()
+        self.api.extend(volume_id, 2)
+        self.assert_refused(volume_id, 1, usage)
+        self.api.reset(volume_id, "in-use")
+        self.start_agent()
+        self.api.extend(volume_id, 2)
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_a_host_without_an_agent_rolls_back(self):
+        self.start_agent()
+        volume_id = self.volume()
+        attachment = self.attach(volume_id, host="a-host-without-agent")
+        self.domain(attachment).start()
+        self.api.attach_complete(attachment["id"])
+        usage = self.api.gigabytes()
+        self.api.extend(volume_id, 2)
+        self.assert_refused(volume_id, 1, usage)
+
+    def test_libvirt_may_go_away_and_come_back(self):
+        if not self.daemons.ours:
+            self.skipTest("libvirtd belongs to somebody else")
+        self.start_agent()
+        volume_id, domain = self.running()
+        self.hold(volume_id, domain)
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        self.daemons.stop()
+        self.daemons.start()
+        domain.abort_copy(volume_id)
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_without_libvirt_the_agent_waits_for_it(self):
+        if not self.daemons.ours:
+            self.skipTest("libvirtd belongs to somebody else")
+        volume_id, domain = self.running()
+        self.daemons.stop()
+        self.addCleanup(self.daemons.start)
+        self.start_agent()
+        self.api.extend(volume_id, 2)
+        until(lambda: self.api.show(volume_id)["status"] == "extending", 10, "extending")
+        self.daemons.start()
+        until(lambda: self.api.show(volume_id)["status"] != "extending", 60, "an end")
+        volume = self.api.show(volume_id)
+        # An event that could not be judged in time is refused; one that was taken must be kept.
+        grown = volume["status"] == "in-use"
+        self.assertIn(volume["status"], ("in-use", "error_extending"))
+        self.assertEqual(volume["size"], 2 if grown else 1)
+        self.assertEqual(domain.capacity(volume_id), volume["size"] << 30)
+
+
+class Whole(DomainCase):
+    """`scoria serve` killed with an extend pending."""
+
+    def restart(self):
+        self.service.kill()
+        self.service.start()
+        self.api = self.connect()
+
+    def test_the_extend_ends_after_a_restart(self):
+        volume_id, domain = self.running()
+        self.hold(volume_id, domain)
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        self.restart()
+        self.pending(volume_id, 2)
+        domain.abort_copy(volume_id)
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_a_disk_that_grew_while_nobody_looked_counts(self):
+        volume_id, domain = self.running()
+        self.hold(volume_id, domain)
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        self.service.kill()
+        domain.abort_copy(volume_id)
+        domain.resize(volume_id, 2 << 30)
+        self.service.start()
+        self.api = self.connect()
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_killed_right_behind_the_answer(self):
+        volume_id, domain = self.running()
+        for size in range(2, 8):
+            self.api.extend(volume_id, size)
+            self.restart()
+            self.assert_grown(volume_id, domain, size)

@@ -1,0 +1,266 @@
+"""
+Debian's own clients, without authentication: the openstack and cinder commands, and cinder's
+Python library for what has no command.
+"""
+
+import json
+import os
+import subprocess
+
+from block_storage import until
+from case import ServiceCase
+
+INSTANCE = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
+PROJECT = "5f1d2c9a8b7e4d3c9a8b7e6d5c4f3a2b"  # only hexadecimal digits may stand in a path
+
+
+class ClientFailed(Exception):
+    pass
+
+
+def run_client(arguments, **variables):
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
+                   "COLUMNS": "200", **variables}
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60,
+                            env=environment, check=False)
+    if result.returncode != 0:
+        raise ClientFailed(result.stderr.strip() or result.stdout.strip())
+    return result.stdout
+
+
+class OpenStack(ServiceCase):
+    def openstack(self, *arguments, output=True):
+        words = ["/usr/bin/openstack", "--os-auth-type", "none",
+                 "--os-endpoint", self.service.endpoint, *arguments]
+        text = run_client(words + (["-f", "json"] if output else []))
+        return json.loads(text) if output else text
+
+    def status(self, volume):
+        return self.openstack("volume", "show", volume)["status"]
+
+    def test_a_volume_from_its_creation_to_its_end(self):
+        made = self.openstack("volume", "create", "--size", "1", "--description", "some words",
+                              "--property", "colour=blue", "first")
+        self.assertEqual((made["name"], made["size"], made["properties"]),
+                         ("first", 1, {"colour": "blue"}))
+        self.api.wait_status(made["id"], "available")
+        listed = self.openstack("volume", "list", "--long")
+        self.assertEqual([(row["ID"], row["Status"], row["Size"]) for row in listed],
+                         [(made["id"], "available", 1)])
+        self.openstack("volume", "set", "--size", "3", "first", output=False)
+        self.api.wait_status(made["id"], "available")
+        self.openstack("volume", "set", "--name", "second", "--description", "others",
+                       "--property", "shape=round", made["id"], output=False)
+        self.openstack("volume", "unset", "--property", "colour", "second", output=False)
+        shown = self.openstack("volume", "show", "second")
+        self.assertEqual((shown["size"], shown["name"], shown["description"], shown["properties"]),
+                         (3, "second", "others", {"shape": "round"}))
+        self.openstack("volume", "delete", "second", output=False)
+        until(lambda: not self.api.exists(made["id"]), 20, "the volume gone")
+        self.assertEqual(self.openstack("volume", "list"), [])
+
+    def test_states_and_flags_an_administrator_sets(self):
+        volume_id = self.volume(name="flags")
+        self.openstack("volume", "set", "--state", "error", "flags", output=False)
+        self.assertEqual(self.status("flags"), "error")
+        self.openstack("volume", "set", "--state", "available", "--bootable", "--read-only",
+                       "flags", output=False)
+        shown = self.openstack("volume", "show", "flags")
+        self.assertEqual((shown["status"], shown["bootable"], shown["properties"]["readonly"]),
+                         ("available", "true", "True"))
+        self.openstack("volume", "delete", "--force", volume_id, output=False)
+        until(lambda: not self.api.exists(volume_id), 20, "the volume gone")
+
+    def test_volume_types(self):
+        made = self.openstack("volume", "type", "create", "--description", "swift ones",
+                              "--property", "disk=fast", "quick")
+        self.openstack("volume", "type", "set", "--property", "level=9", "--name", "rapid",
+                       "quick", output=False)
+        self.openstack("volume", "type", "unset", "--property", "disk", "rapid", output=False)
+        shown = self.openstack("volume", "type", "show", "rapid")
+        self.assertEqual((shown["id"], shown["properties"]), (made["id"], {"level": "9"}))
+        self.openstack("volume", "type", "unset", "--property", "level", "rapid", output=False)
+        volume = self.openstack("volume", "create", "--size", "1", "--type", "rapid", "typed")
+        self.assertEqual(volume["type"], "rapid")
+        self.api.wait_status(volume["id"], "available")
+        with self.assertRaises(ClientFailed):
+            self.openstack("volume", "type", "delete", "rapid", output=False)
+        self.api.delete_and_wait(volume["id"])
+        self.openstack("volume", "type", "delete", "rapid", output=False)
+        self.assertNotIn("rapid",
+                         [row["Name"] for row in self.openstack("volume", "type", "list")])
+
+    def test_services_zones_and_limits(self):
+        services = self.openstack("volume", "service", "list")
+        self.assertEqual({row["Binary"] for row in services},
+                         {"cinder-scheduler", "cinder-volume", "scoria-compute"})
+        self.assertEqual({row["State"] for row in services}, {"up"})
+        zones = self.openstack("availability", "zone", "list", "--volume")
+        self.assertEqual([row["Zone Name"] for row in zones], ["nova"])
+        limits = {row["Name"]: row["Value"]
+                  for row in self.openstack("limits", "show", "--absolute")}
+        self.assertEqual(limits["maxTotalVolumes"], -1)
+
+    def test_what_fails_says_why(self):
+        self.volume(name="small")
+        for words, message in (
+                (("volume", "show", "nothing"), "No volume with a name or ID of 'nothing'"),
+                (("volume", "set", "--size", "1", "small"), "must be greater"),
+                (("volume", "create", "--size", "1", "--type", "nothing", "x"), "nothing")):
+            with self.subTest(words=words), self.assertRaises(ClientFailed) as caught:
+                self.openstack(*words, output=words[1] != "set")
+            if words[1] != "set":
+                self.assertIn(message, str(caught.exception))
+
+
+def table(text):
+    """Rows of a client's table."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]]
+            for line in text.splitlines() if line.startswith("|")]
+    return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def properties(text):
+    return {row["Property"]: row["Value"] for row in table(text)}
+
+
+class Cinder(ServiceCase):
+    def cinder(self, *arguments):
+        return run_client(["/usr/bin/cinder", "--os-auth-type", "noauth",
+                           "--os-endpoint", self.service.endpoint, "--os-user-id", "admin",
+                           "--os-project-id", "admin", *arguments], OS_VOLUME_API_VERSION="3.70")
+
+    def test_a_volume_from_its_creation_to_its_end(self):
+        made = properties(self.cinder("create", "--name", "first", "--metadata", "a=b",
+                                      "--poll", "1"))
+        volume_id = made["id"]
+        self.assertEqual(made["metadata"], "{'a': 'b'}")
+        self.cinder("extend", "first", "2")
+        self.api.wait_status(volume_id, "available")
+        self.cinder("rename", "first", "second", "--description", "words")
+        self.cinder("metadata", "second", "set", "c=d")
+        self.cinder("metadata", "second", "unset", "a")
+        self.cinder("set-bootable", "second", "true")
+        self.cinder("readonly-mode-update", "second", "False")
+        shown = properties(self.cinder("show", "second"))
+        self.assertEqual((shown["size"], shown["description"], shown["bootable"]),
+                         ("2", "words", "true"))
+        self.assertEqual(self.api.show(volume_id)["metadata"], {"c": "d", "readonly": "False"})
+        self.assertEqual([row["ID"] for row in table(self.cinder("list", "--name", "second"))],
+                         [volume_id])
+        self.cinder("reset-state", "--state", "error", "second")
+        self.cinder("force-delete", "second")
+        until(lambda: not self.api.exists(volume_id), 20, "the volume gone")
+
+    def test_types_and_their_extra_specs(self):
+        self.cinder("type-create", "--description", "words", "gold")
+        self.cinder("type-key", "gold", "set", "level=9", "colour=red")
+        self.cinder("type-key", "gold", "unset", "level")
+        self.assertIn("colour", self.cinder("extra-specs-list"))
+        gold = next(row["ID"] for row in table(self.cinder("type-list")) if row["Name"] == "gold")
+        self.cinder("type-update", "--name", "silver", gold)
+        self.assertIn("__DEFAULT__", self.cinder("type-default"))
+        self.cinder("type-delete", "silver")
+        self.assertEqual([row["Name"] for row in table(self.cinder("type-list"))], ["__DEFAULT__"])
+
+    def test_quotas(self):
+        self.cinder("quota-update", "--volumes", "7", "--gigabytes", "70", "someone")
+        shown = properties(self.cinder("quota-show", "someone"))
+        self.assertEqual((shown["volumes"], shown["gigabytes"]), ("7", "70"))
+        before = self.api.gigabytes()["in_use"]
+        self.volume(2)
+        usage = {row["Type"]: row for row in table(self.cinder("quota-usage", "admin"))}
+        self.assertEqual((usage["gigabytes"]["In_use"], usage["gigabytes"]["Reserved"]),
+                         (str(before + 2), "0"))
+        self.assertEqual(properties(self.cinder("quota-defaults", "admin"))["volumes"], "-1")
+        self.cinder("quota-delete", "someone")
+        self.assertEqual(properties(self.cinder("quota-show", "someone"))["volumes"], "-1")
+        limits = {row["Name"]: row["Value"] for row in table(self.cinder("absolute-limits"))}
+        self.assertEqual(limits["totalGigabytesUsed"], str(before + 2))
+
+    def test_attachments(self):
+        volume_id = self.volume(name="carried")
+        made = properties(self.cinder("attachment-create", "carried", INSTANCE))
+        self.assertEqual(made["status"], "reserved")
+        self.cinder("attachment-update", made["id"], "--host", "somewhere", "--ip", "127.0.0.1",
+                    "--mountpoint", "/dev/vdb")
+        self.cinder("attachment-complete", made["id"])
+        self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+        rows = table(self.cinder("attachment-list"))
+        self.assertEqual([(row["ID"], row["Status"], row["Server ID"]) for row in rows],
+                         [(made["id"], "attached", INSTANCE)])
+        shown = self.cinder("attachment-show", made["id"])
+        self.assertIn(f"volume-{volume_id}", shown)
+        self.cinder("extend", "carried", "2")
+        self.api.wait_status(volume_id, "in-use")
+        self.cinder("attachment-delete", made["id"])
+        self.assert_volume(volume_id, "available", 2)
+
+    def test_what_only_administrators_look_at(self):
+        services = table(self.cinder("service-list"))
+        self.assertEqual({row["Binary"] for row in services},
+                         {"cinder-scheduler", "cinder-volume", "scoria-compute"})
+        host = next(row["Host"] for row in services if row["Binary"] == "cinder-volume")
+        self.cinder("service-disable", host, "cinder-volume", "--reason", "a rest")
+        self.assertIn("a rest", self.cinder("service-list", "--withreplication"))
+        self.cinder("service-enable", host, "cinder-volume")
+        pools = properties(self.cinder("get-pools", "--detail"))
+        self.assertEqual(pools["name"], f"{host}#file")
+        self.assertEqual([row["Name"] for row in table(self.cinder("availability-zone-list"))],
+                         ["nova"])
+        self.assertEqual(table(self.cinder("message-list")), [])
+        self.assertIn("3.71", self.cinder("version-list"))
+
+    def test_what_fails_says_why(self):
+        self.volume(2, name="two")
+        for words, message in ((("show", "nothing"), "No volume with a name or ID of 'nothing'"),
+                               (("extend", "two", "1"), "must be greater"),
+                               (("create", "0"), "0")):
+            with self.subTest(words=words), self.assertRaises(ClientFailed) as caught:
+                self.cinder(*words)
+            self.assertIn(message, str(caught.exception))
+
+
+class CinderLibrary(ServiceCase):
+    """The attach calls before the attachments API have no commands."""
+
+    connector = {"host": "somewhere", "ip": "127.0.0.1"}
+
+    def setUp(self):
+        super().setUp()
+        try:
+            from cinderclient import client
+            from cinderclient.contrib.noauth import CinderNoAuthPlugin
+            from keystoneauth1 import session
+        except ImportError:
+            self.skipTest("cinderclient is not there for this Python")
+        auth = CinderNoAuthPlugin("admin", PROJECT, endpoint=self.service.endpoint)
+        self.volumes = client.Client("3.70", session=session.Session(auth=auth)).volumes
+
+    def test_a_volume_is_carried_to_a_server_and_back(self):
+        volume_id = self.volume()
+        self.volumes.reserve(volume_id)
+        self.assertEqual(self.volumes.get(volume_id).status, "attaching")
+        self.volumes.unreserve(volume_id)
+        self.assertEqual(self.volumes.get(volume_id).status, "available")
+        self.volumes.reserve(volume_id)
+        info = self.volumes.initialize_connection(volume_id, self.connector)
+        self.assertEqual(info["driver_volume_type"], "local")
+        self.assertTrue(info["data"]["device_path"].endswith(f"volume-{volume_id}"))
+        self.volumes.attach(volume_id, INSTANCE, "/dev/vdb", "rw")
+        attached = self.volumes.get(volume_id)
+        self.assertEqual((attached.status, attached.attachments[0]["server_id"]),
+                         ("in-use", INSTANCE))
+        self.volumes.begin_detaching(volume_id)
+        self.assertEqual(self.volumes.get(volume_id).status, "detaching")
+        self.volumes.roll_detaching(volume_id)
+        self.assertEqual(self.volumes.get(volume_id).status, "in-use")
+        self.volumes.begin_detaching(volume_id)
+        self.volumes.terminate_connection(volume_id, self.connector)
+        self.volumes.detach(volume_id)
+        self.assert_status(volume_id, "available")
+
+    def assert_status(self, volume_id, status):
+        self.assertEqual(self.volumes.get(volume_id).status, status)
+
+

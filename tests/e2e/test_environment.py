@@ -1,0 +1,258 @@
+"""
+Bad surroundings: each ends in a refusal to start that names what is wrong, or in a failed request
+that changes nothing.
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+
+import program
+from block_storage import BlockStorage, until
+from case import GIB, Workplace
+
+
+class Start(Workplace):
+    """Starts that must be refused."""
+
+    def refuse(self, *texts, options=(), listen="127.0.0.1:0", state=None):
+        service = program.serve(state or self.state, *options, listen=listen)
+        service.log_path = os.path.join(self.directory, "serve.log")
+        self.addCleanup(service.kill)
+        with self.assertRaises(program.NotStarted) as caught:
+            service.start()
+            service.stop()
+        for text in texts:
+            self.assertIn(text, str(caught.exception))
+
+    def accept(self, *options, state=None):
+        service = program.serve(state or self.state, *options)
+        service.log_path = os.path.join(self.directory, "serve.log")
+        self.addCleanup(service.kill)
+        return service.start()
+
+    def write(self, name, text, mode="w"):
+        path = os.path.join(self.directory, name)
+        with open(path, mode, encoding=None if "b" in mode else "utf-8") as file:
+            file.write(text)
+        return path
+
+    def test_a_key_that_does_not_exist_names_line_and_nearest(self):
+        path = self.write("scoria.conf", "[DEFAULT]\n# words\nquota_volume = 3\n")
+        self.refuse(f"{path}:3", "quota_volume", "quota_volumes",
+                    options=("--config-file", path))
+
+    def test_a_value_that_cannot_be_names_line_and_key(self):
+        for value in ("many", "-2", "99999999999999999999", "3x", ""):
+            path = self.write("scoria.conf", f"[DEFAULT]\nquota_volumes = {value}\n")
+            with self.subTest(value=value):
+                self.refuse(f"{path}:2", "quota_volumes", options=("--config-file", path))
+
+    def test_a_line_that_is_none(self):
+        path = self.write("scoria.conf", "[DEFAULT]\nhost = a\nnonsense\n")
+        self.refuse(f"{path}:3", options=("--config-file", path))
+
+    def test_a_section_that_does_not_exist(self):
+        path = self.write("scoria.conf", "[databas]\nconnection = x\n")
+        self.refuse(path, "databas", options=("--config-file", path))
+
+    def test_a_configuration_file_that_is_not_there(self):
+        self.refuse("/nowhere.conf", options=("--config-file", "/nowhere.conf"))
+
+    def test_an_option_that_does_not_exist(self):
+        self.refuse("quota_volume", options=("--quota_volume=3",))
+
+    def test_a_driver_that_does_not_exist_names_the_nearest(self):
+        self.refuse("fil", '"file"', options=("--file.volume_driver=fil",))
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            self.refuse(str(other.getsockname()[1]),
+                        listen=f"127.0.0.1:{other.getsockname()[1]}")
+
+    def test_an_address_that_others_reach(self):
+        for address in ("0.0.0.0", "[::]"):
+            with self.subTest(address=address):
+                self.refuse("allow_insecure_listen", listen=f"{address}:0")
+
+    def test_an_address_that_is_none(self):
+        for listen in ("nonsense", "127.0.0.1:", ":80", "127.0.0.1:99999", "127.0.0.1:x",
+                       "999.0.0.1:80"):
+            with self.subTest(listen=listen):
+                self.refuse(listen=listen)
+
+    def test_a_state_directory_that_is_a_file(self):
+        path = self.write("state", "")
+        self.refuse(path, state=path)
+
+    def test_a_state_directory_that_cannot_be_written(self):
+        os.mkdir(self.state)
+        self.mount("-t", "tmpfs", "-o", "ro", "none", self.state)
+        self.refuse(self.state, "Read-only file system")
+
+    def test_a_state_directory_in_use(self):
+        self.accept()
+        self.refuse(self.state, "lock")
+
+    def test_a_database_that_is_none(self):
+        self.accept().stop()
+        for name in ("scoria.db-wal", "scoria.db-shm"):
+            path = os.path.join(self.state, name)
+            if os.path.exists(path):
+                os.unlink(path)
+        database = os.path.join(self.state, "scoria.db")
+        with open(database, "rb") as file:
+            whole = bytearray(file.read())
+        damaged = bytearray(whole)
+        damaged[100:4096] = os.urandom(3996)
+        for what, content in (("text", b"this is no database\n" * 100),
+                              ("damaged", damaged), ("cut", whole[:3000])):
+            self.write("state/scoria.db", bytes(content), mode="wb")
+            with self.subTest(what=what):
+                self.refuse("scoria.db")
+                with open(database, "rb") as file:
+                    self.assertEqual(file.read(), content, "it was changed")
+
+    def test_a_database_of_a_later_version(self):
+        self.accept().stop()
+        subprocess.run(["/usr/bin/python3", "-c", """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+name = next(name for name in tables if "migration" in name or "schema" in name)
+column = [row[1] for row in db.execute(f"PRAGMA table_info({name})")][0]
+db.execute(f"UPDATE {name} SET {column} = 999")
+db.commit()
+""", os.path.join(self.state, "scoria.db")], check=True)
+        self.refuse("999")
+
+    def test_a_shares_file_that_climbs(self):
+        for line in ("server:/export/../../etc", "../../etc", "server:relative", "nonsense",
+                     "-o rw server:/x"):
+            path = self.write("shares", f"# shares\n{line}\n")
+            with self.subTest(line=line):
+                self.refuse(f"{path}:2", options=(
+                    "--enabled_backends=nfs", "--nfs.volume_driver=nfs",
+                    f"--nfs.nfs_shares_config={path}",
+                    f"--nfs.nfs_mount_point_base={self.directory}/mnt"))
+
+    def test_a_policy_file_that_is_none(self):
+        path = self.write("policy.yaml", '"volume:create": "role:admin and"\n')
+        self.refuse(path, options=(f"--oslo_policy.policy_file={path}",))
+
+    def mount(self, *arguments):
+        if subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", arguments[-1]], check=False)
+
+
+class FullDisk(Workplace):
+    """The volumes lie on a small file system; the service goes on when it is full."""
+
+    def setUp(self):
+        super().setUp()
+        self.volumes = os.path.join(self.directory, "volumes")
+        os.mkdir(self.volumes)
+        image = os.path.join(self.directory, "image")
+        with open(image, "wb") as file:
+            file.truncate(3 * GIB)
+        made = subprocess.run(["mkfs.xfs", "-q", image], capture_output=True, check=False)
+        if made.returncode or subprocess.run(["mount", "-o", "loop", image, self.volumes],
+                                             capture_output=True, check=False).returncode:
+            self.skipTest("no loop device here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.volumes], check=False)
+        self.service = program.serve(self.state, f"--file.file_volume_directory={self.volumes}",
+                                     "--file.file_sparsed_volumes=false")
+        self.addCleanup(self.service.kill)
+        self.service.start()
+        self.api = BlockStorage(self.service.endpoint)
+        self.addCleanup(self.api.close)
+
+    def fill(self):
+        """Behind the service's back, so that no scheduler can refuse."""
+        path = os.path.join(self.volumes, "filler")
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, self.free() - (200 << 20))
+        return path
+
+    def free(self):
+        room = os.statvfs(self.volumes)
+        return room.f_bavail * room.f_frsize
+
+    def wait_end(self, volume_id):
+        return until(lambda: self.ended(volume_id), 30, "an end")
+
+    def ended(self, volume_id):
+        volume = self.api.show(volume_id)
+        return volume if not volume["status"].endswith("ing") or \
+            volume["status"] == "error_extending" else None
+
+    def test_what_does_not_fit_fails_and_gives_back_its_quota(self):
+        volume_id = self.api.create_available(1)["id"]
+        filler = self.fill()
+        usage = self.api.gigabytes()
+        self.api.extend(volume_id, 2)
+        ended = self.wait_end(volume_id)
+        self.assertIn((ended["status"], ended["size"]),
+                      (("error_extending", 1), ("available", 1)))
+        self.assertEqual(self.api.gigabytes(), usage)
+        created = self.wait_end(self.api.create(1)["id"])
+        self.assertEqual(created["status"], "error")
+        self.assertTrue(self.api.messages(created["id"]))
+        self.api.delete_and_wait(created["id"])
+        os.unlink(filler)
+        until(lambda: self.free() > 3 * GIB // 2, 20, "room")  # XFS frees in the background
+        if ended["status"] != "available":
+            self.api.reset(volume_id, "available")
+        self.api.extend(volume_id, 2)
+        self.assertEqual(self.api.wait_status(volume_id, "available")["size"], 2)
+        self.api.delete_and_wait(volume_id)
+        self.assertEqual(self.service.stop(), 0)
+        self.assertEqual(program.check(self.state,
+                                       f"--file.file_volume_directory={self.volumes}"), [])
+
+
+class FullState(Workplace):
+    """The database itself has no room: requests fail, nothing is lost."""
+
+    def test_requests_fail_until_there_is_room(self):
+        os.mkdir(self.state)
+        volumes = os.path.join(self.directory, "volumes")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", self.state],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.state], check=False)
+        options = (f"--file.file_volume_directory={volumes}", "--quota_volumes=-1",
+                   "--quota_gigabytes=-1")
+        service = program.serve(self.state, *options)
+        self.addCleanup(service.kill)
+        service.start()
+        api = BlockStorage(service.endpoint)
+        self.addCleanup(api.close)
+        filler = os.path.join(self.state, "filler")
+        made = api.create_available(1)["id"]
+        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass
+        refused = None
+        accepted = [made]
+        for _ in range(3000):
+            answer = api.call("POST", "/volumes", {"volume": {"size": 1}})
+            if answer.status != 202:
+                refused = answer
+                break
+            accepted.append(answer.body["volume"]["id"])
+        self.assertIsNotNone(refused, "the state directory was never full")
+        self.assertIn(refused.status, (500, 503, 507))
+        self.assertEqual(api.show(made)["status"], "available")
+        os.unlink(filler)
+        service.kill()
+        service.start()
+        api = BlockStorage(service.endpoint)
+        self.addCleanup(api.close)
+        for volume_id in accepted:
+            api.wait_status(volume_id, "available")
+        self.assertEqual({volume["id"] for volume in api.list()}, set(accepted))
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(program.check(self.state, *options), [])

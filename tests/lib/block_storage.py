@@ -1,0 +1,177 @@
+"""
+A small client of the Block Storage API: one connection, plain answers.
+
+Not thread-safe: every thread makes its own.
+"""
+
+import http.client
+import json
+import time
+import urllib.parse
+from typing import NamedTuple
+
+MICROVERSION = "3.71"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict
+    body: object  # parsed JSON; the text when it is none; None when empty
+
+    @property
+    def message(self):
+        """What a fault says."""
+        if isinstance(self.body, dict):
+            for fault in self.body.values():
+                if isinstance(fault, dict) and "message" in fault:
+                    return fault["message"]
+        return self.body
+
+
+class Refused(RuntimeError):
+    def __init__(self, method, path, answer):
+        super().__init__(f"{method} {path}: {answer.status} {answer.message}")
+        self.answer = answer
+
+
+class TooLate(RuntimeError):
+    pass
+
+
+def until(condition, timeout, what, pause=0.02):
+    """Asks until the answer is true and returns it."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TooLate(f"not within {timeout} s: {what}")
+        time.sleep(pause)
+
+
+def parse(data):
+    if not data:
+        return None
+    try:
+        return json.loads(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")
+
+
+class BlockStorage:
+    def __init__(self, endpoint, timeout=30):
+        url = urllib.parse.urlsplit(endpoint)
+        self.endpoint = endpoint
+        self.root = url.path
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
+
+    def close(self):
+        self.connection.close()
+
+    def call(self, method, path, body=None, version=MICROVERSION, headers=None):
+        """One request, whatever the answer. A body of bytes is sent as it is."""
+        fields = {"Accept": "application/json", **(headers or {})}
+        if version:
+            fields.setdefault("OpenStack-API-Version", f"volume {version}")
+        if body is not None:
+            fields.setdefault("Content-Type", "application/json")
+            if not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+        try:
+            self.connection.request(method, self.root + path, body, fields)
+            response = self.connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), parse(response.read()))
+        except (OSError, http.client.HTTPException):
+            self.connection.close()
+            raise
+
+    def ask(self, method, path, body=None, version=MICROVERSION):
+        """The body of an answer that is no fault."""
+        answer = self.call(method, path, body, version)
+        if answer.status >= 400:
+            raise Refused(method, path, answer)
+        return answer.body
+
+    # ---- volumes ----
+
+    def create(self, size_gb, **fields):
+        return self.ask("POST", "/volumes", {"volume": {"size": size_gb, **fields}})["volume"]
+
+    def create_available(self, size_gb, **fields):
+        volume = self.create(size_gb, **fields)
+        return self.wait_status(volume["id"], "available")
+
+    def show(self, volume_id):
+        return self.ask("GET", f"/volumes/{volume_id}")["volume"]
+
+    def list(self, query=""):
+        return self.ask("GET", f"/volumes/detail{query}")["volumes"]
+
+    def exists(self, volume_id):
+        return self.call("GET", f"/volumes/{volume_id}").status != 404
+
+    def action(self, volume_id, name, arguments=None):
+        return self.ask("POST", f"/volumes/{volume_id}/action", {name: arguments})
+
+    def extend(self, volume_id, new_gb):
+        self.action(volume_id, "os-extend", {"new_size": new_gb})
+
+    def reset(self, volume_id, status):
+        self.action(volume_id, "os-reset_status", {"status": status})
+
+    def delete(self, volume_id):
+        self.ask("DELETE", f"/volumes/{volume_id}")
+
+    def delete_and_wait(self, volume_id, timeout=30):
+        self.delete(volume_id)
+        until(lambda: not self.exists(volume_id), timeout, f"volume {volume_id} gone")
+
+    def wait_status(self, volume_id, status, timeout=30):
+        """Waits for the status; another one that is final ends the waiting."""
+        def reached():
+            volume = self.show(volume_id)
+            if volume["status"] == status:
+                return volume
+            if volume["status"].startswith("error"):
+                raise AssertionError(f"volume {volume_id}: {volume['status']}, not {status}")
+            return None
+        return until(reached, timeout, f"volume {volume_id} {status}")
+
+    # ---- attachments ----
+
+    def attach(self, volume_id, instance, host):
+        """An attachment with its connection_info; attach_complete() makes the volume in-use."""
+        connector = {"host": host, "ip": "127.0.0.1", "platform": "x86_64", "os_type": "linux",
+                     "multipath": False, "mountpoint": "/dev/vda"}
+        body = {"attachment": {"volume_uuid": volume_id, "instance_uuid": instance,
+                               "connector": connector}}
+        return self.ask("POST", "/attachments", body)["attachment"]
+
+    def attach_complete(self, attachment_id):
+        self.ask("POST", f"/attachments/{attachment_id}/action", {"os-complete": None})
+
+    def detach(self, attachment_id):
+        self.ask("DELETE", f"/attachments/{attachment_id}")
+
+    def attachments(self, volume_id):
+        """All of the volume's, also those that are not complete."""
+        query = f"?all_tenants=1&volume_id={volume_id}"
+        return self.ask("GET", f"/attachments{query}")["attachments"]
+
+    def remove(self, volume_id):
+        """Detaches and deletes it, whatever its state; does not wait."""
+        for attachment in self.attachments(volume_id):
+            self.detach(attachment["id"])
+        self.action(volume_id, "os-force_delete")
+
+    # ---- the rest ----
+
+    def gigabytes(self, project="admin"):
+        """Usage of the project's gigabytes: {in_use, reserved, limit}."""
+        return self.ask("GET", f"/os-quota-sets/{project}?usage=true")["quota_set"]["gigabytes"]
+
+    def messages(self, volume_id):
+        """User messages about the volume, newest first."""
+        found = self.ask("GET", f"/messages?resource_uuid={volume_id}")["messages"]
+        return sorted(found, key=lambda message: message["created_at"], reverse=True)

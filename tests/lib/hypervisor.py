@@ -1,0 +1,184 @@
+"""
+Small QEMU domains through virsh, whose disks are volumes; and a libvirtd when none runs.
+
+A domain has no guest system: its firmware finds nothing to boot and idles, which is enough for
+everything that concerns its disks.  QEMU runs as root and libvirt changes no owner or mode, because
+the service keeps its files to itself (0600 in directories of 0700).
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+URI = "qemu:///system"
+ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
+
+
+class HypervisorError(RuntimeError):
+    pass
+
+
+def virsh(*arguments, timeout=60, text=None):
+    """What virsh prints; `text` is its standard input."""
+    result = subprocess.run(["virsh", "-q", "-c", URI, *arguments], capture_output=True, text=True,
+                            input=text, timeout=timeout, env=ENVIRONMENT, check=False)
+    if result.returncode != 0:
+        raise HypervisorError(f"virsh {' '.join(arguments)}: {result.stderr.strip()}")
+    return result.stdout.strip()
+
+
+def answers():
+    try:
+        virsh("uri", timeout=20)
+        return True
+    except (HypervisorError, subprocess.TimeoutExpired):
+        return False
+
+
+class Daemons:
+    """virtlogd and libvirtd when nothing answers; stop() ends them only if start() began them."""
+
+    PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvirt_daemons.py")
+
+    def __init__(self):
+        self.process = None
+
+    def start(self):
+        if answers():
+            return self
+        self.process = subprocess.Popen([sys.executable, self.PROGRAM], start_new_session=True)
+        deadline = time.monotonic() + 60
+        while not answers():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.stop()
+                raise HypervisorError("libvirtd does not answer")
+            time.sleep(0.2)
+        return self
+
+    @property
+    def ours(self):
+        return self.process is not None
+
+    def stop(self):
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(60)
+        self.process = None
+
+
+class Disk(NamedTuple):
+    volume_id: str
+    path: str
+    format: str = "raw"
+    shareable: bool = False
+
+
+DISK = """\
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='{format}'/>
+      <source file='{path}'/>
+      <target dev='{target}' bus='virtio'/>
+      {shareable}<serial>{volume_id}</serial>
+    </disk>
+"""
+
+DOMAIN = """\
+<domain type='qemu'>
+  <name>{name}</name>
+  <uuid>{uuid}</uuid>
+  <memory unit='MiB'>64</memory>
+  <vcpu>1</vcpu>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <features><acpi/></features>
+  <devices>
+{disks}    <controller type='usb' model='none'/>
+    <memballoon model='none'/>
+  </devices>
+  <seclabel type='static' model='dac' relabel='no'><label>+0:+0</label></seclabel>
+</domain>
+"""
+
+
+def disk_of(attachment, shareable=False):
+    """The disk that an attachment's connection_info describes."""
+    info = attachment["connection_info"]
+    # The service answers the driver's data either in `data` or, flattened, beside it.
+    data = info.get("data", info)
+    path = data.get("device_path")
+    if not path:
+        raise HypervisorError(f"no local file in {info}")
+    return Disk(attachment["volume_id"], path, data.get("format") or "raw", shareable)
+
+
+class Domain:
+    def __init__(self, name, disks, instance=None):
+        self.name = name
+        self.disks = list(disks)
+        self.uuid = instance or str(uuid.uuid4())
+        self.targets = {disk.volume_id: f"vd{chr(ord('a') + i)}" for i, disk in enumerate(disks)}
+
+    def xml(self):
+        """Emulated: no guest system runs in it, and it works on every machine."""
+        disks = "".join(
+            DISK.format(format=disk.format, path=escape(disk.path, {"'": "&apos;"}),
+                        target=self.targets[disk.volume_id], volume_id=disk.volume_id,
+                        shareable="<shareable/>" if disk.shareable else "")
+            for disk in self.disks)
+        return DOMAIN.format(name=self.name, uuid=self.uuid, disks=disks)
+
+    def start(self):
+        """A transient domain: destroying it leaves nothing."""
+        virsh("create", "/dev/stdin", text=self.xml(), timeout=120)
+        return self
+
+    def define(self):
+        """A domain that is off."""
+        virsh("define", "/dev/stdin", text=self.xml(), timeout=120)
+        return self
+
+    def run(self):
+        virsh("start", self.name)
+
+    def suspend(self):
+        virsh("suspend", self.name)
+
+    def power_off(self):
+        """At once, as by a cut of power; a defined domain stays defined."""
+        virsh("destroy", self.name)
+
+    def destroy(self, timeout=60):
+        """Leaves nothing of it; it need not be there."""
+        deadline = time.monotonic() + timeout
+        while self.name in virsh("list", "--all", "--name").split():
+            failures = []
+            for command in ("destroy", "undefine"):
+                try:
+                    virsh(command, self.name)
+                except HypervisorError as failure:
+                    failures.append(str(failure))
+            if time.monotonic() > deadline:
+                raise HypervisorError("; ".join(failures))
+
+    def capacity(self, volume_id):
+        """Bytes of the disk as the domain has it."""
+        text = virsh("domblkinfo", self.name, self.targets[volume_id])
+        return int(re.search(r"^Capacity:\s+(\d+)", text, re.MULTILINE).group(1))
+
+    def resize(self, volume_id, size_bytes):
+        virsh("blockresize", self.name, self.targets[volume_id], f"{size_bytes}B")
+
+    def copy_disk(self, volume_id, destination):
+        """Starts a block job on the disk; while it runs, QEMU refuses to resize it. The file
+        `destination` is made."""
+        virsh("blockcopy", self.name, self.targets[volume_id], "--dest", destination,
+              "--format", "raw", "--transient-job")
+
+    def abort_copy(self, volume_id):
+        virsh("blockjob", self.name, self.targets[volume_id], "--abort")

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# The Debian 12 packages: what ./quickstart needs, and what ./test needs beside it.
+# shellcheck disable=SC2034 # used by the scripts that read this file
+
+build_packages=(
+    autoconf automake gcc libc6-dev make pkg-config
+    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev
+    libvirt-dev libxml2-dev libyaml-dev
+)
+
+# What the service calls and the demonstration uses.
+run_packages=(
+    curl libvirt-clients libvirt-daemon libvirt-daemon-system python3-minimal python3
+    qemu-system-x86 qemu-utils
+)
+
+test_packages=(
+    check clang clang-format clang-tidy codespell cppcheck libclang-rt-14-dev
+    libsubunit-dev shellcheck valgrind xz-utils xfsprogs
+    python3-cinderclient python3-openstackclient
+)

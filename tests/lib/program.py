@@ -1,0 +1,113 @@
+"""
+The scoria program as a child process: started, stopped, killed, measured.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("SCORIA", os.path.join(REPOSITORY, "build/plain/scoria"))
+
+
+class NotStarted(Exception):
+    """The program ended instead of getting ready; the text is what it said."""
+
+
+class Program:
+    """One running subcommand. Its log grows in `log_path` over restarts."""
+
+    def __init__(self, command, log_path, *options):
+        self.arguments = [BINARY, command, *options]
+        self.log_path = log_path
+        self.process = None
+        self.endpoint = None  # of the ready line; a restart may change it
+
+    def start(self, timeout=20):
+        with open(self.log_path, "ab") as log:
+            position = log.tell()
+            self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, stderr=log)
+        line = self._first_line(timeout)
+        if not line.startswith("ready"):
+            self.kill()
+            raise NotStarted(self.log(position))
+        self.endpoint = line.partition(" ")[2].strip()
+        return self
+
+    def _first_line(self, timeout):
+        text = b""
+        deadline = time.monotonic() + timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in text and selector.select(max(0, deadline - time.monotonic())):
+                piece = os.read(self.process.stdout.fileno(), 4096)
+                if not piece:
+                    break
+                text += piece
+        return text.decode()
+
+    def log(self, position=0):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            log.seek(position)
+            return log.read()
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def _end(self, signal_number, timeout):
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.process.stdout.close()
+            self.process = None
+        return status
+
+    def stop(self, timeout=20):
+        """SIGTERM; returns the exit status, negative for a signal."""
+        return self._end(signal.SIGTERM, timeout)
+
+    def kill(self):
+        return self._end(signal.SIGKILL, 20)
+
+    def memory_kib(self):
+        """Resident memory that is the process's alone or its share of it (PSS)."""
+        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as rollup:
+            for line in rollup:
+                if line.startswith("Pss:"):
+                    return int(line.split()[1])
+        raise RuntimeError("smaps_rollup without Pss")
+
+    def descriptor_count(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+def serve(state_directory, *options, listen="127.0.0.1:0"):
+    return Program("serve", os.path.join(os.path.dirname(state_directory), "serve.log"),
+                   "--state-dir", state_directory, "--listen", listen, *options)
+
+
+def check(state_directory, *options):
+    """What `scoria manage check` finds: a list of {promise, text}."""
+    result = subprocess.run([BINARY, "manage", "check", "--format=json",
+                             "--state-dir", state_directory, *options],
+                            capture_output=True, text=True, timeout=120, check=False)
+    try:
+        found = json.loads(result.stdout)
+    except ValueError:
+        raise AssertionError(f"manage check said {result.stdout!r}, {result.stderr!r}") from None
+    if (result.returncode == 0) != (not found):
+        raise AssertionError(f"manage check ended with {result.returncode}: {found}")
+    return found
