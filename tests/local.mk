@@ -53,4 +53,16 @@ EXTRA_DIST += tests/crash/run \
 	tests/lib/program.py \
 	tests/lib/setup.sh
 
-EXTRA_DIST +=
+EXTRA_DIST += tests/lint/cppcheck.sh \
+	tests/lint/dist.sh \
+	tests/lint/format.sh \
+	tests/lint/generated.sh \
+	tests/lint/headers.sh \
+	tests/lint/layers.sh \
+	tests/lint/links.sh \
+	tests/lint/requirements.sh \
+	tests/lint/run.sh \
+	tests/lint/scripts.sh \
+	tests/lint/spelling.sh \
+	tests/lint/tidy.sh \
+	tests/lint/words.sh

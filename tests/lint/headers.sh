@@ -1,0 +1,27 @@
+#!/bin/bash
+# A header is guarded and opens with what it promises; a file includes its own header first; feature
+# macros come from the build alone.
+set -uo pipefail
+
+status=0
+wrong() {
+    echo "$*"
+    status=1
+}
+
+for header in */*.h; do
+    grep -q '^#pragma once$' "$header" || wrong "$header: has no #pragma once"
+    [[ $(head -c 2 "$header") == "/*" ]] || wrong "$header: does not open with a comment"
+done
+for file in */*.c; do
+    own=${file%.c}.h
+    [[ -f $own ]] || continue
+    first=$(grep -m 1 '^#include "' "$file")
+    [[ $first == "#include \"config.h\"" ]] && first=$(grep -m 2 '^#include "' "$file" | tail -n 1)
+    grep -q "^#include \"$own\"" "$file" || continue # a file of a table shares that table's header
+    [[ $first == "#include \"$own\"" ]] || wrong "$file: includes $own, but not first"
+done
+while read -r found; do
+    wrong "$found: the build defines _GNU_SOURCE"
+done < <(grep -rn --include='*.[ch]' '^ *#define _GNU_SOURCE' . | cut -d: -f1,2)
+exit "$status"

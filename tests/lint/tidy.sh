@@ -1,0 +1,17 @@
+#!/bin/bash
+# Static analysis by clang-tidy; .clang-tidy says what it looks for. $1: the build directory. With
+# LINT_LONG=1 also clang's analyzer, which takes minutes.
+set -uo pipefail
+
+command -v clang-tidy >/dev/null || {
+    echo "clang-tidy is not installed"
+    exit 77
+}
+build=${1:-.}
+checks=()
+[[ ${LINT_LONG:-0} == 1 ]] || checks=("--checks=-clang-analyzer-*")
+read -ra packages < <(pkg-config --cflags libmicrohttpd jansson sqlite3 libcurl yaml-0.1 libvirt \
+    libxml-2.0 2>/dev/null)
+printf '%s\0' {api,cmd,common,compute,db,drivers,manager,policy,rpc,volume}/*.c |
+    xargs -0 -P "$(nproc)" -I{} clang-tidy --quiet "${checks[@]}" {} -- -std=gnu11 -D_GNU_SOURCE= \
+        -DSYSCONFDIR='"/etc"' -DLOCALSTATEDIR='"/var"' -I. -I"$build" "${packages[@]}" 2>/dev/null
