@@ -1,60 +1,40 @@
-libscoria_a_SOURCES += api/api_routes.c \
+libscoria_a_SOURCES += \
+	api/api_routes.c \
 	api/attachments.c \
 	api/body.c \
-	api/call.c \
-	api/call.h \
-	api/connect.c \
-	api/connect.h \
-	api/dict_text.c \
-	api/dict_text.h \
+	api/call.c api/call.h \
+	api/connect.c api/connect.h \
+	api/dict_text.c api/dict_text.h \
 	api/extensions.c \
-	api/fault.c \
-	api/fault.h \
-	api/hosts.c \
-	api/hosts.h \
-	api/literal.c \
-	api/literal.h \
+	api/fault.c api/fault.h \
+	api/hosts.c api/hosts.h \
+	api/literal.c api/literal.h \
 	api/messages.c \
-	api/page.c \
-	api/page.h \
-	api/page_filter.c \
-	api/page_filter.h \
-	api/page_sort.c \
-	api/page_sort.h \
-	api/pools.c \
-	api/pools.h \
+	api/page.c api/page.h \
+	api/page_filter.c api/page_filter.h \
+	api/page_sort.c api/page_sort.h \
+	api/pools.c api/pools.h \
 	api/quotas.c \
-	api/request.c \
-	api/request.h \
+	api/request.c api/request.h \
 	api/resource_filters.c \
-	api/route_table.c \
-	api/route_table.h \
-	api/router.c \
-	api/router.h \
-	api/routes.h \
+	api/route_table.c api/route_table.h \
+	api/router.c api/router.h api/routes.h \
 	api/services.c \
-	api/type_list.c \
-	api/type_list.h \
-	api/type_view.c \
-	api/type_view.h \
+	api/type_list.c api/type_list.h \
+	api/type_view.c api/type_view.h \
 	api/types.c \
-	api/url.c \
-	api/url.h \
-	api/versions.c \
-	api/versions.h \
-	api/view.c \
-	api/view.h \
+	api/url.c api/url.h \
+	api/versions.c api/versions.h \
+	api/view.c api/view.h \
 	api/volume_actions.c \
-	api/volume_list.c \
-	api/volume_list.h \
-	api/volume_metadata.c \
-	api/volume_metadata.h \
+	api/volume_list.c api/volume_list.h \
+	api/volume_metadata.c api/volume_metadata.h \
 	api/volumes.c \
-	api/waiting.c \
-	api/waiting.h
+	api/waiting.c api/waiting.h
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/api/test_attachments \
+check_PROGRAMS += \
+	tests/unit/api/test_attachments \
 	tests/unit/api/test_connect \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \

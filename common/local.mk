@@ -1,46 +1,30 @@
-libscoria_a_SOURCES += common/arena.c \
-	common/arena.h \
+libscoria_a_SOURCES += \
+	common/arena.c common/arena.h \
 	common/cleanup.h \
-	common/clock.c \
-	common/clock.h \
-	common/error.c \
-	common/error.def \
-	common/error.h \
-	common/field.c \
-	common/field.h \
-	common/http_client.c \
-	common/http_client.h \
-	common/http_server.c \
-	common/http_server.h \
-	common/json.c \
-	common/json.h \
-	common/json_out.c \
-	common/json_out.h \
-	common/log.c \
-	common/log.h \
-	common/md5.c \
-	common/md5.h \
-	common/option.c \
-	common/option.h \
-	common/process.c \
-	common/process.h \
-	common/utf8.c \
-	common/utf8.h \
-	common/worker.c \
-	common/worker.h
+	common/clock.c common/clock.h \
+	common/error.c common/error.def common/error.h \
+	common/field.c common/field.h \
+	common/http_client.c common/http_client.h \
+	common/http_server.c common/http_server.h \
+	common/json.c common/json.h \
+	common/json_out.c common/json_out.h \
+	common/log.c common/log.h \
+	common/md5.c common/md5.h \
+	common/option.c common/option.h \
+	common/process.c common/process.h \
+	common/utf8.c common/utf8.h \
+	common/worker.c common/worker.h
 
-libscoria_a_SOURCES += common/http_connection.c \
-	common/http_connection.h \
-	common/listen.c \
-	common/listen.h \
-	common/option_file.c \
-	common/option_file.h \
-	common/option_list.c \
-	common/option_list.h \
+libscoria_a_SOURCES += \
+	common/http_connection.c common/http_connection.h \
+	common/listen.c common/listen.h \
+	common/option_file.c common/option_file.h \
+	common/option_list.c common/option_list.h \
 	common/option_print.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/common/test_arena \
+check_PROGRAMS += \
+	tests/unit/common/test_arena \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_error \
 	tests/unit/common/test_http_client \

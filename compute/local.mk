@@ -1,31 +1,25 @@
-libscoria_a_SOURCES += compute/agent.c \
-	compute/agent.h \
-	compute/complete.c \
-	compute/complete.h \
-	compute/event.c \
-	compute/event.h \
+libscoria_a_SOURCES += \
+	compute/agent.c compute/agent.h \
+	compute/complete.c compute/complete.h \
+	compute/event.c compute/event.h \
 	compute/hypervisor.h \
-	compute/image.c \
-	compute/image.h \
-	compute/job.c \
-	compute/job.h \
-	compute/reply.c \
-	compute/reply.h \
-	compute/report.c \
-	compute/report.h \
-	compute/resize.c \
-	compute/resize.h \
-	compute/versions.c \
-	compute/versions.h \
-	compute/volume_api.c \
-	compute/volume_api.h
+	compute/image.c compute/image.h \
+	compute/job.c compute/job.h \
+	compute/reply.c compute/reply.h \
+	compute/report.c compute/report.h \
+	compute/resize.c compute/resize.h \
+	compute/versions.c compute/versions.h \
+	compute/volume_api.c compute/volume_api.h
 
 if HAVE_LIBVIRT
-libscoria_a_SOURCES += compute/domain_xml.c compute/domain_xml.h compute/libvirt.c
+libscoria_a_SOURCES += \
+	compute/domain_xml.c compute/domain_xml.h \
+	compute/libvirt.c
 endif
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/compute/test_agent \
+check_PROGRAMS += \
+	tests/unit/compute/test_agent \
 	tests/unit/compute/test_event \
 	tests/unit/compute/test_image \
 	tests/unit/compute/test_job \
@@ -34,6 +28,8 @@ check_PROGRAMS += tests/unit/compute/test_agent \
 	tests/unit/compute/test_versions \
 	tests/unit/compute/test_volume_api
 if HAVE_LIBVIRT
-check_PROGRAMS += tests/contract/test_libvirt tests/unit/compute/test_domain_xml
+check_PROGRAMS += \
+	tests/contract/test_libvirt \
+	tests/unit/compute/test_domain_xml
 endif
 endif

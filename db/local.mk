@@ -1,18 +1,12 @@
-libscoria_a_SOURCES += db/db.c \
-	db/db.h \
-	db/migrate.c \
-	db/migrate.h \
-	db/outbox.c \
-	db/outbox.h \
-	db/reset.c \
-	db/reset.h \
+libscoria_a_SOURCES += \
+	db/db.c db/db.h \
+	db/migrate.c db/migrate.h \
+	db/outbox.c db/outbox.h \
+	db/reset.c db/reset.h \
 	db/schema.h \
-	db/sqlite.c \
-	db/sqlite.h \
-	db/statement.c \
-	db/statement.h \
-	db/writer.c \
-	db/writer.h
+	db/sqlite.c db/sqlite.h \
+	db/statement.c db/statement.h \
+	db/writer.c db/writer.h
 
 # In the order of their numbers.
 schema_texts = db/schema/0001_volumes.sql
@@ -28,7 +22,8 @@ db/schema.c: $(schema_texts) db/embed.awk
 
 if HAVE_CHECK
 EXTRA_DIST += tests/unit/db/scratch.h
-check_PROGRAMS += tests/unit/db/test_db \
+check_PROGRAMS += \
+	tests/unit/db/test_db \
 	tests/unit/db/test_migrate \
 	tests/unit/db/test_outbox \
 	tests/unit/db/test_reset \

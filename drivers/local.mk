@@ -1,35 +1,25 @@
-libscoria_a_SOURCES += drivers/directory.c \
-	drivers/directory.h \
-	drivers/driver.c \
-	drivers/driver.h \
-	drivers/fault.c \
-	drivers/fault.h \
+libscoria_a_SOURCES += \
+	drivers/directory.c drivers/directory.h \
+	drivers/driver.c drivers/driver.h \
+	drivers/fault.c drivers/fault.h \
 	drivers/file.c \
-	drivers/image.c \
-	drivers/image.h \
-	drivers/memory.c \
-	drivers/memory.h \
-	drivers/mount.c \
-	drivers/mount.h \
-	drivers/mounted_share.c \
-	drivers/mounted_share.h \
+	drivers/image.c drivers/image.h \
+	drivers/memory.c drivers/memory.h \
+	drivers/mount.c drivers/mount.h \
+	drivers/mounted_share.c drivers/mounted_share.h \
 	drivers/netapp_nfs.c \
-	drivers/nfs.c \
-	drivers/nfs.h \
+	drivers/nfs.c drivers/nfs.h \
 	drivers/powerstore_nfs.c \
-	drivers/qemu_img.c \
-	drivers/qemu_img.h \
+	drivers/qemu_img.c drivers/qemu_img.h \
 	drivers/quobyte.c \
-	drivers/remotefs.c \
-	drivers/remotefs.h \
-	drivers/shares.c \
-	drivers/shares.h \
-	drivers/volume_file.c \
-	drivers/volume_file.h
+	drivers/remotefs.c drivers/remotefs.h \
+	drivers/shares.c drivers/shares.h \
+	drivers/volume_file.c drivers/volume_file.h
 EXTRA_DIST += tests/unit/drivers/driver_test.h
 
 if HAVE_CHECK
-check_PROGRAMS += tests/contract/test_driver_contract \
+check_PROGRAMS += \
+	tests/contract/test_driver_contract \
 	tests/contract/test_driver_guest \
 	tests/fault/test_driver_calls \
 	tests/unit/drivers/test_directory \

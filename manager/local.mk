@@ -1,4 +1,5 @@
-libscoria_a_SOURCES += manager/check.c \
+libscoria_a_SOURCES += \
+	manager/check.c \
 	manager/check.h \
 	manager/compute_event.h \
 	manager/connect_job.c \
@@ -15,5 +16,7 @@ libscoria_a_SOURCES += manager/check.c \
 	manager/volume_jobs.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/manager/test_extend_job tests/unit/manager/test_nova
+check_PROGRAMS += \
+	tests/unit/manager/test_extend_job \
+	tests/unit/manager/test_nova
 endif

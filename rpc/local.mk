@@ -1,8 +1,10 @@
-libscoria_a_SOURCES += rpc/local.c \
-	rpc/relay.c \
-	rpc/relay.h \
+libscoria_a_SOURCES += \
+	rpc/local.c \
+	rpc/relay.c rpc/relay.h \
 	rpc/rpc.h
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/rpc/test_local tests/unit/rpc/test_relay
+check_PROGRAMS += \
+	tests/unit/rpc/test_local \
+	tests/unit/rpc/test_relay
 endif

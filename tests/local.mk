@@ -1,29 +1,21 @@
 check_LIBRARIES += libtests.a
-libtests_a_SOURCES = tests/lib/check_main.h \
-	tests/lib/exchange.c \
-	tests/lib/exchange.h \
+libtests_a_SOURCES = \
+	tests/lib/check_main.h \
+	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \
-	tests/lib/fake_hypervisor.c \
-	tests/lib/fake_hypervisor.h \
-	tests/lib/roles.c \
-	tests/lib/roles.h \
-	tests/lib/script_server.c \
-	tests/lib/script_server.h \
-	tests/lib/world.c \
-	tests/lib/world.h
+	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
+	tests/lib/roles.c tests/lib/roles.h \
+	tests/lib/script_server.c tests/lib/script_server.h \
+	tests/lib/world.c tests/lib/world.h
 
 # make tests/sim/sim; ./test runs it with many seeds.
 EXTRA_PROGRAMS += tests/sim/sim
 tests_sim_sim_SOURCES = tests/sim/sim.c
 
 # Fuzz targets: with libFuzzer ./test links them by itself; this way they replay files.
-fuzz_targets = tests/fuzz/fuzz_domain_xml \
-	tests/fuzz/fuzz_json \
-	tests/fuzz/fuzz_option \
-	tests/fuzz/fuzz_policy \
-	tests/fuzz/fuzz_qemu_img \
-	tests/fuzz/fuzz_query \
-	tests/fuzz/fuzz_shares
+fuzz_targets = \
+	tests/fuzz/fuzz_domain_xml tests/fuzz/fuzz_json tests/fuzz/fuzz_option tests/fuzz/fuzz_policy \
+	tests/fuzz/fuzz_qemu_img tests/fuzz/fuzz_query tests/fuzz/fuzz_shares
 EXTRA_PROGRAMS += $(fuzz_targets)
 tests_fuzz_fuzz_domain_xml_SOURCES = tests/fuzz/fuzz_domain_xml.c tests/fuzz/replay.c
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/replay.c
@@ -35,7 +27,8 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 
 CLEANFILES += $(EXTRA_PROGRAMS)
 
-EXTRA_DIST += tests/crash/run \
+EXTRA_DIST += \
+	tests/crash/run \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \
 	tests/e2e/test_clients.py \
@@ -53,7 +46,8 @@ EXTRA_DIST += tests/crash/run \
 	tests/lib/program.py \
 	tests/lib/setup.sh
 
-EXTRA_DIST += tests/lint/cppcheck.sh \
+EXTRA_DIST += \
+	tests/lint/cppcheck.sh \
 	tests/lint/dist.sh \
 	tests/lint/format.sh \
 	tests/lint/generated.sh \

@@ -1,4 +1,5 @@
-libscoria_a_SOURCES += volume/attach.c \
+libscoria_a_SOURCES += \
+	volume/attach.c \
 	volume/attach_status.h \
 	volume/attachment.c \
 	volume/attachment.h \
@@ -50,7 +51,8 @@ libscoria_a_SOURCES += volume/attach.c \
 EXTRA_DIST += tests/unit/volume/work_test.h
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/volume/test_capability \
+check_PROGRAMS += \
+	tests/unit/volume/test_capability \
 	tests/unit/volume/test_attach \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_extend \

@@ -1,0 +1,15 @@
+# make bench; bench/run needs them and the program, prints the figures and changes nothing.
+bench_programs = bench/bare bench/files bench/load
+EXTRA_PROGRAMS += $(bench_programs)
+CLEANFILES += $(bench_programs)
+bench_bare_SOURCES = bench/bare.c
+bench_bare_LDADD = $(MICROHTTPD_LIBS)
+bench_files_SOURCES = bench/files.c
+bench_files_LDADD =
+bench_load_SOURCES = bench/load.c
+bench_load_LDADD =
+EXTRA_DIST += bench/README.md bench/run
+
+.PHONY: bench
+bench: scoria $(bench_programs)
+	$(top_srcdir)/bench/run --build $(builddir) $(BENCH_FLAGS)
