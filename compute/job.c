@@ -96,6 +96,9 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
 
+    /* libvirt answers before it has found its guests again: look for a disk that was here. */
+    if (outcome == RESIZE_FAILED && err.kind == ERROR_NOT_FOUND && job->disk.source[0])
+        outcome = RESIZE_BUSY;
     if (resize->disk.source[0])
         job->disk = resize->disk;
     if (outcome == RESIZE_NOT_OURS) {
