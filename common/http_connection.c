@@ -1,6 +1,7 @@
 #include "common/http_connection.h"
 
 #include "common/cleanup.h"
+#include "common/http_door.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -387,7 +388,7 @@ static struct http_connection *connection_new(struct http_server *server,
     return connection;
 }
 
-/* The socket is still open while it is closed here: the patrol never meets a number used again. */
+/* The socket is still open while it is closed here: the door never meets a number used again. */
 void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **context,
                             enum MHD_ConnectionNotificationCode code) {
     struct http_server *server = arg;
@@ -396,10 +397,12 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         *context = connection = connection_new(server, mhd);
     pthread_mutex_lock(&server->lock);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         LIST_INSERT_HEAD(&server->all, connection, all);
-    else
+    } else {
         LIST_REMOVE(connection, all);
+        http_door_one_left(server);
+    }
     pthread_mutex_unlock(&server->lock);
     if (code != MHD_CONNECTION_NOTIFY_STARTED)
         connection_release(connection);

@@ -67,12 +67,17 @@ struct http_server {
 
     unsigned tick_seconds, most_ticks;
     atomic_uint tick;
-    pthread_t patrol;
+
+    pthread_t door;
+    int door_fd, door_wake; /* listens; an eventfd */
+    unsigned most_connections;
+    atomic_bool door_closes;
 
     pthread_mutex_t lock;   /* guards the rest */
-    pthread_cond_t changed; /* fewer open or awaited, or the patrol shall end */
+    pthread_cond_t changed; /* fewer open or awaited */
     bool abandoning;
-    bool patrol_ends;
+    bool door_full;       /* somebody may wait outside */
+    unsigned connections; /* those of `all`, and those on the way to it */
     struct http_connections all, awaiting;
 };
 

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/http_connection.h"
+#include "common/http_door.h"
 #include "common/listen.h"
 #include "common/utf8.h"
 
@@ -10,8 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,56 +69,6 @@ char *http_decode(struct arena *arena, const char *text, size_t length, bool for
     return utf8_valid(decoded, size) ? decoded : NULL;
 }
 
-/* ---- patrol ---- */
-
-static struct timespec monotonic_in_ms(int64_t ms) {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += ms / 1000;
-    time.tv_nsec += ms % 1000 * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
-/*
- * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
- * would keep its place for ever.  So a client has twice the idle time for a whole request, and for
- * taking a whole answer.
- */
-static void cut_slow(struct http_server *server) {
-    unsigned now = atomic_fetch_add(&server->tick, 1) + 1;
-    struct http_connection *connection;
-
-    LIST_FOREACH(connection, &server->all, all) {
-        unsigned since = connection->since;
-
-        if (since > 0 && now - since > server->most_ticks)
-            shutdown(MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
-                         ->connect_fd,
-                     SHUT_RDWR);
-    }
-}
-
-static void *patrol(void *arg) {
-    struct http_server *server = arg;
-
-    pthread_mutex_lock(&server->lock);
-    while (!server->patrol_ends) {
-        struct timespec next = monotonic_in_ms((int64_t)server->tick_seconds * 1000);
-
-        while (!server->patrol_ends &&
-               pthread_cond_timedwait(&server->changed, &server->lock, &next) != ETIMEDOUT)
-            ;
-        cut_slow(server);
-    }
-    pthread_mutex_unlock(&server->lock);
-    return NULL;
-}
-
 /* ---- start ---- */
 
 static int longer_first(const void *a, const void *b) {
@@ -152,18 +101,19 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text) {
     return strlen(text);
 }
 
-/* libmicrohttpd takes a pool of two threads and more; without a pool it has one. */
-static struct MHD_Daemon *start_daemon(struct http_server *server, int fd, unsigned threads,
-                                       unsigned connections) {
+/* libmicrohttpd takes a pool of two threads and more; without a pool it has one.  The door counts
+ * the connections; here each thread has room for all of them twice, because those that end still
+ * count for a moment after they have been reported. */
+static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned threads) {
     struct MHD_OptionItem pool[] = { { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL },
                                      { MHD_OPTION_END, 0, NULL } };
 
     if (threads < 2)
         pool[0].option = MHD_OPTION_END;
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        http_connection_serve, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
+        NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
+        2 * threads * server->most_connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
         STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
         NULL, MHD_OPTION_URI_LOG_CALLBACK, http_connection_begin, server,
@@ -183,6 +133,8 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->tick_seconds = idle_seconds >= 8 ? idle_seconds / 4 : 1;
     server->most_ticks = 2 * idle_seconds / server->tick_seconds + 1;
     server->tick = 1;
+    server->most_connections = settings->connections ? settings->connections : DEFAULT_CONNECTIONS;
+    server->door_wake = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -193,44 +145,23 @@ static struct http_server *server_new(const struct http_server_settings *setting
 }
 
 static void server_free(struct http_server *server) {
+    if (server->door_wake >= 0)
+        close(server->door_wake);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
     arena_free(server->arena);
 }
 
-static int start_patrol(struct http_server *server) {
-    pthread_attr_t attributes;
-    int code;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    code = pthread_create(&server->patrol, &attributes, patrol, server);
-    pthread_attr_destroy(&attributes);
-    if (code == 0)
-        pthread_setname_np(server->patrol, "http-patrol");
-    return code;
-}
-
-/* Takes `fd`.  When libmicrohttpd does not start it has closed the socket, or has not. */
 static int launch(struct http_server *server, const struct http_server_settings *settings, int fd,
                   struct error *err) {
-    unsigned connections = settings->connections ? settings->connections : DEFAULT_CONNECTIONS;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    /* A connection stays with the thread that accepted it, and one may have got most of them: a
-     * second for each processor keeps all processors busy nevertheless. */
     unsigned threads = processors > 0 ? 2 * (unsigned)processors : 2;
-    struct stat before = { 0 }, now;
 
-    fstat(fd, &before);
-    server->daemon =
-        start_daemon(server, fd, settings->threads ? settings->threads : threads, connections);
-    if (!server->daemon) {
-        if (fstat(fd, &now) == 0 && now.st_ino == before.st_ino && now.st_dev == before.st_dev)
-            close(fd);
+    server->daemon = start_daemon(server, settings->threads ? settings->threads : threads);
+    if (!server->daemon)
         return error_set(err, ERROR_INTERNAL, "cannot start the HTTP server on port %u",
                          server->port);
-    }
-    if (start_patrol(server) != 0) {
+    if (http_door_open(server, fd) != 0) {
         MHD_stop_daemon(server->daemon);
         return error_set(err, ERROR_INTERNAL, "cannot start a thread of the HTTP server");
     }
@@ -239,7 +170,7 @@ static int launch(struct http_server *server, const struct http_server_settings 
 
 int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
                       struct error *err) {
-    int fd = listen_open(settings->address, settings->port, err);
+    autoclose int fd = listen_open(settings->address, settings->port, err);
     struct http_server *server;
 
     if (fd < 0)
@@ -251,6 +182,7 @@ int http_server_start(const struct http_server_settings *settings, struct http_s
         server_free(server);
         return -1;
     }
+    take_fd(fd);
     *ret = server;
     return 0;
 }
@@ -261,6 +193,19 @@ unsigned http_server_port(const struct http_server *server) {
 
 /* ---- stop ---- */
 
+static struct timespec monotonic_in_ms(int64_t ms) {
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += ms / 1000;
+    time.tv_nsec += ms % 1000 * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
 static void wait_for_answers(struct http_server *server, int64_t ms) {
     struct timespec end = monotonic_in_ms(ms);
 
@@ -270,21 +215,15 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
 }
 
 void http_server_stop(struct http_server *server, unsigned drain_ms) {
-    autoclose int fd = -1;
-
     if (!server)
         return;
-    atomic_store(&server->stopping, true);
-    fd = MHD_quiesce_daemon(server->daemon);
-    shutdown(fd, SHUT_RDWR); /* refuses clients at once; closed when no thread can use it */
+    http_door_shut(server);
     pthread_mutex_lock(&server->lock);
     wait_for_answers(server, drain_ms);
     http_connection_abandon_awaited(server);
     wait_for_answers(server, LAST_WORDS_MS);
-    server->patrol_ends = true;
-    pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
-    pthread_join(server->patrol, NULL);
+    http_door_close(server);
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

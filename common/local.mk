@@ -17,6 +17,7 @@ libscoria_a_SOURCES += \
 
 libscoria_a_SOURCES += \
 	common/http_connection.c common/http_connection.h \
+	common/http_door.c common/http_door.h \
 	common/listen.c common/listen.h \
 	common/option_file.c common/option_file.h \
 	common/option_list.c common/option_list.h \

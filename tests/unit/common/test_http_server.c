@@ -500,6 +500,14 @@ START_TEST(client_that_sends_a_byte_now_and_then_is_cut) {
 }
 END_TEST
 
+/* The number of the next descriptor: as long as it is the same, none was lost. */
+static int next_fd(void) {
+    int fd = dup(0);
+
+    close(fd);
+    return fd;
+}
+
 START_TEST(more_connections_than_allowed_wait) {
     struct http_server *server = START(.connections = 2, .threads = 1);
     int first = dial(server);
@@ -515,6 +523,30 @@ START_TEST(more_connections_than_allowed_wait) {
     ck_assert_int_eq(poll(&waits, 1, 100), 0);
     close(first);
     assert_has(hear(third), "|/3|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(client_without_descriptor_for_it_waits) {
+    struct http_server *server = START();
+    autoclose int first = dial(server);
+    struct rlimit before, limit;
+    struct pollfd waits = { .events = POLLIN };
+    autoclose int second = -1;
+
+    say(first, GET("/1"));
+    assert_has(hear(first), "|/1|");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)next_fd() + 1; /* enough for the client's side only */
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    waits.fd = second = dial(server);
+    say(second, GET("/2"));
+    ck_assert_int_eq(poll(&waits, 1, 50), 0);
+    say(first, GET("/3"));
+    assert_has(hear(first), "|/3|");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_has(hear(second), "|/2|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -689,14 +721,6 @@ START_TEST(address_that_cannot_be_had_is_named) {
 }
 END_TEST
 
-/* The number of the next descriptor: as long as it is the same, none was lost. */
-static int next_fd(void) {
-    int fd = dup(0);
-
-    close(fd);
-    return fd;
-}
-
 static void start_without_descriptors(unsigned threads) {
     struct http_server_settings settings = { .address = "127.0.0.1",
                                              .threads = threads,
@@ -804,7 +828,8 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
            a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
            silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
-           more_connections_than_allowed_wait, client_that_leaves_while_it_waits_harms_nothing,
+           more_connections_than_allowed_wait, client_without_descriptor_for_it_waits,
+           client_that_leaves_while_it_waits_harms_nothing,
            reply_may_come_at_any_moment_from_any_thread,
            stop_waits_for_open_exchanges_and_takes_no_new_clients,
            stop_gives_up_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,

@@ -1,0 +1,157 @@
+#include "common/http_door.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STACK_SIZE ((size_t)256 * 1024)
+#define PAUSE_MS   100 /* when the system has no descriptor or memory for one more */
+
+static void wake(const struct http_server *server) {
+    eventfd_write(server->door_wake, 1);
+}
+
+/* ---- in ---- */
+
+static bool take_place(struct http_server *server) {
+    bool free;
+
+    pthread_mutex_lock(&server->lock);
+    free = server->connections < server->most_connections;
+    server->connections += free;
+    server->door_full = !free;
+    pthread_mutex_unlock(&server->lock);
+    return free;
+}
+
+static void give_place_back(struct http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    server->connections--;
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* Lets clients in until none waits or there is no place; false: the system could not take one. */
+static bool let_in(struct http_server *server, int fd) {
+    while (take_place(server)) {
+        struct sockaddr_storage peer;
+        socklen_t size = sizeof(peer);
+        int client = accept4(fd, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (client >= 0 &&
+            MHD_add_connection(server->daemon, client, (struct sockaddr *)&peer, size) == MHD_YES)
+            continue;
+        give_place_back(server); /* a client that libmicrohttpd did not take it has closed */
+        if (client < 0 && errno != EINTR && errno != ECONNABORTED)
+            return errno == EAGAIN;
+    }
+    return true;
+}
+
+/* ---- out ---- */
+
+/*
+ * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
+ * would keep its place for ever.  So a client has twice the idle time for a whole request, and for
+ * taking a whole answer.
+ */
+static void cut_slow(struct http_server *server) {
+    unsigned now = atomic_fetch_add(&server->tick, 1) + 1;
+    struct http_connection *connection;
+
+    pthread_mutex_lock(&server->lock);
+    LIST_FOREACH(connection, &server->all, all) {
+        unsigned since = connection->since;
+
+        if (since > 0 && now - since > server->most_ticks)
+            shutdown(MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
+                         ->connect_fd,
+                     SHUT_RDWR);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- the thread ---- */
+
+static bool is_full(struct http_server *server) {
+    bool full;
+
+    pthread_mutex_lock(&server->lock);
+    full = server->door_full;
+    pthread_mutex_unlock(&server->lock);
+    return full;
+}
+
+static int ms_until(int64_t time_us) {
+    int64_t left_us = time_us - clock_monotonic_us();
+
+    return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+}
+
+static void *keep_door(void *arg) {
+    struct http_server *server = arg;
+    const int64_t tick_us = (int64_t)server->tick_seconds * 1000000;
+    int64_t next_us = clock_monotonic_us() + tick_us;
+    autoclose int fd = server->door_fd;
+    bool able = true;
+
+    while (!atomic_load(&server->door_closes)) {
+        bool listening = able && fd >= 0 && !is_full(server);
+        struct pollfd events[] = { { .fd = server->door_wake, .events = POLLIN },
+                                   { .fd = listening ? fd : -1, .events = POLLIN } };
+        int wait_ms = ms_until(next_us);
+        eventfd_t count;
+
+        poll(events, LENGTH(events), !able && wait_ms > PAUSE_MS ? PAUSE_MS : wait_ms);
+        eventfd_read(server->door_wake, &count);
+        if (fd >= 0 && atomic_load(&server->stopping)) {
+            close(fd);
+            fd = -1;
+        }
+        able = fd < 0 || let_in(server, fd);
+        if (ms_until(next_us) == 0) {
+            cut_slow(server);
+            next_us += tick_us;
+        }
+    }
+    return NULL;
+}
+
+int http_door_open(struct http_server *server, int fd) {
+    pthread_attr_t attributes;
+    int code;
+
+    server->door_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->door_wake < 0)
+        return errno;
+    server->door_fd = fd;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    code = pthread_create(&server->door, &attributes, keep_door, server);
+    pthread_attr_destroy(&attributes);
+    if (code == 0)
+        pthread_setname_np(server->door, "http-door");
+    return code;
+}
+
+void http_door_shut(struct http_server *server) {
+    atomic_store(&server->stopping, true);
+    wake(server);
+}
+
+void http_door_close(struct http_server *server) {
+    atomic_store(&server->door_closes, true);
+    wake(server);
+    pthread_join(server->door, NULL);
+}
+
+void http_door_one_left(struct http_server *server) {
+    server->connections--;
+    if (server->door_full)
+        wake(server);
+    server->door_full = false;
+}
