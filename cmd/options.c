@@ -29,7 +29,7 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "osapi_volume_listen_port", .type = OPTION_INT, .fallback = "8776", .max = 65535,
       .help = "Port of the HTTP API; 0 takes any free one." },
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
-      .help = "Threads that answer HTTP; 0: two for each processor." },
+      .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on volumes." },
     { .section = "DEFAULT", .key = "public_endpoint", .type = OPTION_TEXT,

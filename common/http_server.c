@@ -155,7 +155,7 @@ static void server_free(struct http_server *server) {
 static int launch(struct http_server *server, const struct http_server_settings *settings, int fd,
                   struct error *err) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned threads = processors > 0 ? 2 * (unsigned)processors : 2;
+    unsigned threads = processors > 2 ? (unsigned)processors : 2;
 
     server->daemon = start_daemon(server, settings->threads ? settings->threads : threads);
     if (!server->daemon)

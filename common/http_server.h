@@ -75,7 +75,7 @@ struct http_mount {
 struct http_server_settings {
     const char *address;             /* numeric IPv4 or IPv6, or a name */
     unsigned port;                   /* 0: any free one */
-    unsigned threads;                /* 0: two for each processor */
+    unsigned threads;                /* 0: one for each processor, two at least */
     size_t body_limit;               /* bytes; 0: 114688 */
     unsigned idle_seconds;           /* a connection silent for so long is closed; 0: 60 */
     unsigned connections;            /* most at once; 0: 1000 */
