@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	api/body.c \
 	api/call.c api/call.h \
 	api/connect.c api/connect.h \
+	api/default_types.c \
 	api/dict_text.c api/dict_text.h \
 	api/extensions.c \
 	api/fault.c api/fault.h \
@@ -20,6 +21,7 @@ libscoria_a_SOURCES += \
 	api/route_table.c api/route_table.h \
 	api/router.c api/router.h api/routes.h \
 	api/services.c \
+	api/type_encryption.c \
 	api/type_list.c api/type_list.h \
 	api/type_view.c api/type_view.h \
 	api/types.c \
@@ -36,6 +38,7 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/api/test_attachments \
 	tests/unit/api/test_connect \
+	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_messages \
@@ -46,6 +49,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
 	tests/unit/api/test_services \
+	tests/unit/api/test_type_encryption \
 	tests/unit/api/test_types \
 	tests/unit/api/test_versions \
 	tests/unit/api/test_view \

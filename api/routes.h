@@ -48,6 +48,8 @@ extern const struct route volume_routes[];
 extern const struct route volume_action_routes[];
 extern const struct route attachment_routes[];
 extern const struct route type_routes[];
+extern const struct route type_encryption_routes[];
+extern const struct route default_type_routes[];
 extern const struct route quota_routes[];   /* quota sets, class sets, limits */
 extern const struct route service_routes[]; /* os-services, zones, pools, agents' heartbeat */
 extern const struct route message_routes[];

@@ -221,14 +221,6 @@ static int remove_access(struct request *request, struct error *err) {
     return type_access_remove(&request->work, &request->type, body->project, err);
 }
 
-/* No type is encrypted: the answer of one without encryption. */
-static int show_encryption(struct request *request, struct error *err) {
-    (void)err;
-    out_begin_object(&request->out);
-    out_end_object(&request->out);
-    return 0;
-}
-
 /* clang-format off */
 #define RULE "volume_extension:"
 #define TYPE(method_, path_, rule_, handler_, status_) \
@@ -266,8 +258,6 @@ const struct route type_routes[] = {
       .action = "addProjectAccess", BODY(access_body, access_fields) },
     { TYPE("POST", "/action", "volume_type_access:removeProjectAccess", remove_access, 202),
       .action = "removeProjectAccess", BODY(access_body, access_fields) },
-
-    { TYPE("GET", "/encryption", "volume_type_encryption:get", show_encryption, 200) },
     ROUTES_END
 };
 /* clang-format on */

@@ -9,7 +9,10 @@ libscoria_a_SOURCES += \
 	db/writer.c db/writer.h
 
 # In the order of their numbers.
-schema_texts = db/schema/0001_volumes.sql
+schema_texts = \
+	db/schema/0001_volumes.sql \
+	db/schema/0003_default_types.sql \
+	db/schema/0004_type_encryption.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c
@@ -20,8 +23,8 @@ db/schema.c: $(schema_texts) db/embed.awk
 	$(AM_V_GEN)$(MKDIR_P) db && \
 	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts)) > $@.tmp && mv $@.tmp $@
 
-if HAVE_CHECK
 EXTRA_DIST += tests/unit/db/scratch.h
+if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/db/test_db \
 	tests/unit/db/test_migrate \

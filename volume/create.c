@@ -83,6 +83,11 @@ static int choose_type(struct work *work, const struct volume_new *request, stru
     if ((request->type ? volume_type_find(work, request->type, ret, err)
                        : volume_type_default(work, ret, err)) < 0)
         return -1;
+    if (ret->is_encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume type %s is encrypted: this service has no key manager to encrypt "
+                         "a volume with.",
+                         ret->name);
     return volume_type_check_size(ret, request->size_gb, err);
 }
 

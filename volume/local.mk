@@ -6,6 +6,8 @@ libscoria_a_SOURCES += \
 	volume/capability.c \
 	volume/capability.h \
 	volume/create.c \
+	volume/default_type.c \
+	volume/default_type.h \
 	volume/delete.c \
 	volume/extend.c \
 	volume/image_metadata.c \
@@ -43,6 +45,8 @@ libscoria_a_SOURCES += \
 	volume/type.h \
 	volume/type_access.c \
 	volume/type_access.h \
+	volume/type_encryption.c \
+	volume/type_encryption.h \
 	volume/update.c \
 	volume/volume.c \
 	volume/volume.h \

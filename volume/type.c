@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "volume/default_type.h"
 #include "volume/query.h"
 #include "volume/quota_limit.h"
 
@@ -10,7 +11,8 @@
 
 #define TYPE_SELECT                                                                   \
     "SELECT t.id, t.name, t.description, t.qos_specs_id, t.is_public, t.created_at, " \
-    "t.updated_at FROM volume_types t"
+    "t.updated_at, CASE WHEN EXISTS (SELECT 1 FROM volume_type_encryption e "         \
+    "WHERE e.volume_type_id = t.id) THEN 1 ELSE 0 END FROM volume_types t"
 
 /* The caller sees it: $2 is 1 for those who see all, $3 the project. */
 #define TYPE_VISIBLE                                                                   \
@@ -34,6 +36,7 @@ static void read_type(struct arena *arena, const struct db_rows *rows, struct vo
         .is_public = db_bool(rows, 4),
         .created_at = db_int(rows, 5),
         .updated_at = db_int(rows, 6),
+        .is_encrypted = db_bool(rows, 7),
     };
 }
 
@@ -135,7 +138,7 @@ int volume_type_find(struct work *work, const char *id_or_name, struct volume_ty
     return type_must(work, sql_by_id_or_name, id_or_name, work->context->is_admin, ret, err);
 }
 
-int volume_type_default(struct work *work, struct volume_type *ret, struct error *err) {
+static int configured_default(struct work *work, struct volume_type *ret, struct error *err) {
     const char *name = work->settings->default_volume_type;
     int found = name ? type_one(work, sql_by_id_or_name, name, true, ret, err) : 0;
 
@@ -147,6 +150,16 @@ int volume_type_default(struct work *work, struct volume_type *ret, struct error
                          "found.",
                          name ? name : "(none)");
     return 0;
+}
+
+int volume_type_default(struct work *work, struct volume_type *ret, struct error *err) {
+    struct default_type own;
+    int found = default_type_get(work, work->context->project_id, &own, err);
+
+    if (found < 0)
+        return -1;
+    return found ? volume_type_get(work, own.volume_type_id, ret, err)
+                 : configured_default(work, ret, err);
 }
 
 /* ---- what extra specs say ---- */
@@ -211,7 +224,7 @@ static int check_name_free(struct work *work, const char *name, struct error *er
     return taken;
 }
 
-static int check_unused(struct work *work, const struct volume_type *type, struct error *err) {
+int volume_type_check_unused(struct work *work, const struct volume_type *type, struct error *err) {
     int64_t one;
     int used =
         db_query_int(work->tx, &one, err, "SELECT 1 FROM volumes WHERE volume_type_id = $1 LIMIT 1",
@@ -280,23 +293,38 @@ int volume_type_update(struct work *work, const struct volume_type *type, const 
     return 0;
 }
 
+static int check_no_default(struct work *work, const struct volume_type *type, struct error *err) {
+    int64_t one;
+    int used = db_query_int(work->tx, &one, err,
+                            "SELECT 1 FROM default_volume_types WHERE volume_type_id = $1 LIMIT 1",
+                            DB_TEXT(type->id));
+
+    if (used > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume type %s is the default volume type of a project and cannot be "
+                         "deleted.",
+                         type->id);
+    return used;
+}
+
 /* With the default refused, the last type is too. */
 static int check_deletable(struct work *work, const struct volume_type *type, struct error *err) {
     struct volume_type standard;
 
-    if (volume_type_default(work, &standard, err) < 0)
+    if (configured_default(work, &standard, err) < 0 || check_no_default(work, type, err) < 0)
         return -1;
     if (strcmp(standard.id, type->id) == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume type %s is the default volume type and cannot be deleted.",
                          type->id);
-    return check_unused(work, type, err);
+    return volume_type_check_unused(work, type, err);
 }
 
 int volume_type_delete(struct work *work, const struct volume_type *type, struct error *err) {
     static const char *const texts[] = {
         "DELETE FROM volume_type_extra_specs WHERE volume_type_id = $1",
         "DELETE FROM volume_type_projects WHERE volume_type_id = $1",
+        "DELETE FROM volume_type_encryption WHERE volume_type_id = $1",
         "DELETE FROM volume_types WHERE id = $1",
     };
 
@@ -310,7 +338,8 @@ int volume_type_delete(struct work *work, const struct volume_type *type, struct
 
 int volume_type_specs_set(struct work *work, const struct volume_type *type,
                           const struct pairs *specs, struct error *err) {
-    if (check_unused(work, type, err) < 0 || check_specs(&type->extra_specs, specs, err) < 0)
+    if (volume_type_check_unused(work, type, err) < 0 ||
+        check_specs(&type->extra_specs, specs, err) < 0)
         return -1;
     return put_specs(work, type->id, specs, err);
 }
@@ -319,7 +348,7 @@ int volume_type_spec_delete(struct work *work, const struct volume_type *type, c
                             struct error *err) {
     int deleted;
 
-    if (check_unused(work, type, err) < 0)
+    if (volume_type_check_unused(work, type, err) < 0)
         return -1;
     deleted = db_run(work->tx, err,
                      "DELETE FROM volume_type_extra_specs WHERE volume_type_id = $1 AND key = $2",

@@ -7,7 +7,7 @@
 
 struct volume_type {
     const char *id, *name, *description, *qos_specs_id;
-    bool is_public;
+    bool is_public, is_encrypted;
     struct pairs extra_specs; /* values may be NULL */
     int64_t created_at, updated_at;
 };
@@ -26,7 +26,8 @@ bool volume_type_is(const struct volume_type *type, const char *spec);
 /* By id or name, visible to the caller; for POST /volumes and filters. */
 int volume_type_find(struct work *work, const char *id_or_name, struct volume_type *ret,
                      struct error *err);
-/* The configured default; ERROR_INTERNAL when it is misconfigured. */
+/* The default of the caller's project (ERROR_NOT_FOUND when the project may not see it any more),
+ * else the configured one (ERROR_INTERNAL when it is misconfigured). */
 int volume_type_default(struct work *work, struct volume_type *ret, struct error *err);
 /* As volume_list(), alias t. */
 int volume_type_list(struct work *work, const struct volume_query *query, struct volume_type **ret,
@@ -40,8 +41,12 @@ int volume_type_create(struct work *work, const char *name, const char *descript
 int volume_type_update(struct work *work, const struct volume_type *type, const char *name,
                        bool set_description, const char *description, int is_public,
                        struct error *err);
-/* Refused (ERROR_BAD_REQUEST) while volumes have it, and for the default and the last type. */
+/* Refused (ERROR_BAD_REQUEST) while volumes have it, and for the default, that of a project, and the
+ * last type. */
 int volume_type_delete(struct work *work, const struct volume_type *type, struct error *err);
+
+/* ERROR_BAD_REQUEST when there are volumes of the type. */
+int volume_type_check_unused(struct work *work, const struct volume_type *type, struct error *err);
 
 /* Extra specs change only while no volume has the type (ERROR_BAD_REQUEST). */
 int volume_type_specs_set(struct work *work, const struct volume_type *type,

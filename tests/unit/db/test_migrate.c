@@ -3,6 +3,8 @@
 #include "db/schema.h"
 #include "tests/unit/db/scratch.h"
 
+#include <sqlite3.h>
+
 static int migrate_body(struct db_tx *tx, void *words, struct error *err) {
     return migrate_run(tx, words, err);
 }
@@ -29,6 +31,40 @@ START_TEST(a_new_database_gets_every_text_once) {
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pools"), 0);
     ck_assert_int_eq(db_transaction(db, migrate_body, serial_words, &err), 0);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
+    db_close(db);
+}
+END_TEST
+
+/* A database as it was when there was only the first text. */
+static void make_old(const char *path, const char *more) {
+    static const char mark[] = " @serial@";
+    const char *text = schema_texts[0].sql, *place = strstr(text, mark);
+    autoarena struct arena *arena = arena_new();
+    const char *sql =
+        arena_format(arena,
+                     "%.*s %s%s CREATE TABLE schema_version (number BIGINT); "
+                     "INSERT INTO schema_version VALUES (1); %s",
+                     (int)(place - text), text, serial_words, place + strlen(mark), more);
+    sqlite3 *raw;
+
+    ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+}
+
+START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    make_old(scratch.path,
+             "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
+             "reported_at, created_at) VALUES ('s', 'b', 'h', 'z', 0, 0, 1, 1)");
+    db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM services WHERE host = 'h'"), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM default_volume_types"), 0);
     db_close(db);
 }
 END_TEST
@@ -109,5 +145,6 @@ START_TEST(a_foreign_schema_version_is_an_error) {
 END_TEST
 
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
+           an_older_database_keeps_its_rows_and_gets_what_is_new,
            a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
            a_text_is_cut_at_the_ends_of_its_statements, a_foreign_schema_version_is_an_error)

@@ -1,0 +1,108 @@
+/*
+ * Default volume types of projects.  Whether a project exists is not known here: any name is taken.
+ */
+#include "volume/default_type.h"
+
+#include "api/routes.h"
+
+#include <string.h>
+
+static void put_default(struct request *request, const struct default_type *type) {
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    out_put_text(out, "project_id", type->project_id);
+    out_put_text(out, "volume_type_id", type->volume_type_id);
+    out_end_object(out);
+}
+
+static void answer_default(struct request *request, const struct default_type *type) {
+    out_begin_object(&request->out);
+    out_key(&request->out, "default_type");
+    put_default(request, type);
+    out_end_object(&request->out);
+}
+
+static int list_defaults(struct request *request, struct error *err) {
+    struct default_type *types;
+    int count = default_type_list(&request->work, &types, err);
+
+    if (count < 0)
+        return -1;
+    out_begin_object(&request->out);
+    out_key(&request->out, "default_types");
+    out_begin_array(&request->out);
+    for (int i = 0; i < count; i++)
+        put_default(request, &types[i]);
+    out_end_array(&request->out);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int show_default(struct request *request, struct error *err) {
+    struct default_type type;
+    int found = default_type_get(&request->work, request->id, &type, err);
+
+    if (found == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Default type for project %s not found.",
+                         request->id);
+    if (found > 0)
+        answer_default(request, &type);
+    return found < 0 ? -1 : 0;
+}
+
+struct default_body {
+    const char *type; /* id or name */
+};
+
+static const struct field default_fields[] = {
+    FIELD_NAME1(struct default_body, type, "volume_type", FIELD_REQUIRED),
+    FIELDS_END,
+};
+
+#define PROJECT_ID_MOST 255
+
+/* What the body names is part of the request, so its absence is the request's fault: no 404. */
+static int find_type(struct request *request, struct volume_type *ret, struct error *err) {
+    const struct default_body *body = request->body;
+
+    if (volume_type_find(&request->work, body->type, ret, err) == 0)
+        return 0;
+    if (err->kind == ERROR_NOT_FOUND)
+        err->kind = ERROR_BAD_REQUEST;
+    return -1;
+}
+
+static int set_default(struct request *request, struct error *err) {
+    struct default_type set = { .project_id = request->id };
+    struct volume_type type;
+
+    if (strlen(request->id) > PROJECT_ID_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid project id: it has more than %d characters.", PROJECT_ID_MOST);
+    if (find_type(request, &type, err) < 0 ||
+        default_type_set(&request->work, request->id, type.id, err) < 0)
+        return -1;
+    set.volume_type_id = type.id;
+    answer_default(request, &set);
+    return 0;
+}
+
+static int unset_default(struct request *request, struct error *err) {
+    return default_type_unset(&request->work, request->id, err);
+}
+
+/* clang-format off */
+#define DEFAULT(method_, path_, rule_, handler_, status_) \
+    .method = method_, .path = "/default-types" path_, .since = 62, \
+    .rule = "volume_extension:default_" rule_, .handler = handler_, .status = status_
+
+const struct route default_type_routes[] = {
+    { DEFAULT("GET", "", "get_all", list_defaults, 200) },
+    { DEFAULT("GET", "/{id}", "get", show_default, 200) },
+    { DEFAULT("PUT", "/{id}", "set_or_update", set_default, 200), .wrapper = "default_type",
+      .fields = default_fields, .body_size = sizeof(struct default_body) },
+    { DEFAULT("DELETE", "/{id}", "unset", unset_default, 204) },
+    ROUTES_END
+};
+/* clang-format on */

@@ -1,0 +1,217 @@
+/*
+ * The encryption of volume types: what an administrator says about it.  The service itself has no
+ * key manager, so volumes of an encrypted type are refused when they are created.
+ */
+#include "volume/type_encryption.h"
+
+#include "api/routes.h"
+
+#include <string.h>
+
+#define KEY_SIZE_MOST 2147483647
+
+/* ---- show ---- */
+
+static void put_text(struct json_out *out, const void *member) {
+    out_text(out, *(const char *const *)member);
+}
+
+static void put_size(struct json_out *out, const void *member) {
+    int64_t size = *(const int64_t *)member;
+
+    if (size == TYPE_ENCRYPTION_NO_SIZE)
+        out_null(out);
+    else
+        out_int(out, size);
+}
+
+static void put_time(struct json_out *out, const void *member) {
+    out_time(out, *(const int64_t *)member);
+}
+
+static void put_false(struct json_out *out, const void *member) {
+    (void)member;
+    out_bool(out, false);
+}
+
+static void put_null(struct json_out *out, const void *member) {
+    (void)member;
+    out_null(out);
+}
+
+/* clang-format off */
+#define MEMBER(name, put, member) { name, put, offsetof(struct type_encryption, member) }
+
+static const struct {
+    const char *key;
+    void (*put)(struct json_out *out, const void *member);
+    size_t offset;
+} members[] = {
+    MEMBER("volume_type_id",   put_text, volume_type_id),
+    MEMBER("encryption_id",    put_text, id),
+    MEMBER("provider",         put_text, provider),
+    MEMBER("control_location", put_text, control_location),
+    MEMBER("cipher",           put_text, cipher),
+    MEMBER("key_size",         put_size, key_size),
+    MEMBER("created_at",       put_time, created_at),
+    MEMBER("updated_at",       put_time, updated_at),
+    { "deleted", put_false, 0 },
+    { "deleted_at", put_null, 0 },
+};
+/* clang-format on */
+
+/* The members of the encryption, or the one that is called `key`; how many. */
+static unsigned put_members(struct json_out *out, const struct type_encryption *encryption,
+                            const char *key) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (key && strcmp(key, members[i].key) != 0)
+            continue;
+        out_key_text(out, members[i].key);
+        members[i].put(out, (const char *)encryption + members[i].offset);
+        count++;
+    }
+    return count;
+}
+
+static int show_encryption(struct request *request, struct error *err) {
+    struct type_encryption encryption;
+    int found = type_encryption_get(&request->work, &request->type, &encryption, err);
+
+    if (found < 0)
+        return -1;
+    out_begin_object(&request->out);
+    if (found > 0)
+        put_members(&request->out, &encryption, NULL);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int show_member(struct request *request, struct error *err) {
+    struct type_encryption encryption;
+    int found = type_encryption_get(&request->work, &request->type, &encryption, err);
+
+    if (found < 0)
+        return -1;
+    out_begin_object(&request->out);
+    if (found == 0 || put_members(&request->out, &encryption, request->key) == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume type %s has no encryption with key %s.",
+                         request->type.id, request->key);
+    out_end_object(&request->out);
+    return 0;
+}
+
+/* ---- create, update, delete ---- */
+
+struct encryption_body {
+    const char *provider, *control_location, *cipher;
+    int64_t key_size;
+};
+
+static const char *const locations[] = { "front-end", "back-end", NULL };
+
+/* clang-format off */
+#define ENCRYPTION_FIELDS(flags) \
+    FIELD_TEXT(struct encryption_body, provider, "provider", flags, 0, 255), \
+    FIELD_WORD(struct encryption_body, control_location, "control_location", flags, locations), \
+    FIELD_NAME0(struct encryption_body, cipher, "cipher", 0), \
+    FIELD(struct encryption_body, key_size, "key_size", SIZE, FIELD_NULLABLE, \
+          .max = KEY_SIZE_MOST), \
+    FIELDS_END
+
+static const struct field create_fields[] = { ENCRYPTION_FIELDS(FIELD_REQUIRED) };
+static const struct field update_fields[] = { ENCRYPTION_FIELDS(0) };
+/* clang-format on */
+
+/* The body over `present`: what it does not name stays. */
+static struct type_encryption encryption_wanted(const struct request *request,
+                                                struct type_encryption present) {
+    const struct encryption_body *body = request->body;
+    const json_t *size = json_object_get(request->json, "key_size");
+
+    if (json_has(request->json, "provider"))
+        present.provider = body->provider;
+    if (json_has(request->json, "control_location"))
+        present.control_location = body->control_location;
+    if (json_has(request->json, "cipher"))
+        present.cipher = body->cipher;
+    if (size)
+        present.key_size = json_is_null(size) ? TYPE_ENCRYPTION_NO_SIZE : body->key_size;
+    return present;
+}
+
+/* What was sent, a key size as a number whatever it came as. */
+static void put_sent(struct request *request) {
+    const struct encryption_body *body = request->body;
+    struct json_out *out = &request->out;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)request->json, key, value) {
+        out_key_text(out, key);
+        if (strcmp(key, "key_size") == 0 && !json_is_null(value))
+            out_int(out, body->key_size);
+        else
+            out_value(out, value);
+    }
+}
+
+static int create_encryption(struct request *request, struct error *err) {
+    const struct type_encryption none = { .key_size = TYPE_ENCRYPTION_NO_SIZE };
+    struct type_encryption encryption = encryption_wanted(request, none);
+    struct json_out *out = &request->out;
+
+    if (type_encryption_create(&request->work, &request->type, &encryption, err) < 0)
+        return -1;
+    out_begin_object(out);
+    out_key(out, "encryption");
+    out_begin_object(out);
+    put_sent(request);
+    out_put_text(out, "volume_type_id", encryption.volume_type_id);
+    out_put_text(out, "encryption_id", encryption.id);
+    out_end_object(out);
+    out_end_object(out);
+    return 0;
+}
+
+static int update_encryption(struct request *request, struct error *err) {
+    struct type_encryption encryption = { .key_size = TYPE_ENCRYPTION_NO_SIZE };
+
+    if (type_encryption_get(&request->work, &request->type, &encryption, err) < 0)
+        return -1;
+    encryption = encryption_wanted(request, encryption);
+    if (type_encryption_update(&request->work, &request->type, &encryption, err) < 0)
+        return -1;
+    out_begin_object(&request->out);
+    out_key(&request->out, "encryption");
+    out_begin_object(&request->out);
+    put_sent(request);
+    out_end_object(&request->out);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int delete_encryption(struct request *request, struct error *err) {
+    return type_encryption_delete(&request->work, &request->type, err);
+}
+
+/* The id in the path of PUT and DELETE is not looked at, as upstream: there is one for a type. */
+/* clang-format off */
+#define ENCRYPTION(method_, path_, rule_, handler_, status_) \
+    .method = method_, .path = "/types/{id}/encryption" path_, .loads = LOADS_TYPE, \
+    .rule = "volume_extension:volume_type_encryption:" rule_, .handler = handler_, \
+    .status = status_
+#define BODY(fields_) \
+    .wrapper = "encryption", .fields = fields_, .body_size = sizeof(struct encryption_body), \
+    .flags = ROUTE_OPEN
+
+const struct route type_encryption_routes[] = {
+    { ENCRYPTION("GET", "", "get", show_encryption, 200) },
+    { ENCRYPTION("POST", "", "create", create_encryption, 200), BODY(create_fields) },
+    { ENCRYPTION("GET", "/{key}", "get", show_member, 200) },
+    { ENCRYPTION("PUT", "/{key}", "update", update_encryption, 200), BODY(update_fields) },
+    { ENCRYPTION("DELETE", "/{key}", "delete", delete_encryption, 202) },
+    ROUTES_END
+};
+/* clang-format on */
