@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	api/resource_filters.c \
 	api/route_table.c api/route_table.h \
 	api/router.c api/router.h api/routes.h \
+	api/service_log.c api/service_log.h \
 	api/services.c \
 	api/type_encryption.c \
 	api/type_list.c api/type_list.h \
@@ -48,6 +49,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_rights \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
+	tests/unit/api/test_service_log \
 	tests/unit/api/test_services \
 	tests/unit/api/test_type_encryption \
 	tests/unit/api/test_types \

@@ -1,6 +1,7 @@
 #include "api/hosts.h"
 #include "api/pools.h"
 #include "api/routes.h"
+#include "api/service_log.h"
 #include "volume/service.h"
 
 #include <string.h>
@@ -259,6 +260,8 @@ const struct route service_routes[] = {
     CHANGE("thaw",               0,  service_body, freeze_fields,   thaw_host,       200),
     CHANGE("failover_host",      0,  service_body, failover_fields, fail_over_host,  202),
     CHANGE("failover",           26, service_body, failover_fields, fail_over_host,  202),
+    CHANGE("set-log",            32, service_log_body, service_log_set_fields, service_log_set, 202),
+    CHANGE("get-log",            32, service_log_body, service_log_get_fields, service_log_get, 200),
     CHANGE("report",             0,  report_body,  report_fields,   report_service,  200),
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
       .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },

@@ -361,6 +361,8 @@ int parts_run(const struct config *config, struct roles roles) {
     sigaddset(&ends, SIGINT);
     pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread: all of them inherit it */
     settings_load(config, &clock_system, &parts.settings);
+    parts.settings.node = parts_node(config);
+    parts.settings.one_process = roles.api && roles.manager;
     if (start(&parts, &err) < 0) {
         fprintf(stderr, "scoria: %s\n", err.message);
         status = EXIT_FAILURE;

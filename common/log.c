@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* A pipe takes as much in one piece. */
@@ -19,11 +21,28 @@
 /* … and for what closes a line: the end of a value, the mark of a cut line, the line break. */
 #define TAIL_ROOM 32
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 static int log_fd = STDERR_FILENO;
-static enum log_level log_least = LOG_INFO;
 static enum log_format log_form = LOG_TEXT;
 
 static const char *const level_names[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
+
+#define ROOT "scoria"
+
+static struct {
+    const char *name;
+    _Atomic enum log_level least;
+} loggers[] = {
+    { ROOT, LOG_INFO },           { ROOT ".api", LOG_INFO },       { ROOT ".cmd", LOG_INFO },
+    { ROOT ".common", LOG_INFO }, { ROOT ".compute", LOG_INFO },   { ROOT ".csi", LOG_INFO },
+    { ROOT ".db", LOG_INFO },     { ROOT ".drivers", LOG_INFO },   { ROOT ".manager", LOG_INFO },
+    { ROOT ".policy", LOG_INFO }, { ROOT ".provision", LOG_INFO }, { ROOT ".rpc", LOG_INFO },
+    { ROOT ".volume", LOG_INFO },
+};
+
+/* The least of all loggers: what is below costs one comparison. */
+static _Atomic enum log_level log_floor = LOG_INFO;
 
 struct line {
     char text[LINE_SIZE];
@@ -132,7 +151,7 @@ static void line_put_context(struct line *line, const struct log_context *contex
         { "operation_id", context->operation_id },
     };
 
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         if (fields[i].value)
             line_put_field(line, fields[i].name, fields[i].value);
     }
@@ -168,27 +187,91 @@ static void line_write(const struct line *line) {
     while (written < 0 && errno == EINTR);
 }
 
+/* ---- loggers ---- */
+
 void log_open(int fd, enum log_level least, enum log_format format) {
     log_fd = fd;
-    log_least = least;
     log_form = format;
+    for (unsigned i = 0; i < COUNT(loggers); i++)
+        log_set_level(i, least);
 }
+
+unsigned log_loggers(void) {
+    return COUNT(loggers);
+}
+
+const char *log_logger(unsigned i) {
+    return loggers[i].name;
+}
+
+enum log_level log_level_of(unsigned i) {
+    return loggers[i].least;
+}
+
+void log_set_level(unsigned i, enum log_level level) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    enum log_level floor = LOG_ERROR;
+
+    pthread_mutex_lock(&lock);
+    loggers[i].least = level;
+    for (unsigned k = 0; k < COUNT(loggers); k++)
+        if (loggers[k].least < floor)
+            floor = loggers[k].least;
+    log_floor = floor;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *log_level_name(enum log_level level) {
+    return level_names[level];
+}
+
+bool log_level_parse(const char *name, enum log_level *ret) {
+    for (unsigned i = 0; i < COUNT(level_names); i++)
+        if (strcasecmp(name, level_names[i]) == 0) {
+            *ret = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+/* The folder is what stands before the last slash: "manager" of "../../manager/nova.c". */
+static unsigned logger_of(const char *file) {
+    const char *slash = strrchr(file, '/');
+    const char *folder = slash;
+    size_t length;
+
+    if (!slash)
+        return 0;
+    while (folder > file && folder[-1] != '/')
+        folder--;
+    length = (size_t)(slash - folder);
+    for (unsigned i = 1; i < COUNT(loggers); i++) {
+        const char *name = loggers[i].name + strlen(ROOT ".");
+
+        if (strncmp(name, folder, length) == 0 && name[length] == '\0')
+            return i;
+    }
+    return 0;
+}
+
+/* ---- events ---- */
 
 const char *log_int(int64_t value) {
     static _Thread_local char ring[16][24];
     static _Thread_local unsigned next;
-    char *text = ring[next++ % (sizeof(ring) / sizeof(ring[0]))];
+    char *text = ring[next++ % (COUNT(ring))];
 
     snprintf(text, sizeof(ring[0]), "%" PRId64, value);
     return text;
 }
 
-void log_event(enum log_level level, const struct log_context *context, const char *event, ...) {
+void log_event_of(const char *file, enum log_level level, const struct log_context *context,
+                  const char *event, ...) {
     int number = errno;
     struct line line;
     va_list fields;
 
-    if (log_fd < 0 || level < log_least)
+    if (log_fd < 0 || level < log_floor || level < loggers[logger_of(file)].least)
         return;
     line.size = 0;
     line.full = line.cut = false;

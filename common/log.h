@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
@@ -25,15 +26,32 @@ struct log_context {
     const char *operation_id;
 };
 
-/* Set once, before threads start. `fd` is 2 for stderr; -1 silences everything (tests). */
+/* Set once, before threads start: every logger has `least`. `fd` is 2 for stderr; -1 silences
+ * everything (tests). */
 void log_open(int fd, enum log_level least, enum log_format format);
+
+/*
+ * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …; whatever stands
+ * elsewhere has "scoria".  Levels may change at any time, by any thread.
+ */
+unsigned log_loggers(void); /* how many; the i-th in the order of their names: */
+const char *log_logger(unsigned i);
+enum log_level log_level_of(unsigned i);
+void log_set_level(unsigned i, enum log_level level);
+
+/* "DEBUG", "INFO", "WARNING", "ERROR"; reading takes any case. */
+const char *log_level_name(enum log_level level);
+bool log_level_parse(const char *name, enum log_level *ret);
 
 /* Text of a number, in a ring of buffers of the calling thread: good for one log call. */
 const char *log_int(int64_t value);
 #define LOG_INT(value) log_int((int64_t)(value))
 
-void log_event(enum log_level level, const struct log_context *context, const char *event, ...)
-    __attribute__((sentinel));
+/* `file` is __FILE__: its folder says which logger it is. */
+void log_event_of(const char *file, enum log_level level, const struct log_context *context,
+                  const char *event, ...) __attribute__((sentinel));
+
+#define log_event(level, context, ...) log_event_of(__FILE__, level, context, __VA_ARGS__)
 
 #define log_debug(context, ...)   log_event(LOG_DEBUG, context, __VA_ARGS__)
 #define log_info(context, ...)    log_event(LOG_INFO, context, __VA_ARGS__)

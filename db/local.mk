@@ -12,7 +12,8 @@ libscoria_a_SOURCES += \
 schema_texts = \
 	db/schema/0001_volumes.sql \
 	db/schema/0003_default_types.sql \
-	db/schema/0004_type_encryption.sql
+	db/schema/0004_type_encryption.sql \
+	db/schema/0005_log_levels.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

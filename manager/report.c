@@ -3,7 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "manager/job.h"
-#include "volume/service.h"
+#include "volume/service_log.h"
 
 #define DRIVER_VERSION "1.0.0"
 
@@ -50,15 +50,17 @@ struct host_report {
     const struct manager *manager;
     const struct manager_host *host;
     const struct driver_pool *pools;
-    int pool_count; /* < 0: the backend does not answer: no heartbeat for it */
+    int pool_count;               /* < 0: the backend does not answer: no heartbeat for it */
+    struct service_levels levels; /* wanted of the log */
 };
 
 static int report_body(struct work *work, void *arg, struct error *err) {
-    const struct host_report *report = arg;
+    struct host_report *report = arg;
     const struct manager_settings *settings = &report->manager->settings;
     const struct manager_host *host = report->host;
 
-    if (service_report(work, SERVICE_VOLUME, host->host, settings->zone, NULL, err) < 0)
+    if (service_report(work, SERVICE_VOLUME, host->host, settings->zone, NULL, err) < 0 ||
+        service_levels_take(work, SERVICE_VOLUME, host->host, &report->levels, err) < 0)
         return -1;
     for (int i = 0; i < report->pool_count; i++) {
         const struct driver_pool *from = &report->pools[i];
@@ -97,15 +99,25 @@ static int report_host(struct manager *manager, const struct manager_host *host,
     }
     report.pools = pools;
     result = work_transaction(manager->settings.db, &base, report_body, &report, err);
+    if (result == 0)
+        service_levels_apply(&report.levels);
     for (int i = 0; i < report.pool_count; i++)
         json_decref(pools[i].capabilities);
     return result;
 }
 
-static int scheduler_body(struct work *work, void *arg, struct error *err) {
-    const struct manager_settings *settings = arg;
+struct node_report {
+    const struct manager_settings *settings;
+    struct service_levels levels;
+};
 
-    return service_report(work, SERVICE_SCHEDULER, settings->node, settings->zone, NULL, err);
+static int node_body(struct work *work, void *arg, struct error *err) {
+    struct node_report *report = arg;
+    const struct manager_settings *settings = report->settings;
+
+    if (service_report(work, SERVICE_SCHEDULER, settings->node, settings->zone, NULL, err) < 0)
+        return -1;
+    return service_levels_take(work, SERVICE_SCHEDULER, settings->node, &report->levels, err);
 }
 
 int manager_report(struct manager *manager, struct error *err) {
@@ -114,9 +126,13 @@ int manager_report(struct manager *manager, struct error *err) {
     struct work base = { .arena = arena,
                          .context = &context,
                          .settings = manager->settings.settings };
+    struct node_report node = { .settings = &manager->settings };
 
     for (unsigned i = 0; i < manager->host_count; i++)
         if (report_host(manager, &manager->hosts[i], err) < 0)
             return -1;
-    return work_transaction(manager->settings.db, &base, scheduler_body, &manager->settings, err);
+    if (work_transaction(manager->settings.db, &base, node_body, &node, err) < 0)
+        return -1;
+    service_levels_apply(&node.levels);
+    return 0;
 }

@@ -34,6 +34,8 @@ libscoria_a_SOURCES += \
 	volume/reset.c \
 	volume/service.c \
 	volume/service.h \
+	volume/service_log.c \
+	volume/service_log.h \
 	volume/settings.c \
 	volume/settings.h \
 	volume/status.c \
@@ -68,6 +70,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_quota_limit \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_service \
+	tests/unit/volume/test_service_log \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_type
 endif

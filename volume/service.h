@@ -6,6 +6,7 @@
 #include "volume/pool.h"
 #include "volume/volume.h"
 
+#define SERVICE_API       "cinder-api" /* has no row: it answers for itself */
 #define SERVICE_VOLUME    "cinder-volume"
 #define SERVICE_SCHEDULER "cinder-scheduler"
 #define SERVICE_COMPUTE   "scoria-compute"

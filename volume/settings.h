@@ -21,6 +21,8 @@ struct settings {
     double max_over_subscription_ratio;
     int64_t max_limit; /* osapi_max_limit */
     bool notifications;
+    const char *node; /* name of this one among the services; NULL: "localhost" */
+    bool one_process; /* API and managers of the node are here */
 };
 
 extern const struct option settings_options[];

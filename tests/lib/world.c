@@ -237,6 +237,7 @@ struct world *world_new(const struct world_settings *wanted) {
         .service_down_s = 60,
         .max_over_subscription_ratio = 20,
         .max_limit = 1000,
+        .node = WORLD_NODE,
     };
     world->db = fresh_db(&world->settings);
     world->policy = shared_policy();

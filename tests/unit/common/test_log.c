@@ -106,6 +106,49 @@ START_TEST(events_below_the_level_and_a_closed_log_write_nothing) {
 }
 END_TEST
 
+START_TEST(each_folder_has_a_level_of_its_own) {
+    unsigned manager = 0;
+
+    open_log(LOG_WARNING, LOG_TEXT);
+    for (unsigned i = 1; i < log_loggers(); i++) {
+        ck_assert_int_eq(log_level_of(i), LOG_WARNING);
+        ck_assert_int_lt(strcmp(log_logger(i - 1), log_logger(i)), 0);
+        if (strcmp(log_logger(i), "scoria.manager") == 0)
+            manager = i;
+    }
+    ck_assert_uint_ne(manager, 0);
+    log_set_level(manager, LOG_DEBUG);
+    log_event_of("../../manager/nova.c", LOG_DEBUG, NULL, "x", NULL);
+    ck_assert_str_eq(text_line(), "DEBUG x\n");
+    log_event_of("manager/nova.c", LOG_DEBUG, NULL, "x", NULL);
+    ck_assert_str_eq(text_line(), "DEBUG x\n");
+    log_event_of("../../volume/extend.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("../../man/nova.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("managers/nova.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("nova.c", LOG_INFO, NULL, "x", NULL);
+    ck_assert_str_eq(written(), "");
+    log_set_level(0, LOG_INFO); /* all that have none of their own */
+    log_event_of("nova.c", LOG_INFO, NULL, "x", NULL);
+    ck_assert_str_eq(text_line(), "INFO x\n");
+    log_set_level(manager, LOG_ERROR);
+    log_event_of("manager/nova.c", LOG_WARNING, NULL, "x", NULL);
+    ck_assert_str_eq(written(), "");
+}
+END_TEST
+
+START_TEST(levels_are_read_in_any_case) {
+    enum log_level level = LOG_ERROR;
+
+    ck_assert(log_level_parse("debug", &level));
+    ck_assert_int_eq(level, LOG_DEBUG);
+    ck_assert(log_level_parse("Warning", &level));
+    ck_assert_str_eq(log_level_name(level), "WARNING");
+    ck_assert(!log_level_parse("loud", &level));
+    ck_assert(!log_level_parse("", &level));
+    ck_assert_int_eq(level, LOG_WARNING);
+}
+END_TEST
+
 START_TEST(values_cannot_forge_fields_or_lines) {
     static const struct {
         const char *value, *shown;
@@ -279,8 +322,8 @@ START_TEST(threads_never_mix_their_lines) {
 END_TEST
 
 CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_and_context,
-           what_the_context_does_not_know_is_left_out,
-           events_below_the_level_and_a_closed_log_write_nothing,
+           what_the_context_does_not_know_is_left_out, each_folder_has_a_level_of_its_own,
+           levels_are_read_in_any_case, events_below_the_level_and_a_closed_log_write_nothing,
            values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
            long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,
            an_endless_event_is_cut_too, errno_survives_also_a_log_that_fails,

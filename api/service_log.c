@@ -1,0 +1,155 @@
+#include "api/service_log.h"
+
+#include "volume/service_log.h"
+
+#include <string.h>
+
+/* "" and "*" are all of them. */
+static const char *const binaries[] = {
+    SERVICE_API, SERVICE_SCHEDULER, SERVICE_VOLUME, "cinder-backup", "", "*", NULL,
+};
+
+/* clang-format off */
+#define WHICH \
+    FIELD_WORD(struct service_log_body, binary, "binary", FIELD_NULLABLE, binaries), \
+    FIELD_NAME0(struct service_log_body, server, "server", 0), \
+    FIELD_NAME0(struct service_log_body, prefix, "prefix", 0)
+
+const struct field service_log_set_fields[] = {
+    WHICH, FIELD_NAME0(struct service_log_body, level, "level", 0), FIELDS_END
+};
+const struct field service_log_get_fields[] = { WHICH, FIELDS_END };
+/* clang-format on */
+
+static const char *own_host(const struct request *request) {
+    const char *node = request->work.settings->node;
+
+    return node ? node : "localhost";
+}
+
+static bool asks_for(const struct service_log_body *body, const char *binary) {
+    const char *wanted = body->binary;
+
+    return !wanted || !*wanted || strcmp(wanted, "*") == 0 || strcmp(wanted, binary) == 0;
+}
+
+static bool asks_for_us(const struct request *request) {
+    const struct service_log_body *body = request->body;
+
+    return asks_for(body, SERVICE_API) &&
+           (!body->server || !*body->server || strcmp(body->server, own_host(request)) == 0);
+}
+
+/* Services with a log that we can reach: none of the agents, whose hosts have no database. */
+static int find_services(struct request *request, struct service **ret, struct error *err) {
+    const struct service_log_body *body = request->body;
+    const char *host = body->server && *body->server ? body->server : NULL;
+    int count = service_list(&request->work, NULL, host, ret, err), kept = 0;
+
+    for (int i = 0; i < count; i++)
+        if (strcmp((*ret)[i].binary, SERVICE_COMPUTE) != 0 && asks_for(body, (*ret)[i].binary))
+            (*ret)[kept++] = (*ret)[i];
+    return count < 0 ? -1 : kept;
+}
+
+static bool is_here(const struct request *request, const struct service *service) {
+    const char *node = own_host(request);
+    size_t length = strlen(node);
+
+    return request->work.settings->one_process && strncmp(service->host, node, length) == 0 &&
+           (service->host[length] == '\0' || service->host[length] == '@');
+}
+
+static const char *prefix_of(const struct service_log_body *body) {
+    return body->prefix ? body->prefix : "";
+}
+
+/* ---- set ---- */
+
+/* Levels of this process are no part of the transaction; setting them twice is setting them once,
+ * and nothing that may refuse comes afterwards. */
+int service_log_set(struct request *request, struct error *err) {
+    const struct service_log_body *body = request->body;
+    bool here = asks_for_us(request);
+    struct service_levels wanted;
+    struct service *services;
+    enum log_level level;
+    int count;
+
+    if (!body->level || !log_level_parse(body->level, &level))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid value for 'level': it must be one of DEBUG, INFO, WARNING, "
+                         "ERROR.");
+    wanted = service_levels_of(prefix_of(body), level);
+    count = find_services(request, &services, err);
+    if (count < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (is_here(request, &services[i]))
+            here = true;
+        else if (service_levels_ask(&request->work, &services[i], &wanted, err) < 0)
+            return -1;
+    }
+    if (here)
+        service_levels_apply(&wanted);
+    return 0;
+}
+
+/* ---- get ---- */
+
+static void put_levels(struct request *request, const char *binary, const char *host,
+                       const struct service_levels *levels) {
+    const char *prefix = prefix_of(request->body);
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    out_put_text(out, "host", host);
+    out_put_text(out, "binary", binary);
+    out_key(out, "levels");
+    out_begin_object(out);
+    for (unsigned i = 0; i < log_loggers(); i++) {
+        if (levels->of[i] == SERVICE_LEVEL_UNNAMED ||
+            strncmp(log_logger(i), prefix, strlen(prefix)) != 0)
+            continue;
+        out_key_text(out, log_logger(i));
+        out_text(out, log_level_name((enum log_level)levels->of[i]));
+    }
+    out_end_object(out);
+    out_end_object(out);
+}
+
+/* A service that is down has no levels, whatever it said before. */
+static int put_service(struct request *request, const struct service *service, struct error *err) {
+    struct service_levels levels = service_levels_now();
+
+    if (!service->up)
+        return 0;
+    if (!is_here(request, service)) {
+        int said = service_levels_said(&request->work, service, &levels, err);
+
+        if (said <= 0)
+            return said;
+    }
+    put_levels(request, service->binary, service->host, &levels);
+    return 0;
+}
+
+int service_log_get(struct request *request, struct error *err) {
+    struct service_levels own = service_levels_now();
+    struct service *services;
+    int count = find_services(request, &services, err);
+
+    if (count < 0)
+        return -1;
+    out_begin_object(&request->out);
+    out_key(&request->out, "log_levels");
+    out_begin_array(&request->out);
+    if (asks_for_us(request))
+        put_levels(request, SERVICE_API, own_host(request), &own);
+    for (int i = 0; i < count; i++)
+        if (put_service(request, &services[i], err) < 0)
+            return -1;
+    out_end_array(&request->out);
+    out_end_object(&request->out);
+    return 0;
+}

@@ -1,0 +1,125 @@
+#include "volume/service_log.h"
+
+#include "common/cleanup.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <string.h>
+
+static struct service_levels nothing(void) {
+    struct service_levels levels;
+
+    assert(log_loggers() <= SERVICE_LOGGERS_MOST);
+    for (unsigned i = 0; i < SERVICE_LOGGERS_MOST; i++)
+        levels.of[i] = SERVICE_LEVEL_UNNAMED;
+    return levels;
+}
+
+struct service_levels service_levels_now(void) {
+    struct service_levels levels = nothing();
+
+    for (unsigned i = 0; i < log_loggers(); i++)
+        levels.of[i] = (int)log_level_of(i);
+    return levels;
+}
+
+struct service_levels service_levels_of(const char *prefix, enum log_level level) {
+    struct service_levels levels = nothing();
+
+    for (unsigned i = 0; i < log_loggers(); i++)
+        if (strncmp(log_logger(i), prefix, strlen(prefix)) == 0)
+            levels.of[i] = (int)level;
+    return levels;
+}
+
+void service_levels_apply(const struct service_levels *levels) {
+    for (unsigned i = 0; i < log_loggers(); i++)
+        if (levels->of[i] != SERVICE_LEVEL_UNNAMED)
+            log_set_level(i, (enum log_level)levels->of[i]);
+}
+
+static struct service_levels laid_over(struct service_levels below,
+                                       const struct service_levels *above) {
+    for (unsigned i = 0; i < log_loggers(); i++)
+        if (above->of[i] != SERVICE_LEVEL_UNNAMED)
+            below.of[i] = above->of[i];
+    return below;
+}
+
+/* ---- as the row has them: {"scoria.api": "INFO", …} ---- */
+
+static struct db_value levels_value(struct arena *arena, const struct service_levels *levels) {
+    json_t *object = json_object();
+    autofree char *text = NULL;
+
+    for (unsigned i = 0; i < log_loggers(); i++)
+        if (levels->of[i] != SERVICE_LEVEL_UNNAMED)
+            json_object_set_new(object, log_logger(i),
+                                json_string(log_level_name((enum log_level)levels->of[i])));
+    text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return DB_TEXT(arena_text(arena, text));
+}
+
+/* Loggers and levels of another version of this program are left out. */
+static struct service_levels levels_read(const char *text) {
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    struct service_levels levels = nothing();
+
+    for (unsigned i = 0; object && i < log_loggers(); i++) {
+        const char *name = json_string_value(json_object_get(object, log_logger(i)));
+        enum log_level level;
+
+        if (name && log_level_parse(name, &level))
+            levels.of[i] = (int)level;
+    }
+    json_decref(object);
+    return levels;
+}
+
+/* 1 with a value (of `column`), 0 without, or without a row. */
+static int column_read(struct work *work, const char *column, const char *binary, const char *host,
+                       struct service_levels *ret, struct error *err) {
+    const char *sql = arena_format(
+        work->arena, "SELECT %s FROM services WHERE binary_name = $1 AND host = $2", column);
+    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(binary), DB_TEXT(host));
+    int more;
+
+    if (!rows || (more = db_next(rows, err)) < 0)
+        return -1;
+    *ret = levels_read(more > 0 ? db_text(rows, 0) : NULL);
+    return more > 0 && !db_is_null(rows, 0);
+}
+
+int service_levels_said(struct work *work, const struct service *service,
+                        struct service_levels *ret, struct error *err) {
+    return column_read(work, "log_levels", service->binary, service->host, ret, err);
+}
+
+int service_levels_ask(struct work *work, const struct service *service,
+                       const struct service_levels *wanted, struct error *err) {
+    struct service_levels before;
+
+    if (column_read(work, "log_wanted", service->binary, service->host, &before, err) < 0)
+        return -1;
+    before = laid_over(before, wanted);
+    return db_run(work->tx, err, "UPDATE services SET log_wanted = $1 WHERE id = $2",
+                  levels_value(work->arena, &before), DB_TEXT(service->id)) < 0
+               ? -1
+               : 0;
+}
+
+int service_levels_take(struct work *work, const char *binary, const char *host,
+                        struct service_levels *ret, struct error *err) {
+    struct service_levels said;
+
+    if (column_read(work, "log_wanted", binary, host, ret, err) < 0)
+        return -1;
+    said = laid_over(service_levels_now(), ret);
+    return db_run(work->tx, err,
+                  "UPDATE services SET log_wanted = NULL, log_levels = $1 "
+                  "WHERE binary_name = $2 AND host = $3",
+                  levels_value(work->arena, &said), DB_TEXT(binary), DB_TEXT(host)) < 0
+               ? -1
+               : 0;
+}
