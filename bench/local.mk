@@ -11,5 +11,5 @@ bench_load_LDADD =
 EXTRA_DIST += bench/README.md bench/run
 
 .PHONY: bench
-bench: scoria $(bench_programs)
+bench: all $(bench_programs)
 	$(top_srcdir)/bench/run --build $(builddir) $(BENCH_FLAGS)
