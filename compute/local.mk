@@ -30,6 +30,7 @@ check_PROGRAMS += \
 if HAVE_LIBVIRT
 check_PROGRAMS += \
 	tests/contract/test_libvirt \
-	tests/unit/compute/test_domain_xml
+	tests/unit/compute/test_domain_xml \
+	tests/unit/compute/test_libvirt
 endif
 endif

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -320,6 +321,58 @@ START_TEST(nothing_shrinks) {
     ck_assert_int_eq(grow(scene, &disk, 32 * MIB), 0);
     ck_assert_int_eq(grow(scene, &disk, 64 * MIB), 0);
     ck_assert_int_eq(found(scene).capacity, 64 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+/* Bytes that the file takes on its disk. */
+static int64_t bytes_taken(const char *path) {
+    struct stat status;
+
+    ck_assert_int_eq(stat(path, &status), 0);
+    return (int64_t)status.st_blocks * 512;
+}
+
+START_TEST(what_was_grown_is_sparse_even_behind_what_was_thick) {
+    struct scene *scene = scene_new("raw");
+    int64_t before;
+    struct disk disk;
+
+    run("qemu-img create -q -f raw -o preallocation=falloc %s 64M", scene->image);
+    before = bytes_taken(scene->image);
+    ck_assert_int_ge(before, 64 * MIB);
+    start_plain_guest(scene, "raw");
+    disk = found(scene);
+    ck_assert_int_eq(grow(scene, &disk, 1024 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 1024 * MIB);
+    ck_assert_int_lt(bytes_taken(scene->image), before + 2 * MIB);
+    scene_end(scene);
+}
+END_TEST
+
+/* {the overlay, the image below it} as qemu-img sees them, in MiB. */
+static void assert_chain(struct scene *scene, int64_t above_mib, int64_t below_mib) {
+    const char *const files[] = { scene->copy, scene->image };
+    const int64_t sizes[] = { above_mib, below_mib };
+
+    for (size_t i = 0; i < LENGTH(files); i++)
+        run("qemu-img info -U --output=json %s | grep -q '^    \"virtual-size\": %jd,'", files[i],
+            (intmax_t)(sizes[i] * MIB));
+}
+
+START_TEST(an_overlay_grows_and_the_image_below_it_stays) {
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    run("qemu-img create -q -f qcow2 -F raw -b %s %s", scene->image, scene->copy);
+    assert_chain(scene, 64, 64);
+    virDomainFree(start_guest(scene, disk_xml(scene, "qcow2", scene->copy, "vda", VOLUME, "")));
+    disk = found(scene);
+    ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
+    ck_assert_int_eq(found(scene).capacity, 128 * MIB);
+    ck_assert_int_eq(grow(scene, &disk, 32 * MIB), 0); /* below both */
+    remove_guest(scene, INSTANCE);
+    assert_chain(scene, 128, 64);
     scene_end(scene);
 }
 END_TEST
@@ -660,6 +713,8 @@ static bool start_and_await(void) {
 static int run_tests(void) {
     const TTest *const tests[] = {
         nothing_shrinks,
+        what_was_grown_is_sparse_even_behind_what_was_thick,
+        an_overlay_grows_and_the_image_below_it_stays,
         a_paused_guest_holds_its_disk,
         a_guest_that_is_off_is_told_apart,
         a_guest_that_has_left_is_a_conflict,

@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -33,6 +34,39 @@ class Answer:
     @property
     def json(self):
         return json.loads(self.data)
+
+
+class Reference(unittest.TestCase):
+    """What readers of docs/ find is what the program does."""
+
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def told(self, *words):
+        return subprocess.run([SCORIA, "manage", *words], capture_output=True, text=True,
+                              timeout=20, check=True).stdout
+
+    def test_the_reference_has_the_completion(self):
+        row = re.search(r"^POST +/volumes/\{id\}/action +os-extend_volume_completion +(\S+) +(\S+)$",
+                        self.told("routes"), re.MULTILINE)
+        self.assertEqual(row.groups(),
+                         ("3.71", "volume_extension:volume_admin_actions:extend_volume_completion"))
+        reference = self.read("api.md")
+        self.assertIn(row.group(), reference)
+        section = reference.split("\n## os-extend_volume_completion\n")[1].split("\n## ")[0]
+        for word in ("`error`", "3.71", row.group(2), "202", "400", "403", "404", "406"):
+            self.assertIn(word, section)
+
+    def test_the_driver_matrix_has_online_extend(self):
+        head, *rows = self.told("drivers").split("\n\n")[0].splitlines()
+        at = head.index("online extend")
+        matrix = {row.split()[0]: row[at:].split()[0] for row in rows}
+        for driver in ("nfs", "netapp_nfs", "powerstore_nfs", "quobyte"):
+            self.assertEqual(matrix[driver], "yes")
+        self.assertIn("\n".join([head, *rows]), self.read("drivers.md"))
 
 
 class Service(unittest.TestCase):

@@ -3,8 +3,10 @@ Attached volumes grow on real QEMU domains, or everything stays as it was.
 """
 
 import json
+import socket
 import subprocess
 import time
+import urllib.parse
 
 from block_storage import until
 from case import GIB, DomainCase, in_threads
@@ -248,3 +250,64 @@ class Raw(Growth, DomainCase):
 class Qcow2(Growth, DomainCase):
     format = "qcow2"
     options = ("--file.file_qcow2_volumes=true",)
+
+
+class NewerClients(DomainCase):
+    """What python-cinderclient 9.5 and openstacksdk 4.5 send for the end of an extend, byte for
+    byte: Debian's releases have neither."""
+
+    common = "Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\n"
+    cinderclient = ("User-Agent: python-cinderclient\r\nAccept: application/json\r\n"
+                    "OpenStack-API-Version: volume 3.71\r\n")
+    openstacksdk = ("User-Agent: openstacksdk/4.5.0 keystoneauth1/5.10.0 python-requests/2.32.3 "
+                    "CPython/3.13.3\r\nAccept: */*\r\nOpenStack-API-Version: volume 3.71\r\n")
+
+    def send(self, headers, volume_id, body):
+        """The status of the answer and what stands behind its headers."""
+        url = urllib.parse.urlsplit(self.service.endpoint)
+        project = "5f1d2c9a8b7e4d3c9a8b7e6d5c4f3a2b"
+        request = (f"POST {url.path}/{project}/volumes/{volume_id}/action HTTP/1.1\r\n"
+                   f"Host: {url.netloc}\r\n{headers}{self.common}"
+                   f"X-Auth-Token: admin:{project}\r\nContent-Type: application/json\r\n"
+                   f"Content-Length: {len(body)}\r\n\r\n{body}")
+        with socket.create_connection((url.hostname, url.port), timeout=20) as connection:
+            connection.sendall(request.encode())
+            with connection.makefile("rb") as stream:
+                status = int(stream.readline().split()[1])
+                answer = {}
+                for line in iter(stream.readline, b"\r\n"):
+                    name, _, value = line.decode().partition(":")
+                    answer[name.lower()] = value.strip()
+                self.assertEqual(answer["openstack-api-version"], "volume 3.71")
+                return status, stream.read(int(answer["content-length"]))
+
+    def pending_extend(self):
+        volume_id, domain = self.running()
+        self.hold(volume_id, domain)
+        usage = self.api.gigabytes()
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        return volume_id, domain, usage
+
+    def check(self, headers):
+        volume_id, domain, usage = self.pending_extend()
+        body = '{"os-extend_volume_completion": {"error": true}}'
+        self.assertEqual(self.send(headers, volume_id, body), (202, b""))
+        self.assert_refused(volume_id, 1, usage)
+        status, fault = self.send(headers, volume_id, body)  # nothing is awaited any more
+        self.assertEqual((status, b"badRequest" in fault), (400, True))
+        domain.abort_copy(volume_id)
+
+        volume_id, domain, usage = self.pending_extend()
+        domain.abort_copy(volume_id)
+        domain.resize(volume_id, 2 * GIB)
+        body = '{"os-extend_volume_completion": {"error": false}}'
+        status, _ = self.send(headers, volume_id, body)
+        self.assertIn(status, (202, 400))  # 400: the agent was first
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_the_completion_of_cinderclient(self):
+        self.check(self.cinderclient)
+
+    def test_the_completion_of_openstacksdk(self):
+        self.check(self.openstacksdk)

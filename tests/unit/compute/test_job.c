@@ -463,6 +463,40 @@ START_TEST(a_disk_that_stays_busy_is_reported_as_error) {
 }
 END_TEST
 
+/* Until the hypervisor has been asked for the disk so many times more. */
+static void await_looks(struct scene *scene, unsigned more) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    unsigned enough = fake_hypervisor_count(scene->fake, FAKE_FIND_DISK) + more;
+
+    for (int i = 0; i < 20000 && fake_hypervisor_count(scene->fake, FAKE_FIND_DISK) < enough; i++)
+        nanosleep(&pause, NULL);
+    ck_assert_uint_ge(fake_hypervisor_count(scene->fake, FAKE_FIND_DISK), enough);
+}
+
+/* A libvirtd that has just come back answers before it has found its guests again. */
+START_TEST(a_disk_that_was_here_is_looked_for_again) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    strcpy(scene->disk.source, "/nowhere/image");
+    scene->disk.job = true;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    put(scene);
+    await_looks(scene, 2);
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    await_looks(scene, 3);
+    ck_assert_uint_eq(reports(scene), 0);
+    scene->disk.job = false;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    await_end(scene);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_silent_hypervisor_is_asked_again) {
     struct scene *scene = scene_new();
 
@@ -583,7 +617,8 @@ CHECK_MAIN("job", an_extending_volume_grows_and_is_reported_once,
            a_report_that_was_taken_unseen_is_not_repeated, a_refused_report_is_repeated_slowly,
            a_report_that_nobody_wants_ends_the_job, a_volume_that_cannot_be_read_is_asked_for_again,
            a_volume_that_is_gone_ends_the_job, a_busy_disk_is_waited_for,
-           a_disk_that_stays_busy_is_reported_as_error, a_silent_hypervisor_is_asked_again,
+           a_disk_that_stays_busy_is_reported_as_error, a_disk_that_was_here_is_looked_for_again,
+           a_silent_hypervisor_is_asked_again,
            a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
            a_hypervisor_that_stays_silent_is_reported_as_error,
            when_the_hypervisor_is_lost_the_image_decides, open_jobs_are_bounded,

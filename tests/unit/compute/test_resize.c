@@ -3,6 +3,7 @@
 #include "compute/resize.h"
 #include "tests/lib/fake_hypervisor.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -219,6 +220,34 @@ START_TEST(failures_of_the_call_are_told_apart) {
 }
 END_TEST
 
+static void *grow_to_target(void *arg) {
+    struct scene *scene = arg;
+
+    return (void *)(intptr_t)to_target(scene);
+}
+
+/* What libvirt says of a guest that ends in the call is anything; the look behind it tells. */
+START_TEST(a_guest_that_goes_off_in_the_call_is_tried_again) {
+    struct scene *scene = scene_new();
+    pthread_t thread;
+    void *outcome;
+
+    fake_hypervisor_fail(scene->fake, FAKE_GROW_DISK, ERROR_BACKEND, 1, false);
+    fake_hypervisor_hold(scene->fake);
+    ck_assert_int_eq(pthread_create(&thread, NULL, grow_to_target, scene), 0);
+    fake_hypervisor_await_held(scene->fake);
+    turn_off(scene, GIB);
+    fake_hypervisor_release(scene->fake);
+    pthread_join(thread, &outcome);
+    ck_assert_int_eq((intptr_t)outcome, RESIZE_BUSY);
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "a fault of the test"));
+    ck_assert_int_eq(file_size(scene), GIB);
+    ck_assert_int_eq(to_target(scene), RESIZE_DONE); /* the other way */
+    ck_assert_int_eq(file_size(scene), 3 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(failures_of_looking_are_told_apart) {
     static const struct {
         enum error_kind kind;
@@ -367,8 +396,9 @@ CHECK_MAIN("resize", a_running_disk_grows_to_the_target_not_to_the_size,
            a_capacity_above_the_target_fails_untouched, a_read_only_disk_fails_untouched,
            a_block_job_is_waited_for, success_is_read_back_not_believed,
            a_failure_that_took_effect_is_success, failures_of_the_call_are_told_apart,
-           failures_of_looking_are_told_apart, a_disk_that_nobody_has_fails,
-           a_disk_on_another_host_is_left_to_it, a_disk_of_another_instance_is_not_the_one,
+           a_guest_that_goes_off_in_the_call_is_tried_again, failures_of_looking_are_told_apart,
+           a_disk_that_nobody_has_fails, a_disk_on_another_host_is_left_to_it,
+           a_disk_of_another_instance_is_not_the_one,
            the_image_of_a_guest_that_is_off_is_grown_and_read_back,
            an_image_already_large_enough_is_success_and_a_larger_one_fails,
            an_image_that_cannot_be_reached_fails, any_other_status_follows_the_size_field,
