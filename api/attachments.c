@@ -144,12 +144,18 @@ static const struct field update_fields[] = {
     FIELDS_END,
 };
 
-static int update_attachment(struct request *request, struct error *err) {
+static int check_update(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
 
     if (json_object_size(body->connector) == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input for field/attribute connector: it must not be empty.");
+    return 0;
+}
+
+static int update_attachment(struct request *request, struct error *err) {
+    const struct update_body *body = request->body;
+
     return attachment_connect(&request->work, &request->attachment, body->connector,
                               &request->wait_operation, err);
 }
@@ -213,11 +219,10 @@ const struct route attachment_routes[] = {
     { .method = "PUT", .path = "/attachments/{id}", SINCE_ATTACHMENTS, .loads = LOADS_ATTACHMENT,
       .rule = "volume:attachment_update", .wrapper = "attachment",
       BODY(update_fields, struct update_body),
-      .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
+      .check = check_update, .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
     { .method = "DELETE", .path = "/attachments/{id}", SINCE_ATTACHMENTS,
       .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_delete",
       .handler = delete_attachment, .status = 200 },
-    { .method = "GET", .path = "/attachments/{id}/edit", .flags = ROUTE_ABSENT },
     { .method = "POST", .path = "/attachments/{id}/action", .action = "os-complete", .since = 44,
       .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,
       .handler = complete_attachment, .status = 204 },

@@ -61,6 +61,10 @@ static bool body_is_strict(const struct request *request) {
            !(flags & ROUTE_STRICT_LATE && request->minor < STRICT_LATE_SINCE);
 }
 
+static int body_check(struct request *request, struct error *err) {
+    return request->route->check ? request->route->check(request, err) : 0;
+}
+
 int body_decode(struct request *request, struct error *err) {
     const struct route *route = request->route;
     const char *what = route->action ? route->action : route->wrapper;
@@ -71,11 +75,13 @@ int body_decode(struct request *request, struct error *err) {
     if (route->wrapper && !(route->flags & ROUTE_NO_WRAPPER) && body_unwrap(request, err) < 0)
         return -1;
     if (!route->fields)
-        return 0;
+        return body_check(request, err);
     body = arena_alloc(request->http->arena, route->body_size);
     request->body = body;
     if (json_is_null(request->json) && route->flags & ROUTE_NULL_VALUE)
         return 0;
-    return json_decode(request->http->arena, request->json, what ? what : "body", route->fields,
-                       request->minor, body_is_strict(request), body, err);
+    if (json_decode(request->http->arena, request->json, what ? what : "body", route->fields,
+                    request->minor, body_is_strict(request), body, err) < 0)
+        return -1;
+    return body_check(request, err);
 }

@@ -101,29 +101,40 @@ static bool is_ignored_key(const char *key) {
 typedef int set_limit(struct work *work, const char *owner, const char *resource, int64_t limit,
                       struct error *err);
 
+/* Values are looked at before the caller's rights; which names there are is in the database. */
+static int check_limits(struct request *request, struct error *err) {
+    const char *key;
+    json_t *value;
+    int64_t limit;
+
+    if (!json_is_object(request->json) || json_object_size(request->json) == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "%s must be an object with at least one key.",
+                         request->route->wrapper);
+    json_object_foreach((json_t *)(uintptr_t)request->json, key, value) {
+        if (!is_ignored_key(key) && !read_limit(value, &limit))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Quota limit %s must be an integer from -1 to %d.", key, LIMIT_MOST);
+    }
+    return 0;
+}
+
 static int change_limit(struct request *request, set_limit *set, const char *key,
                         const json_t *value, struct error *err) {
     int known = quota_limit_known(&request->work, key, err);
-    int64_t limit;
+    int64_t limit = 0;
 
     if (known < 0)
         return -1;
     if (known == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key);
-    if (!read_limit(value, &limit))
-        return error_set(err, ERROR_BAD_REQUEST, "Quota limit %s must be an integer from -1 to %d.",
-                         key, LIMIT_MOST);
+    read_limit(value, &limit); /* checked */
     return set(&request->work, request->id, key, limit, err);
 }
 
-static int change_limits(struct request *request, const char *word, set_limit *set,
-                         struct error *err) {
+static int change_limits(struct request *request, set_limit *set, struct error *err) {
     const char *key;
     json_t *value;
 
-    if (!json_is_object(request->json) || json_object_size(request->json) == 0)
-        return error_set(err, ERROR_BAD_REQUEST, "%s must be an object with at least one key.",
-                         word);
     json_object_foreach((json_t *)(uintptr_t)request->json, key, value) {
         if (!is_ignored_key(key) && change_limit(request, set, key, value, err) < 0)
             return -1;
@@ -135,7 +146,7 @@ static int update_quota_set(struct request *request, struct error *err) {
     struct quota *quotas;
     int count;
 
-    if (change_limits(request, QUOTA_SET, quota_limit_set, err) < 0)
+    if (change_limits(request, quota_limit_set, err) < 0)
         return -1;
     count = quota_limit_list(&request->work, request->id, false, &quotas, err);
     if (count < 0)
@@ -167,7 +178,7 @@ static int show_class(struct request *request, struct error *err) {
 }
 
 static int update_class(struct request *request, struct error *err) {
-    if (change_limits(request, CLASS_SET, quota_limit_set_class, err) < 0)
+    if (change_limits(request, quota_limit_set_class, err) < 0)
         return -1;
     return answer_class(request, NULL, err);
 }
@@ -242,7 +253,7 @@ const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-sets/{id}/defaults", .handler = show_quota_defaults,
       .status = 200 },
     { .method = "PUT", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:update",
-      .wrapper = QUOTA_SET, .handler = update_quota_set, .status = 200 },
+      .wrapper = QUOTA_SET, .check = check_limits, .handler = update_quota_set, .status = 200 },
     { .method = "DELETE", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:delete",
       .handler = delete_quota_set, .status = 200 },
     ABSENT("GET", "/os-quota-sets"),
@@ -251,7 +262,7 @@ const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:get",
       .handler = show_class, .status = 200 },
     { .method = "PUT", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:update",
-      .wrapper = CLASS_SET, .handler = update_class, .status = 200 },
+      .wrapper = CLASS_SET, .check = check_limits, .handler = update_class, .status = 200 },
     ABSENT("DELETE", "/os-quota-class-sets/{id}"),
     ABSENT("GET", "/os-quota-class-sets"),
     ABSENT("POST", "/os-quota-class-sets"),

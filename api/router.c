@@ -169,13 +169,32 @@ static int call_check_all(struct call *call, const struct route_match *match, st
     return body_decode(request, err);
 }
 
+/* Upstream routes a form for each object, …/{id}/edit, and answers none: 404 as of an object. */
+static bool route_find_form(struct call *call, struct route_match *ret) {
+    static const struct route form = { .flags = ROUTE_ABSENT };
+    const struct request *request = &call->request;
+    struct url_path path = call->path;
+
+    if (strcmp(request->http->method, "GET") != 0 || path.count < 2 ||
+        strcmp(path.segments[path.count - 1], "edit") != 0)
+        return false;
+    path.count--;
+    if (!route_table_find(request->api->routes, request->http->arena, request->http->method, &path,
+                          ret) ||
+        !ret->route)
+        return false;
+    ret->route = &form;
+    return true;
+}
+
 static void call_route(struct call *call) {
     struct request *request = &call->request;
     struct http_exchange *http = request->http;
     struct route_match match;
     struct error err = { .kind = ERROR_NONE };
 
-    if (!route_table_find(request->api->routes, http->arena, http->method, &call->path, &match)) {
+    if (!route_table_find(request->api->routes, http->arena, http->method, &call->path, &match) &&
+        !route_find_form(call, &match)) {
         fault_render_unrouted(http);
         call_reply(call, NULL);
         return;

@@ -66,6 +66,13 @@ static int read_completion_error(const json_t *error, bool *ret, struct error *e
                      "Invalid input for field/attribute error: it must be a boolean.");
 }
 
+static int check_completion(struct request *request, struct error *err) {
+    const struct completion_body *body = request->body;
+    bool failed;
+
+    return read_completion_error(body->error, &failed, err);
+}
+
 static int complete_extend(struct request *request, struct error *err) {
     const struct completion_body *body = request->body;
     bool failed;
@@ -88,18 +95,22 @@ static const struct field reset_fields[] = {
     FIELDS_END,
 };
 
+static int check_reset(struct request *request, struct error *err) {
+    const struct reset_body *body = request->body;
+
+    if (text_or_null(body->status) || text_or_null(body->attach_status) ||
+        text_or_null(body->migration_status))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Must specify 'status', 'attach_status' or 'migration_status' for update.");
+}
+
 static int reset_status(struct request *request, struct error *err) {
     const struct reset_body *body = request->body;
-    const char *status = text_or_null(body->status);
-    const char *attach_status = text_or_null(body->attach_status);
-    const char *migration_status = text_or_null(body->migration_status);
 
-    if (!status && !attach_status && !migration_status)
-        return error_set(
-            err, ERROR_BAD_REQUEST,
-            "Must specify 'status', 'attach_status' or 'migration_status' for update.");
-    return volume_reset_status(&request->work, &request->volume, status, attach_status,
-                               migration_status, err);
+    return volume_reset_status(&request->work, &request->volume, text_or_null(body->status),
+                               text_or_null(body->attach_status),
+                               text_or_null(body->migration_status), err);
 }
 
 static int force_delete(struct request *request, struct error *err) {
@@ -124,15 +135,21 @@ static const struct field attach_fields[] = {
     FIELDS_END,
 };
 
+static int check_attach(struct request *request, struct error *err) {
+    const struct attach_body *body = request->body;
+
+    if (body->instance_uuid || text_or_null(body->host_name))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: instance_uuid or host_name is needed.");
+}
+
 static int attach(struct request *request, struct error *err) {
     const struct attach_body *body = request->body;
-    const char *host_name = text_or_null(body->host_name);
 
-    if (!body->instance_uuid && !host_name)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input received: instance_uuid or host_name is needed.");
-    return volume_attach(&request->work, &request->volume, body->instance_uuid, host_name,
-                         body->mountpoint, body->mode ? body->mode : "rw", err);
+    return volume_attach(&request->work, &request->volume, body->instance_uuid,
+                         text_or_null(body->host_name), body->mountpoint,
+                         body->mode ? body->mode : "rw", err);
 }
 
 struct detach_body {
@@ -326,15 +343,15 @@ const struct route volume_action_routes[] = {
       .handler = extend, .status = 202 },
     { ACTION("os-extend_volume_completion"), .since = 71, ADMIN("extend_volume_completion"),
       BODY(completion_fields, struct completion_body),
-      .handler = complete_extend, .status = 202 },
+      .check = check_completion, .handler = complete_extend, .status = 202 },
 
     { ACTION("os-reset_status"), ADMIN("reset_status"), BODY(reset_fields, struct reset_body),
-      .handler = reset_status, .status = 202 },
+      .check = check_reset, .handler = reset_status, .status = 202 },
     { ACTION("os-force_delete"), ADMIN("force_delete"), .flags = ROUTE_ANY_VALUE,
       .handler = force_delete, .status = 202 },
 
     { ACTION("os-attach"), USER("attach"), BODY(attach_fields, struct attach_body),
-      .handler = attach, .status = 202 },
+      .check = check_attach, .handler = attach, .status = 202 },
     { ACTION("os-detach"), USER("detach"), BODY(detach_fields, struct detach_body),
       .flags = ROUTE_NULL_VALUE, .handler = detach, .status = 202 },
     { ACTION("os-force_detach"), ADMIN("force_detach"),

@@ -120,7 +120,7 @@ static int read_hints(struct request *request, const json_t **ret, struct error 
         *ret = NULL;
         return 0;
     }
-    if (json_decode(request->work.arena, hints, HINTS, hint_fields, request->minor, false, &known,
+    if (json_decode(request->http->arena, hints, HINTS, hint_fields, request->minor, false, &known,
                     err) < 0 ||
         check_host_hint(known.same_host, "same_host", err) < 0 ||
         check_host_hint(known.different_host, "different_host", err) < 0)
@@ -139,6 +139,12 @@ static int check_outer_keys(struct request *request, struct error *err) {
                              "Additional properties are not allowed ('%s' was unexpected)", key);
     }
     return 0;
+}
+
+static int check_create(struct request *request, struct error *err) {
+    const json_t *hints;
+
+    return check_outer_keys(request, err) < 0 ? -1 : read_hints(request, &hints, err);
 }
 
 static struct volume_new volume_wanted(struct request *request) {
@@ -166,7 +172,7 @@ static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct volume_new wanted = volume_wanted(request);
 
-    if (check_outer_keys(request, err) < 0 || read_hints(request, &wanted.hints, err) < 0 ||
+    if (read_hints(request, &wanted.hints, err) < 0 ||
         volume_metadata_check(&wanted.metadata, err) < 0)
         return -1;
     if (body->multiattach)
@@ -199,6 +205,14 @@ static const struct field update_fields[] = {
     FIELDS_END,
 };
 
+static int check_update(struct request *request, struct error *err) {
+    if (request->minor >= 53 && json_object_size(request->json) == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute volume: at least one of name, "
+                         "description, display_name, display_description and metadata is needed.");
+    return 0;
+}
+
 static int update_volume(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
     const json_t *json = request->json;
@@ -212,10 +226,6 @@ static int update_volume(struct request *request, struct error *err) {
         .metadata = request_pairs(request, body->metadata),
     };
 
-    if (request->minor >= 53 && json_object_size(json) == 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input for field/attribute volume: at least one of name, "
-                         "description, display_name, display_description and metadata is needed.");
     if (volume_metadata_check(&changes.metadata, err) < 0 ||
         volume_update(&request->work, &request->volume, &changes, err) < 0 ||
         volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
@@ -280,12 +290,13 @@ const struct route volume_routes[] = {
       .handler = volume_list_summary, .status = 200 },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
-      .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .handler = create_volume, .status = 202 },
+      .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
+      .handler = create_volume, .status = 202 },
     { .method = "GET", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:get",
       .flags = ROUTE_POLICY_404, .handler = show_volume, .status = 200 },
     { .method = "PUT", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:update",
       .wrapper = "volume", BODY(update_fields, struct update_body),
-      .handler = update_volume, .status = 200 },
+      .check = check_update, .handler = update_volume, .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:delete",
       .handler = delete_volume, .status = 202 },
 
@@ -313,9 +324,6 @@ const struct route volume_routes[] = {
       .rule = "volume_extension:volume_encryption_metadata",
       .handler = show_encryption_key, .status = 200 },
 
-    { .method = "GET", .path = "/volumes/{id}/edit", .flags = ROUTE_ABSENT },
-    { .method = "GET", .path = "/volumes/{id}/metadata/{key}/edit", .flags = ROUTE_ABSENT },
-    { .method = "GET", .path = "/volumes/{id}/encryption/{key}/edit", .flags = ROUTE_ABSENT },
     { .method = "POST", .path = "/volumes/{id}/encryption", .flags = ROUTE_ABSENT },
     { .method = "PUT", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },
     { .method = "DELETE", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },

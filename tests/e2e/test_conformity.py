@@ -168,7 +168,8 @@ class Frame(Service):
                              ("GET", "/attachments/summary"), ("GET", "/os-quota-sets"),
                              ("DELETE", "/os-quota-class-sets/x"), ("POST", "/os-hosts"),
                              ("PUT", "/resource_filters/x"), ("GET", "/volumes/new"),
-                             ("GET", "/volumes/x/edit"), ("POST", "/extensions")):
+                             ("GET", "/volumes/x/edit"), ("GET", "/types/x/edit"),
+                             ("GET", "/volumes/x/metadata/y/edit"), ("POST", "/extensions")):
             with self.subTest(path):
                 answer = self.expect(404, method, "/v3" + path, version="3.71")
                 self.assertEqual(list(answer.json), ["itemNotFound"])

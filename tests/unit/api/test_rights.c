@@ -68,7 +68,7 @@ static const struct row attachment_rows[] = {
     { ANYBODY, "GET", "/attachments", NULL },
     { ANYBODY, "GET", "/attachments/detail", NULL },
     { OWNED | ANYBODY, "GET", "/attachments/%s", NULL },
-    { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {}}}" },
+    { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {\"ip\": \"x\"}}}" },
     { OWNED_MEMBER, "POST", "/attachments/%s/action", "{\"os-complete\": null}" },
     { OWNED_MEMBER, "DELETE", "/attachments/%s", NULL },
 };
@@ -167,6 +167,36 @@ static void expect_rights(struct world *world, const struct row *rows, size_t co
     }
 }
 
+/* Callers without the right to it, and an object that is not there: the body is first. */
+START_TEST(a_bad_body_is_told_before_rights_and_objects) {
+#define NONE "99999999-9999-4999-8999-999999999999"
+    static const struct {
+        const char *method, *path, *body;
+    } cases[] = {
+        { "PUT", "/volumes/" NONE, "{\"volume\": {}}" },
+        { "POST", "/volumes", "{\"volume\": {\"size\": 1}, \"more\": 1}" },
+        { "POST", "/volumes",
+          "{\"volume\": {\"size\": 1}, "
+          "\"OS-SCH-HNT:scheduler_hints\": {\"same_host\": \"x\"}}" },
+        { "POST", "/volumes/" NONE "/action", "{\"os-reset_status\": {\"status\": \"\"}}" },
+        { "POST", "/volumes/" NONE "/action",
+          "{\"os-extend_volume_completion\": {\"error\": \"maybe\"}}" },
+        { "POST", "/volumes/" NONE "/action", "{\"os-attach\": {\"mountpoint\": \"/dev/vdb\"}}" },
+        { "PUT", "/attachments/" NONE, "{\"attachment\": {\"connector\": {}}}" },
+        { "PUT", "/os-quota-sets/x", "{\"quota_set\": {}}" },
+        { "PUT", "/os-quota-sets/x", "{\"quota_set\": {\"volumes\": -2}}" },
+        { "PUT", "/os-quota-class-sets/x", "{\"quota_class_set\": {\"volumes\": null}}" },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    roles_enter(world, NULL);
+    world->token = "reader:" WORLD_PROJECT;
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        ck_assert_msg(world_call(world, cases[i].method, cases[i].path, cases[i].body) == 400,
+                      "%s: %d", cases[i].body, world->status);
+}
+END_TEST
+
 START_TEST(volumes_are_their_projects) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -264,6 +294,7 @@ START_TEST(lists_show_nothing_of_others) {
 }
 END_TEST
 
-CHECK_MAIN("rights", volumes_are_their_projects, attachments_are_their_projects,
-           types_are_the_administrators, the_rest_is_the_administrators_or_everybodys,
-           quotas_are_shown_to_their_project, lists_show_nothing_of_others)
+CHECK_MAIN("rights", a_bad_body_is_told_before_rights_and_objects, volumes_are_their_projects,
+           attachments_are_their_projects, types_are_the_administrators,
+           the_rest_is_the_administrators_or_everybodys, quotas_are_shown_to_their_project,
+           lists_show_nothing_of_others)
