@@ -35,8 +35,8 @@ struct route {
     const char *wrapper;        /* outer key of the body ("volume"); NULL: no body, or an action */
     const struct field *fields; /* NULL: nothing is decoded */
     size_t body_size;           /* sizeof the struct that `fields` fill */
-    /* What the fields cannot say of the body: ERROR_BAD_REQUEST before policy, and before the object
-     * is looked up.  There is no request->work yet. */
+    /* What the fields cannot say of the body: ERROR_BAD_REQUEST before policy, and before the
+     * object is looked up.  There is no request->work yet. */
     route_handler *check;
     route_handler *handler;
     int status;

@@ -28,6 +28,7 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
+	tests/coverage \
 	tests/crash/run \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \

@@ -41,8 +41,8 @@ int volume_type_create(struct work *work, const char *name, const char *descript
 int volume_type_update(struct work *work, const struct volume_type *type, const char *name,
                        bool set_description, const char *description, int is_public,
                        struct error *err);
-/* Refused (ERROR_BAD_REQUEST) while volumes have it, and for the default, that of a project, and the
- * last type. */
+/* Refused (ERROR_BAD_REQUEST) while volumes have it, and for the default, that of a project, and
+ * the last type. */
 int volume_type_delete(struct work *work, const struct volume_type *type, struct error *err);
 
 /* ERROR_BAD_REQUEST when there are volumes of the type. */
