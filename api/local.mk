@@ -58,6 +58,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_volume_actions \
 	tests/unit/api/test_volume_list \
 	tests/unit/api/test_volume_metadata \
+	tests/unit/api/test_volume_plans \
 	tests/unit/api/test_volumes \
 	tests/unit/api/test_waiting
 endif

@@ -11,6 +11,7 @@ libscoria_a_SOURCES += \
 # In the order of their numbers.
 schema_texts = \
 	db/schema/0001_volumes.sql \
+	db/schema/0002_lists.sql \
 	db/schema/0003_default_types.sql \
 	db/schema/0004_type_encryption.sql \
 	db/schema/0005_log_levels.sql

@@ -65,6 +65,8 @@ START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
     ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM default_volume_types"), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pragma_index_info('volumes_by_status')"), 4);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pragma_index_info('volumes_by_name')"), 4);
     db_close(db);
 }
 END_TEST

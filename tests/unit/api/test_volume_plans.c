@@ -1,0 +1,127 @@
+/* How SQLite finds what the lists of volumes ask for: the plan of the very statement that ran. */
+#include "common/cleanup.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/world.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+/* The last list of volumes; its text is SQLite's own, so it is copied while it runs. */
+static struct {
+    sqlite3 *handle;
+    char sql[4096];
+} ran;
+
+static int statement_seen(unsigned kind, void *arg, void *statement, void *text) {
+    const char *sql = sqlite3_sql(statement);
+
+    (void)kind, (void)arg, (void)text;
+    if (strstr(sql, " FROM volumes v ") && strstr(sql, " LIMIT ")) {
+        ran.handle = sqlite3_db_handle(statement);
+        ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
+        strcpy(ran.sql, sql);
+    }
+    return 0;
+}
+
+static int database_opened(sqlite3 *handle, const char **message, const void *routines) {
+    (void)message, (void)routines;
+    return sqlite3_trace_v2(handle, SQLITE_TRACE_STMT, statement_seen, NULL);
+}
+
+static struct world *watched_world(void) {
+    ran.handle = NULL;
+    ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    return world_new(NULL);
+}
+
+/* The steps of the plan that find and order the volumes themselves, with '\n' behind each. */
+static const char *plan_of(struct world *world, const char *query) {
+    sqlite3_stmt *statement = NULL;
+    const char *sql, *plan = "";
+
+    ran.handle = NULL;
+    ck_assert_msg(world_call(world, "GET", arena_format(world->arena, "/volumes%s", query), NULL) ==
+                      200,
+                  "%s: %s", query, world->answer_text);
+    ck_assert_ptr_nonnull(ran.handle);
+    sql = arena_format(world->arena, "EXPLAIN QUERY PLAN %s", ran.sql);
+    ck_assert_int_eq(sqlite3_prepare_v2(ran.handle, sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(statement, 3);
+
+        if (strstr(step, " v ") || strstr(step, "ORDER BY"))
+            plan = arena_format(world->arena, "%s%s\n", plan, step);
+    }
+    sqlite3_finalize(statement);
+    return plan;
+}
+
+#define assert_plan(world, query, plan) ck_assert_str_eq(plan_of(world, query), plan)
+
+START_TEST(a_page_of_a_project_is_read_in_its_order) {
+    autoworld struct world *world = watched_world();
+
+    assert_plan(world, "/detail?limit=100",
+                "SEARCH v USING INDEX volumes_by_project (project_id=?)\n");
+    assert_plan(world, "?limit=100&sort=created_at:asc",
+                "SEARCH v USING INDEX volumes_by_project (project_id=?)\n");
+}
+END_TEST
+
+START_TEST(a_status_is_looked_up_and_its_page_is_in_order) {
+    autoworld struct world *world = watched_world();
+
+    assert_plan(world, "/detail?status=error&limit=100",
+                "SEARCH v USING INDEX volumes_by_status (status=? AND project_id=?)\n");
+    assert_plan(world, "?status=available",
+                "SEARCH v USING INDEX volumes_by_status (status=? AND project_id=?)\n");
+}
+END_TEST
+
+/* As a compute agent asks: few have the status, so that they are sorted costs nothing. */
+START_TEST(a_status_is_looked_up_over_all_projects_too) {
+    autoworld struct world *world = watched_world();
+
+    assert_plan(world, "/detail?all_tenants=1&status=extending&limit=1000",
+                "SEARCH v USING INDEX volumes_by_status (status=?)\n"
+                "USE TEMP B-TREE FOR ORDER BY\n");
+}
+END_TEST
+
+START_TEST(a_name_is_looked_up) {
+    autoworld struct world *world = watched_world();
+
+    assert_plan(world, "/detail?name=a",
+                "SEARCH v USING INDEX volumes_by_name (display_name=? AND project_id=?)\n");
+    assert_plan(world, "?all_tenants=1&name=a",
+                "SEARCH v USING INDEX volumes_by_name (display_name=?)\n"
+                "USE TEMP B-TREE FOR ORDER BY\n");
+}
+END_TEST
+
+START_TEST(others_than_admins_have_the_same_plans) {
+    autoworld struct world *world = watched_world();
+
+    roles_enter(world, NULL);
+    world->token = "reader:" WORLD_PROJECT;
+    assert_plan(world, "/detail", "SEARCH v USING INDEX volumes_by_project (project_id=?)\n");
+    assert_plan(world, "/detail?status=error",
+                "SEARCH v USING INDEX volumes_by_status (status=? AND project_id=?)\n");
+    assert_plan(world, "/detail?name=a",
+                "SEARCH v USING INDEX volumes_by_name (display_name=? AND project_id=?)\n");
+}
+END_TEST
+
+START_TEST(no_list_of_all_projects_is_sorted_as_a_whole) {
+    autoworld struct world *world = watched_world();
+
+    assert_plan(world, "/detail?all_tenants=1&limit=100", "SCAN v USING INDEX volumes_by_time\n");
+}
+END_TEST
+
+CHECK_MAIN("api/volume_plans", a_page_of_a_project_is_read_in_its_order,
+           a_status_is_looked_up_and_its_page_is_in_order,
+           a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
+           others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
