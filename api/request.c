@@ -35,9 +35,9 @@ static const char *link_base(struct request *request, bool bookmark) {
     const char **base = &request->link_bases[bookmark];
 
     if (!*base)
-        *base = arena_format(arena, "%s%s/%s%s", request->base_url, bookmark ? "" : "/v3",
-                             request->path_project ? url_escape(arena, request->path_project) : "",
-                             request->path_project ? "/" : "");
+        *base = arena_join(arena, request->base_url, bookmark ? "/" : "/v3/",
+                           request->path_project ? url_escape(arena, request->path_project) : "",
+                           request->path_project ? "/" : "", NULL);
     return *base;
 }
 

@@ -77,7 +77,7 @@ int version_negotiate(struct arena *arena, const char *header, struct version *r
                          "%s: '%s' is no version: it must be major.minor or latest.",
                          VERSION_HEADER, text);
     if (strcmp(text, "1.0") != 0 && strcmp(text, "2.0") != 0)
-        ret->echo = arena_format(arena, "%s %s", SERVICE, text);
+        ret->echo = arena_join(arena, SERVICE, " ", text, NULL);
     minor = version_minor(text);
     if (minor < 0)
         return error_set(err, ERROR_NOT_ACCEPTABLE,

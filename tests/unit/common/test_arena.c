@@ -102,6 +102,18 @@ START_TEST(formats_of_any_length_are_whole) {
 }
 END_TEST
 
+START_TEST(joined_texts_stand_one_behind_the_other) {
+    autoarena struct arena *arena = arena_new();
+    char *none = arena_join(arena, NULL);
+    char *large = arena_format(arena, "%*d", 20000, 7);
+
+    ck_assert_str_eq(none, "");
+    ck_assert_str_eq(arena_join(arena, "a", "", "bc", NULL), "abc");
+    ck_assert_uint_eq(strlen(arena_join(arena, large, "x", large, NULL)), 40001);
+    ck_assert_str_eq(none, "");
+}
+END_TEST
+
 static void note(void *object) {
     char **end = object;
 
@@ -175,5 +187,5 @@ END_TEST
 CHECK_MAIN("arena", pieces_are_zeroed_aligned_and_apart, large_pieces_leave_the_block_in_use,
            a_reset_arena_is_used_again, copies_do_not_follow_their_source,
            nothing_is_copied_as_nothing, formats_of_any_length_are_whole,
-           deferred_releases_run_once_and_backwards, leaving_the_scope_frees_the_arena,
-           what_no_memory_can_hold_stops_the_process)
+           joined_texts_stand_one_behind_the_other, deferred_releases_run_once_and_backwards,
+           leaving_the_scope_frees_the_arena, what_no_memory_can_hold_stops_the_process)
