@@ -1,11 +1,12 @@
 /*
  * A web server that does nothing else: every request gets the same bytes.
  *
- *     bare THREADS [NAME: VALUE]... < BODY
+ *     bare THREADS each|once [NAME: VALUE]... < BODY
  *
  * Prints "ready http://127.0.0.1:PORT" and runs until a signal ends it.  The event loop is that of
- * common/http_server.c, and as there each request gets a response of its own, because a header of
- * each differs (the request id); what scoria needs beside this is its own.
+ * common/http_server.c.  "each": as there, each request gets a response of its own, because a
+ * header of each differs (the request id); what scoria needs beside this is its own.  "once": all
+ * requests share one response made beforehand, which is the least that libmicrohttpd can do.
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -18,21 +19,28 @@ struct answer {
     size_t size;
     char *body;
     unsigned header_count;
-    char **headers; /* name, '\0', value */
+    char **headers;             /* name, '\0', value */
+    struct MHD_Response *ready; /* "once" */
 };
 
-static enum MHD_Result reply(struct MHD_Connection *connection, const struct answer *answer) {
+static struct MHD_Response *response_new(const struct answer *answer) {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(answer->size, answer->body, MHD_RESPMEM_PERSISTENT);
-    enum MHD_Result result;
 
     for (unsigned i = 0; i < answer->header_count; i++) {
         const char *name = answer->headers[i];
 
         MHD_add_response_header(response, name, name + strlen(name) + 1);
     }
-    result = MHD_queue_response(connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
+    return response;
+}
+
+static enum MHD_Result reply(struct MHD_Connection *connection, const struct answer *answer) {
+    struct MHD_Response *response = answer->ready ? answer->ready : response_new(answer);
+    enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+
+    if (!answer->ready)
+        MHD_destroy_response(response);
     return result;
 }
 
@@ -87,16 +95,18 @@ int main(int count, char *words[]) {
     struct answer answer = { 0 };
     struct MHD_Daemon *daemon;
 
-    if (count < 2) {
-        fputs("usage: bare THREADS [NAME: VALUE]... < BODY\n", stderr);
+    if (count < 3 || (strcmp(words[2], "each") != 0 && strcmp(words[2], "once") != 0)) {
+        fputs("usage: bare THREADS each|once [NAME: VALUE]... < BODY\n", stderr);
         return 2;
     }
-    answer.header_count = (unsigned)count - 2;
-    answer.headers = words + 2;
+    answer.header_count = (unsigned)count - 3;
+    answer.headers = words + 3;
     for (unsigned i = 0; i < answer.header_count; i++)
         if (split_header(answer.headers[i]) < 0)
             return 2;
     answer.body = read_body(&answer.size);
+    if (answer.body && strcmp(words[2], "once") == 0)
+        answer.ready = response_new(&answer);
     daemon = answer.body ? start((unsigned)atoi(words[1]), &answer) : NULL;
     if (!daemon) {
         fputs("bare: cannot start\n", stderr);

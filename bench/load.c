@@ -21,6 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Since 3.31 a list can be asked for the volumes made after an instant. */
+#define VERSION "OpenStack-API-Version: volume 3.71\r\n"
+
 enum { METHOD, PATH, STATUS, EXPECTED, BODY, FIELDS };
 
 struct request {
@@ -73,18 +76,18 @@ static double now(clockid_t clock) {
 /* ---- requests ---- */
 
 static struct request make_request(const char *method, const char *path, const char *status,
-                                   const char *expected, const char *body) {
+                                   const char *expected, const char *body, const char *headers) {
     struct request request = { .expected = strdup(expected) };
     int size;
 
     if (*body)
         size = asprintf(&request.text,
-                        "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
+                        "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s"
                         "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                        method, path, ntohs(load.address.sin_port), strlen(body), body);
+                        method, path, ntohs(load.address.sin_port), headers, strlen(body), body);
     else
-        size = asprintf(&request.text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", method, path,
-                        ntohs(load.address.sin_port));
+        size = asprintf(&request.text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s\r\n", method,
+                        path, ntohs(load.address.sin_port), headers);
     if (size < 0 || !request.expected || strlen(status) != 3)
         die("request");
     memcpy(request.status, status, sizeof request.status);
@@ -106,7 +109,7 @@ static void read_requests(void) {
         if (load.count == most)
             load.requests = grown(load.requests, (most = 2 * most + 64) * sizeof(struct request));
         load.requests[load.count++] = make_request(fields[METHOD], fields[PATH], fields[STATUS],
-                                                   fields[EXPECTED], fields[BODY]);
+                                                   fields[EXPECTED], fields[BODY], "");
     }
     free(line);
     load.microseconds = grown(NULL, (load.count + 1) * sizeof(double));
@@ -208,7 +211,7 @@ static void send_all(unsigned connection_count) {
 }
 
 static void wait_until(const char *path, const char *text) {
-    const struct request request = make_request("GET", path, "200", text, "");
+    const struct request request = make_request("GET", path, "200", text, "", VERSION);
     struct connection connection = { 0 };
     struct answer answer;
 
