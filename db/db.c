@@ -1,145 +1,163 @@
-#include "db/db.h"
+#include "db/engine.h"
 
-#include "db/migrate.h"
-#include "db/reset.h"
-#include "db/sqlite.h"
-#include "db/writer.h"
-
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct db {
-    char *path; /* "": in memory */
-    struct writer *writer;
-    pthread_key_t reader_key; /* the calling thread's connection */
+static const struct db_engine *const engines[] = { &sqlite_engine };
 
-    pthread_mutex_t lock; /* guards the list */
-    struct connection *readers;
-};
+static const struct db_engine *engine_find(const char *url) {
+    const char *end = strstr(url, "://");
 
-static void readers_add(struct db *db, struct connection *reader) {
-    reader->db = db;
-    pthread_mutex_lock(&db->lock);
-    reader->next = db->readers;
-    if (reader->next)
-        reader->next->previous = reader;
-    db->readers = reader;
-    pthread_mutex_unlock(&db->lock);
+    for (size_t i = 0; end && i < sizeof(engines) / sizeof(*engines); i++)
+        for (const char *const *scheme = engines[i]->schemes; *scheme; scheme++)
+            if (strlen(*scheme) == (size_t)(end - url) &&
+                strncmp(*scheme, url, (size_t)(end - url)) == 0)
+                return engines[i];
+    return NULL;
 }
 
-/* Called when a thread that has read ends. */
-static void reader_end(void *object) {
-    struct connection *reader = object;
-    struct db *db = reader->db;
+/* No instant comes twice and none before one told already, also when the offset shrinks. */
+static int64_t tell_instant(void *arg) {
+    struct db *db = arg;
+    int64_t now_us = clock_now_us(db->local) + db->engine->clock_offset_us(db);
+    int64_t last_us = atomic_load(&db->told_us);
+    int64_t next_us;
 
-    pthread_mutex_lock(&db->lock);
-    if (reader->previous)
-        reader->previous->next = reader->next;
-    else
-        db->readers = reader->next;
-    if (reader->next)
-        reader->next->previous = reader->previous;
-    pthread_mutex_unlock(&db->lock);
-    sqlite_close(reader);
+    do
+        next_us = now_us > last_us ? now_us : last_us + 1;
+    while (!atomic_compare_exchange_weak(&db->told_us, &last_us, next_us));
+    return next_us;
 }
 
-static struct connection *reader_of_thread(struct db *db, struct error *err) {
-    struct connection *reader = pthread_getspecific(db->reader_key);
+static void tell_random(void *arg, void *bytes, size_t size) {
+    const struct db *db = arg;
 
-    if (reader)
-        return reader;
-    if (sqlite_open(db->path, false, &reader, err) < 0)
-        return NULL;
-    if (pthread_setspecific(db->reader_key, reader) != 0)
-        abort();
-    readers_add(db, reader);
-    return reader;
-}
-
-static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
-    (void)arg;
-    return migrate_run(tx, sqlite_serial_words, err);
-}
-
-static struct db *db_new(const char *path, struct connection *connection, unsigned group_most) {
-    struct db *db = calloc(1, sizeof(*db));
-
-    if (!db || !(db->path = strdup(path)) || pthread_key_create(&db->reader_key, reader_end) != 0)
-        abort();
-    pthread_mutex_init(&db->lock, NULL);
-    db->writer = writer_new(connection, group_most);
-    return db;
+    db->local->random(db->local->arg, bytes, size);
 }
 
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err) {
-    struct connection *connection;
-    const char *path;
+    const struct db_engine *engine = engine_find(settings->url);
     struct db *db;
 
-    if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
+    if (!engine) /* all but the scheme may be a secret */
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "database %.*s: must be sqlite:///absolute/path, sqlite:// for memory, or "
+                         "postgresql://USER:PASSWORD@HOST/NAME",
+                         (int)strcspn(settings->url, "/"), settings->url);
+    if (engine->open(settings, &db, err) < 0)
         return -1;
-    db = db_new(path, connection, settings->group_most);
-    if (writer_transaction(db->writer, schema_body, NULL, err) < 0) {
-        db_close(db);
-        return error_context(err, "database %s", *path ? path : "in memory");
-    }
-    statement_forget_all(&connection->statements);
-    if (!settings->inline_writes)
-        writer_start(db->writer);
+    db->local = settings->clock ? settings->clock : &clock_system;
+    db->clock = (struct clock){ .now_us = tell_instant, .random = tell_random, .arg = db };
     *ret = db;
     return 0;
 }
 
 void db_close(struct db *db) {
-    struct connection *next;
-
-    if (!db)
-        return;
-    pthread_key_delete(db->reader_key);
-    for (struct connection *reader = db->readers; reader; reader = next) {
-        next = reader->next;
-        sqlite_close(reader);
-    }
-    /* The last connection to go brings the WAL into the file. */
-    writer_stop(db->writer);
-    pthread_mutex_destroy(&db->lock);
-    free(db->path);
-    free(db);
+    if (db)
+        db->engine->close(db);
 }
 
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
-    return writer_transaction(db->writer, body, arg, err);
+    return db->engine->transaction(db, body, arg, err);
 }
 
 int db_read(struct db *db, db_body *body, void *arg, struct error *err) {
-    struct connection *reader;
-
-    if (*db->path == '\0')
-        return writer_read(db->writer, body, arg, err);
-    reader = reader_of_thread(db, err);
-    return reader ? sqlite_read(reader, body, arg, err) : -1;
+    return db->engine->read(db, body, arg, err);
 }
 
 void db_submit(struct db *db, struct db_job *job) {
-    writer_submit(db->writer, job);
+    db->engine->submit(db, job);
+}
+
+void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg) {
+    db->engine->on_event(db, event, hook, arg);
 }
 
 void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg) {
-    writer_on_outbox(db->writer, hook, arg);
+    db->engine->on_event(db, DB_OUTBOX, hook, arg);
+}
+
+void db_tell(struct db *db, enum db_event event) {
+    db->engine->tell(db, event);
 }
 
 void db_tx_wrote_outbox(struct db_tx *tx) {
     tx->wrote_outbox = true;
 }
 
+int64_t db_clock_offset_us(struct db *db) {
+    return db->engine->clock_offset_us(db);
+}
+
+const struct clock *db_clock(struct db *db) {
+    return &db->clock;
+}
+
 int db_reset_from(struct db *db, struct db *pristine, struct error *err) {
-    return reset_rows(writer_connection(db->writer), writer_connection(pristine->writer), err);
+    return db->engine->reset_from(db, pristine, err);
 }
 
 void db_set_fault(struct db *db, db_fault *fault, void *arg) {
-    writer_set_fault(db->writer, fault, arg);
+    db->engine->set_fault(db, fault, arg);
+}
+
+int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
+                  const struct db_value *values, size_t count) {
+    return tx->engine->run(tx, err, sql, values, count);
+}
+
+struct db_rows *db_query_values(struct db_tx *tx, struct error *err, const char *sql,
+                                const struct db_value *values, size_t count) {
+    return tx->engine->query(tx, err, sql, values, count);
+}
+
+int db_next(struct db_rows *rows, struct error *err) {
+    return rows->engine->next(rows, err);
+}
+
+void db_rows_end(struct db_rows *rows) {
+    if (rows)
+        rows->engine->rows_end(rows);
+}
+
+bool db_is_null(const struct db_rows *rows, unsigned column) {
+    return rows->engine->type(rows, column) == DB_VALUE_NULL;
+}
+
+const char *db_text(const struct db_rows *rows, unsigned column) {
+    return rows->engine->text(rows, column);
+}
+
+int64_t db_int(const struct db_rows *rows, unsigned column) {
+    return rows->engine->integer(rows, column);
+}
+
+bool db_bool(const struct db_rows *rows, unsigned column) {
+    return db_int(rows, column) != 0;
+}
+
+unsigned db_columns(const struct db_rows *rows) {
+    return rows->engine->columns(rows);
+}
+
+struct db_value db_value(const struct db_rows *rows, unsigned column) {
+    struct db_value value = { .type = rows->engine->type(rows, column) };
+
+    switch (value.type) {
+    case DB_VALUE_TEXT:
+        value.text = rows->engine->text(rows, column);
+        break;
+    case DB_VALUE_INT:
+        value.integer = rows->engine->integer(rows, column);
+        break;
+    case DB_VALUE_REAL:
+        value.real = rows->engine->real(rows, column);
+        break;
+    case DB_VALUE_NULL:
+        break;
+    }
+    return value;
 }
 
 char *db_copy(const struct db_rows *rows, unsigned column, struct arena *arena) {

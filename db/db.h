@@ -30,6 +30,7 @@ struct db_settings {
     const char *url;     /* "sqlite:///absolute/path" or "sqlite://" (in memory) */
     bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
     unsigned group_most; /* most bodies in one commit; 0: 64 */
+    const struct clock *clock; /* this machine's; NULL: clock_system */
 };
 
 /* Opens or makes the database and brings its schema up to date (see migrate.h).  A file that is no
@@ -55,14 +56,32 @@ struct db_job {
 };
 void db_submit(struct db *db, struct db_job *job);
 
-/* Calls hook(arg) after each commit that wrote the outbox (db_tx_wrote_outbox), from the writer's
- * thread; at most one hook for a database, NULL ends it. The hook must be quick and must not call
- * back; the one before runs no more when this returns. */
-void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg);
+/*
+ * What one process tells the others.  The hook is called from a thread of the database; at most one
+ * for an event, NULL ends it. It must be quick and must not call back; the one before runs no more
+ * when this returns.  On PostgreSQL events of other processes come as well; one may be lost with a
+ * connection, so whoever listens also looks by itself now and then.
+ */
+enum db_event {
+    DB_OUTBOX, /* after each commit that wrote the outbox (db_tx_wrote_outbox), ours too */
+    DB_ENDED,  /* another process said db_tell(): operations have ended */
+    DB_EVENTS
+};
+void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
+void db_tell(struct db *db, enum db_event event); /* to the other processes; does not wait */
+void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg); /* of DB_OUTBOX */
 void db_tx_wrote_outbox(struct db_tx *tx);
 
 /*
- * For tests: a world for 0.1 ms.  Makes the rows of every table of `db` those of `pristine`, which
+ * The database's clock, which is every process's: leases and deadlines must not depend on the hosts'
+ * own.  How far it is ahead of this machine's is measured when a connection is made and every minute;
+ * with SQLite it is this machine's.  db_clock() never goes backwards and lives as long as `db`.
+ */
+int64_t db_clock_offset_us(struct db *db);
+const struct clock *db_clock(struct db *db);
+
+/*
+ * For tests: a world for 0.1 ms (SQLite).  Makes the rows of every table of `db` those of `pristine`, which
  * has the same schema; prepared statements stay.  Both are opened with inline_writes, and idle.
  */
 int db_reset_from(struct db *db, struct db *pristine, struct error *err);
@@ -141,6 +160,8 @@ bool db_is_null(const struct db_rows *rows, unsigned column);
 const char *db_text(const struct db_rows *rows, unsigned column); /* NULL for SQL NULL */
 int64_t db_int(const struct db_rows *rows, unsigned column);      /* 0 for SQL NULL */
 bool db_bool(const struct db_rows *rows, unsigned column);
+unsigned db_columns(const struct db_rows *rows);
+struct db_value db_value(const struct db_rows *rows, unsigned column); /* its text lives as above */
 /* Copies into the arena; NULL for SQL NULL. */
 char *db_copy(const struct db_rows *rows, unsigned column, struct arena *arena);
 

@@ -1,10 +1,12 @@
 libscoria_a_SOURCES += \
 	db/db.c db/db.h \
+	db/engine.h \
 	db/migrate.c db/migrate.h \
 	db/outbox.c db/outbox.h \
 	db/reset.c db/reset.h \
 	db/schema.h \
 	db/sqlite.c db/sqlite.h \
+	db/sqlite_engine.c \
 	db/statement.c db/statement.h \
 	db/writer.c db/writer.h
 

@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-const char sqlite_serial_words[] = "INTEGER PRIMARY KEY AUTOINCREMENT";
-
 static const char url_scheme[] = "sqlite://";
 
 /*
@@ -202,9 +200,10 @@ void sqlite_close(struct connection *connection) {
 }
 
 int sqlite_control(struct connection *connection, const char *sql, struct error *err) {
-    struct db_tx tx = { .connection = connection, .writes = true };
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine, .writes = true },
+                            .connection = connection };
 
-    return db_run_values(&tx, err, sql, NULL, 0) < 0 ? -1 : 0;
+    return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
 }
 
 bool sqlite_gave_up(const struct connection *connection) {
@@ -227,19 +226,19 @@ bool sqlite_inside_body(void) {
     return inside_body;
 }
 
-int sqlite_run_body(struct db_tx *tx, db_body *body, void *arg, struct error *err) {
+int sqlite_run_body(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err) {
     int result;
 
     assert(!inside_body);
     inside_body = true;
-    result = body(tx, arg, err);
+    result = body(&tx->base, arg, err);
     inside_body = false;
     assert(tx->connection->statements.open == 0);
     return result;
 }
 
 int sqlite_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
-    struct db_tx tx = { .connection = connection };
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
     int result;
 
     if (sqlite_control(connection, "BEGIN", err) < 0)

@@ -1,5 +1,5 @@
 /*
- * One connection to an SQLite file (or to a database in memory): what db.c and writer.c need beside
+ * One connection to an SQLite file (or to a database in memory): what sqlite_engine.c and writer.c need beside
  * the statements of db.h.  A connection is used by one thread at a time; transactions are opened
  * here and nowhere else.
  *
@@ -9,23 +9,24 @@
  */
 #pragma once
 
-#include "db/db.h"
+#include "db/engine.h"
 #include "db/statement.h"
 
 #include <sqlite3.h>
 
+struct sqlite_db;
+
 struct connection {
     sqlite3 *handle;
     struct statement_cache statements;
-    int wal_frames; /* in the WAL after our last commit; 0 once they are checkpointed */
-    struct db *db;  /* the last three are for db.c's list of readers */
+    int wal_frames;       /* in the WAL after our last commit; 0 once they are checkpointed */
+    struct sqlite_db *db; /* the last three are for sqlite_engine.c's list of readers */
     struct connection *next, *previous;
 };
 
-struct db_tx {
+struct sqlite_tx {
+    struct db_tx base;
     struct connection *connection;
-    bool writes;
-    bool wrote_outbox;
 };
 
 /* The path of a URL of db_settings: "" for memory. Refuses what is no such URL. */
@@ -52,11 +53,8 @@ void sqlite_checkpoint(struct connection *connection);
 int sqlite_error(const struct connection *connection, struct error *err);
 
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
-int sqlite_run_body(struct db_tx *tx, db_body *body, void *arg, struct error *err);
+int sqlite_run_body(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err);
 bool sqlite_inside_body(void); /* of the calling thread */
 
 /* Runs a body that only reads on one snapshot. */
 int sqlite_read(struct connection *connection, db_body *body, void *arg, struct error *err);
-
-/* "INTEGER PRIMARY KEY AUTOINCREMENT": ids are never given twice. */
-extern const char sqlite_serial_words[];

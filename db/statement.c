@@ -56,27 +56,27 @@ static sqlite3_stmt *statement_prepare(struct connection *connection, const char
     return statement;
 }
 
-static void statement_unlink(struct statement_cache *cache, const struct db_rows *rows) {
-    struct db_rows **place = &cache->buckets[rows->hash % STATEMENT_BUCKETS];
+static void statement_unlink(struct statement_cache *cache, const struct sqlite_rows *rows) {
+    struct sqlite_rows **place = &cache->buckets[rows->hash % STATEMENT_BUCKETS];
 
     while (*place != rows)
         place = &(*place)->next;
     *place = rows->next;
 }
 
-static void statement_drop(struct db_rows *rows) {
+static void statement_drop(struct sqlite_rows *rows) {
     sqlite3_finalize(rows->statement);
     free(rows->sql);
-    *rows = (struct db_rows){ 0 };
+    *rows = (struct sqlite_rows){ .sql = NULL };
 }
 
 /* A free place for one more statement; NULL when all are busy. */
-static struct db_rows *statement_room(struct statement_cache *cache) {
-    struct db_rows *oldest = NULL;
+static struct sqlite_rows *statement_room(struct statement_cache *cache) {
+    struct sqlite_rows *oldest = NULL;
 
     if (cache->count < STATEMENTS_MOST)
         return &cache->kept[cache->count++];
-    for (struct db_rows *rows = cache->kept; rows < cache->kept + STATEMENTS_MOST; rows++)
+    for (struct sqlite_rows *rows = cache->kept; rows < cache->kept + STATEMENTS_MOST; rows++)
         if (!rows->busy && (!oldest || cache->tick - rows->used > cache->tick - oldest->used))
             oldest = rows;
     if (oldest && oldest->statement) {
@@ -86,9 +86,9 @@ static struct db_rows *statement_room(struct statement_cache *cache) {
     return oldest;
 }
 
-static struct db_rows *statement_find(struct statement_cache *cache, const char *sql,
-                                      uint32_t *ret_hash) {
-    struct db_rows *rows = cache->hints[hint_index(sql)];
+static struct sqlite_rows *statement_find(struct statement_cache *cache, const char *sql,
+                                          uint32_t *ret_hash) {
+    struct sqlite_rows *rows = cache->hints[hint_index(sql)];
 
     if (rows && rows->sql && strcmp(rows->sql, sql) == 0)
         return rows;
@@ -99,9 +99,9 @@ static struct db_rows *statement_find(struct statement_cache *cache, const char 
     return NULL;
 }
 
-static struct db_rows *statement_keep(struct statement_cache *cache, const char *sql, uint32_t hash,
-                                      sqlite3_stmt *statement) {
-    struct db_rows *rows = statement_room(cache);
+static struct sqlite_rows *statement_keep(struct statement_cache *cache, const char *sql,
+                                          uint32_t hash, sqlite3_stmt *statement) {
+    struct sqlite_rows *rows = statement_room(cache);
 
     if (!rows)
         return NULL;
@@ -116,8 +116,8 @@ static struct db_rows *statement_keep(struct statement_cache *cache, const char 
 }
 
 /* For a text whose kept statement is busy, as in a query inside the rows of the same query. */
-static struct db_rows *statement_once(sqlite3_stmt *statement) {
-    struct db_rows *rows = calloc(1, sizeof(*rows));
+static struct sqlite_rows *statement_once(sqlite3_stmt *statement) {
+    struct sqlite_rows *rows = calloc(1, sizeof(*rows));
 
     if (!rows)
         abort();
@@ -125,12 +125,12 @@ static struct db_rows *statement_once(sqlite3_stmt *statement) {
     return rows;
 }
 
-static struct db_rows *statement_take(struct connection *connection, const char *sql,
-                                      struct error *err) {
+static struct sqlite_rows *statement_take(struct connection *connection, const char *sql,
+                                          struct error *err) {
     struct statement_cache *cache = &connection->statements;
     uint32_t hash = 0;
-    struct db_rows *found = statement_find(cache, sql, &hash);
-    struct db_rows *rows = found;
+    struct sqlite_rows *found = statement_find(cache, sql, &hash);
+    struct sqlite_rows *rows = found;
 
     if (!rows || rows->busy) {
         sqlite3_stmt *statement = statement_prepare(connection, sql, err);
@@ -143,6 +143,7 @@ static struct db_rows *statement_take(struct connection *connection, const char 
     }
     if (rows->sql)
         cache->hints[hint_index(sql)] = rows;
+    rows->base.engine = &sqlite_engine;
     rows->connection = connection;
     rows->busy = true;
     rows->used = ++cache->tick;
@@ -172,43 +173,13 @@ static int value_bind(sqlite3_stmt *statement, int place, const struct db_value 
     return sqlite3_bind_null(statement, place);
 }
 
-static struct db_rows *statement_start(struct db_tx *tx, struct error *err, const char *sql,
-                                       const struct db_value *values, size_t count,
-                                       sqlite3_destructor_type lifetime) {
-    struct db_rows *rows = statement_take(tx->connection, sql, err);
-
-    if (!rows)
-        return NULL;
-    assert((size_t)sqlite3_bind_parameter_count(rows->statement) == count);
-    assert(tx->writes || sqlite3_stmt_readonly(rows->statement));
-    for (size_t i = 0; i < count; i++)
-        if (value_bind(rows->statement, (int)i + 1, &values[i], lifetime) != SQLITE_OK) {
-            sqlite_error(tx->connection, err);
-            db_rows_end(rows);
-            return NULL;
-        }
-    return rows;
+static struct sqlite_rows *sqlite_rows(const struct db_rows *rows) {
+    return (struct sqlite_rows *)(uintptr_t)rows; /* its first member */
 }
 
-int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
-                  const struct db_value *values, size_t count) {
-    /* The caller's values outlive the statement's run, so they are not copied. */
-    autorows struct db_rows *rows = statement_start(tx, err, sql, values, count, SQLITE_STATIC);
-    int more;
+int statement_next(struct db_rows *base, struct error *err) {
+    const struct sqlite_rows *rows = sqlite_rows(base);
 
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0)
-        ;
-    return more < 0 ? -1 : sqlite3_changes(tx->connection->handle);
-}
-
-struct db_rows *db_query_values(struct db_tx *tx, struct error *err, const char *sql,
-                                const struct db_value *values, size_t count) {
-    return statement_start(tx, err, sql, values, count, SQLITE_TRANSIENT);
-}
-
-int db_next(struct db_rows *rows, struct error *err) {
     switch (sqlite3_step(rows->statement)) {
     case SQLITE_ROW:
         return 1;
@@ -219,9 +190,9 @@ int db_next(struct db_rows *rows, struct error *err) {
     }
 }
 
-void db_rows_end(struct db_rows *rows) {
-    if (!rows)
-        return;
+void statement_end(struct db_rows *base) {
+    struct sqlite_rows *rows = sqlite_rows(base);
+
     rows->connection->statements.open--;
     if (!rows->sql) {
         sqlite3_finalize(rows->statement);
@@ -233,18 +204,70 @@ void db_rows_end(struct db_rows *rows) {
     rows->busy = false;
 }
 
-bool db_is_null(const struct db_rows *rows, unsigned column) {
-    return sqlite3_column_type(rows->statement, (int)column) == SQLITE_NULL;
+static struct sqlite_rows *statement_start(struct db_tx *base, struct error *err, const char *sql,
+                                           const struct db_value *values, size_t count,
+                                           sqlite3_destructor_type lifetime) {
+    struct sqlite_tx *tx = (struct sqlite_tx *)base; /* its first member */
+    struct sqlite_rows *rows = statement_take(tx->connection, sql, err);
+
+    if (!rows)
+        return NULL;
+    assert((size_t)sqlite3_bind_parameter_count(rows->statement) == count);
+    assert(base->writes || sqlite3_stmt_readonly(rows->statement));
+    for (size_t i = 0; i < count; i++)
+        if (value_bind(rows->statement, (int)i + 1, &values[i], lifetime) != SQLITE_OK) {
+            sqlite_error(tx->connection, err);
+            statement_end(&rows->base);
+            return NULL;
+        }
+    return rows;
 }
 
-const char *db_text(const struct db_rows *rows, unsigned column) {
-    return (const char *)sqlite3_column_text(rows->statement, (int)column);
+int statement_run(struct db_tx *tx, struct error *err, const char *sql,
+                  const struct db_value *values, size_t count) {
+    /* The caller's values outlive the statement's run, so they are not copied. */
+    struct sqlite_rows *rows = statement_start(tx, err, sql, values, count, SQLITE_STATIC);
+    sqlite3 *handle;
+    int more;
+
+    if (!rows)
+        return -1;
+    handle = rows->connection->handle;
+    while ((more = statement_next(&rows->base, err)) > 0)
+        ;
+    statement_end(&rows->base);
+    return more < 0 ? -1 : sqlite3_changes(handle);
 }
 
-int64_t db_int(const struct db_rows *rows, unsigned column) {
-    return sqlite3_column_int64(rows->statement, (int)column);
+struct db_rows *statement_query(struct db_tx *tx, struct error *err, const char *sql,
+                                const struct db_value *values, size_t count) {
+    struct sqlite_rows *rows = statement_start(tx, err, sql, values, count, SQLITE_TRANSIENT);
+
+    return rows ? &rows->base : NULL;
 }
 
-bool db_bool(const struct db_rows *rows, unsigned column) {
-    return db_int(rows, column) != 0;
+unsigned statement_columns(const struct db_rows *rows) {
+    return (unsigned)sqlite3_column_count(sqlite_rows(rows)->statement);
+}
+
+enum db_value_type statement_type(const struct db_rows *rows, unsigned column) {
+    static const enum db_value_type types[] = {
+        [SQLITE_NULL] = DB_VALUE_NULL,  [SQLITE_INTEGER] = DB_VALUE_INT,
+        [SQLITE_FLOAT] = DB_VALUE_REAL, [SQLITE_TEXT] = DB_VALUE_TEXT,
+        [SQLITE_BLOB] = DB_VALUE_TEXT,
+    };
+
+    return types[sqlite3_column_type(sqlite_rows(rows)->statement, (int)column)];
+}
+
+const char *statement_text(const struct db_rows *rows, unsigned column) {
+    return (const char *)sqlite3_column_text(sqlite_rows(rows)->statement, (int)column);
+}
+
+int64_t statement_integer(const struct db_rows *rows, unsigned column) {
+    return sqlite3_column_int64(sqlite_rows(rows)->statement, (int)column);
+}
+
+double statement_real(const struct db_rows *rows, unsigned column) {
+    return sqlite3_column_double(sqlite_rows(rows)->statement, (int)column);
 }

@@ -1,10 +1,10 @@
 /*
- * Prepared statements of one connection, found again by their text; db_run(), db_query() and the
- * columns of rows are implemented on it.  The one least used lately makes room for a new one.
+ * Prepared statements of one SQLite connection, found again by their text; db_run(), db_query() and
+ * the columns of rows are implemented on it.  The one least used lately makes room for a new one.
  */
 #pragma once
 
-#include "db/db.h"
+#include "db/engine.h"
 
 #include <sqlite3.h>
 
@@ -12,20 +12,22 @@ struct connection;
 
 enum { STATEMENTS_MOST = 128, STATEMENT_BUCKETS = 256 };
 
-struct db_rows {
+struct sqlite_rows {
+    struct db_rows base;
     struct connection *connection;
     sqlite3_stmt *statement;
     char *sql; /* as the caller wrote it; NULL: not kept, the same text was busy */
     uint32_t hash;
-    uint32_t used;        /* the cache's tick when it was last taken */
-    bool busy;            /* between db_query() and db_rows_end() */
-    struct db_rows *next; /* in its bucket */
+    uint32_t used;            /* the cache's tick when it was last taken */
+    bool busy;                /* between db_query() and db_rows_end() */
+    struct sqlite_rows *next; /* in its bucket */
 };
 
 struct statement_cache {
-    struct db_rows kept[STATEMENTS_MOST];
-    struct db_rows *buckets[STATEMENT_BUCKETS];
-    struct db_rows *hints[STATEMENT_BUCKETS]; /* by the address of the text: checked before use */
+    struct sqlite_rows kept[STATEMENTS_MOST];
+    struct sqlite_rows *buckets[STATEMENT_BUCKETS];
+    struct sqlite_rows
+        *hints[STATEMENT_BUCKETS]; /* by the address of the text: checked before use */
     unsigned count;
     uint32_t tick;
     unsigned open; /* rows not ended yet */
@@ -33,3 +35,16 @@ struct statement_cache {
 
 /* Drops every kept statement; none may be busy. */
 void statement_forget_all(struct statement_cache *cache);
+
+/* Of the engine: see engine.h. */
+int statement_run(struct db_tx *tx, struct error *err, const char *sql,
+                  const struct db_value *values, size_t count);
+struct db_rows *statement_query(struct db_tx *tx, struct error *err, const char *sql,
+                                const struct db_value *values, size_t count);
+int statement_next(struct db_rows *rows, struct error *err);
+void statement_end(struct db_rows *rows);
+unsigned statement_columns(const struct db_rows *rows);
+enum db_value_type statement_type(const struct db_rows *rows, unsigned column);
+const char *statement_text(const struct db_rows *rows, unsigned column);
+int64_t statement_integer(const struct db_rows *rows, unsigned column);
+double statement_real(const struct db_rows *rows, unsigned column);

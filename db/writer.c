@@ -20,7 +20,7 @@ struct group {
     struct db_job *first;
     unsigned count;
     struct outcome *outcomes;
-    struct db_tx tx;
+    struct sqlite_tx tx;
 };
 
 struct writer {
@@ -50,9 +50,9 @@ static int fault_check(const struct writer *writer, const char *point, struct er
 
 /* Runs one body of a group. -1: SQLite gave up the whole transaction. */
 static int job_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
-    struct db_tx *tx = &group->tx;
+    struct sqlite_tx *tx = &group->tx;
     bool divided = group->count > 1;
-    bool wrote_outbox = tx->wrote_outbox;
+    bool wrote_outbox = tx->base.wrote_outbox;
 
     if (divided && sqlite_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
         return -1;
@@ -63,7 +63,7 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
         return -1;
     }
     if (outcome->result < 0) {
-        tx->wrote_outbox = wrote_outbox;
+        tx->base.wrote_outbox = wrote_outbox;
         if (divided && sqlite_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
             return -1;
     }
@@ -111,9 +111,10 @@ static void group_run(struct writer *writer, struct group *group) {
         group->outcomes[i].err.message[0] = '\0';
     }
     pthread_mutex_lock(&writer->using_connection);
-    group->tx = (struct db_tx){ .connection = writer->connection, .writes = true };
+    group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
+                                    .connection = writer->connection };
     if (group_commit(writer, group, &err) < 0) {
-        group->tx.wrote_outbox = false;
+        group->tx.base.wrote_outbox = false;
         for (unsigned i = 0; i < group->count; i++)
             group->outcomes[i] = (struct outcome){ -1, err };
     }
@@ -136,7 +137,7 @@ static void group_tell(struct writer *writer, const struct group *group) {
         job->done(job, group->outcomes[i].result, &group->outcomes[i].err);
         job = next;
     }
-    if (group->tx.wrote_outbox)
+    if (group->tx.base.wrote_outbox)
         outbox_tell(writer);
 }
 

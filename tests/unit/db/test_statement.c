@@ -209,7 +209,7 @@ static int too_long_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
-    sqlite3_limit(tx->connection->handle, SQLITE_LIMIT_LENGTH, 100);
+    sqlite3_limit(((struct sqlite_tx *)tx)->connection->handle, SQLITE_LIMIT_LENGTH, 100);
     ck_assert_ptr_null(db_query(tx, err, "SELECT $1", DB_TEXT(text)));
     ck_assert_ptr_nonnull(strstr(err->message, "too big"));
     return db_query_int(tx, &(int64_t){ 0 }, err, "SELECT $1", DB_TEXT("1")) < 0 ? -1 : 0;

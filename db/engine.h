@@ -1,0 +1,55 @@
+/*
+ * What an engine is to db.c: a struct of functions, and the first members of its own structs.  Each
+ * function keeps the promise that db.h gives under the same name.
+ */
+#pragma once
+
+#include "db/db.h"
+
+struct db_engine {
+    const char *const *schemes; /* what stands before "://" in its URLs; ended with NULL */
+    const char *serial_words;   /* a self-numbering key whose numbers are never given twice */
+    const char *tables_sql;     /* its tables by name, each behind those it refers to */
+
+    int (*open)(const struct db_settings *settings, struct db **ret, struct error *err);
+    void (*close)(struct db *db);
+    int (*transaction)(struct db *db, db_body *body, void *arg, struct error *err);
+    int (*read)(struct db *db, db_body *body, void *arg, struct error *err);
+    void (*submit)(struct db *db, struct db_job *job);
+    void (*on_event)(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
+    void (*tell)(struct db *db, enum db_event event);
+    int64_t (*clock_offset_us)(struct db *db);
+    int (*reset_from)(struct db *db, struct db *pristine, struct error *err);
+    void (*set_fault)(struct db *db, db_fault *fault, void *arg);
+
+    int (*run)(struct db_tx *tx, struct error *err, const char *sql, const struct db_value *values,
+               size_t count);
+    struct db_rows *(*query)(struct db_tx *tx, struct error *err, const char *sql,
+                             const struct db_value *values, size_t count);
+    int (*next)(struct db_rows *rows, struct error *err);
+    void (*rows_end)(struct db_rows *rows);
+    unsigned (*columns)(const struct db_rows *rows);
+    enum db_value_type (*type)(const struct db_rows *rows, unsigned column);
+    const char *(*text)(const struct db_rows *rows, unsigned column);
+    int64_t (*integer)(const struct db_rows *rows, unsigned column);
+    double (*real)(const struct db_rows *rows, unsigned column);
+};
+
+struct db {
+    const struct db_engine *engine;
+    const struct clock *local; /* this machine's */
+    struct clock clock;        /* the database's: db_clock() */
+    _Atomic int64_t told_us;   /* its last instant */
+};
+
+struct db_tx {
+    const struct db_engine *engine;
+    bool writes;
+    bool wrote_outbox;
+};
+
+struct db_rows {
+    const struct db_engine *engine;
+};
+
+extern const struct db_engine sqlite_engine, postgresql_engine;
