@@ -1,10 +1,17 @@
+#include "config.h"
+
 #include "db/engine.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct db_engine *const engines[] = { &sqlite_engine };
+static const struct db_engine *const engines[] = {
+    &sqlite_engine,
+#ifdef HAVE_POSTGRESQL
+    &postgresql_engine,
+#endif
+};
 
 static const struct db_engine *engine_find(const char *url) {
     const char *end = strstr(url, "://");

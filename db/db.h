@@ -8,6 +8,9 @@
  * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
  * group with one flush; readers stand beside it, one connection for each thread that reads.
  *
+ * PostgreSQL: see postgresql.h.  While the server is away calls fail with ERROR_UNAVAILABLE.  A commit
+ * whose answer was lost is neither repeated blindly nor called failed: postgresql_commit.h.
+ *
  * SQL is one text for both engines: places are $1, $2, …; BIGINT for instants (µs) and sizes;
  * booleans are 0/1 integers; only what both engines know.
  */
@@ -27,14 +30,18 @@ struct db_tx; /* an open transaction; valid only inside the body that got it */
 typedef int db_body(struct db_tx *tx, void *arg, struct error *err);
 
 struct db_settings {
-    const char *url;     /* "sqlite:///absolute/path" or "sqlite://" (in memory) */
+    const char *url;     /* "sqlite:///absolute/path", "sqlite://" (in memory), or
+                          * "postgresql://…" with libpq's parameters */
     bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
     unsigned group_most; /* most bodies in one commit; 0: 64 */
     const struct clock *clock; /* this machine's; NULL: clock_system */
+    unsigned pool_most;        /* PostgreSQL: most connections that read; 0: 10 */
+    unsigned pool_wait_ms;     /* PostgreSQL: longest wait for one of them; 0: 30 s */
 };
 
-/* Opens or makes the database and brings its schema up to date (see migrate.h).  A file that is no
- * database, is corrupt, read-only or newer than the program is refused with its path. */
+/* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date (see
+ * migrate.h).  A file that is no database, is corrupt, read-only or newer than the program is refused
+ * with its path; a server with its host and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 void db_close(struct db *db); /* finishes what is queued */
 
@@ -89,8 +96,10 @@ int db_reset_from(struct db *db, struct db *pristine, struct error *err);
 /*
  * For tests: `fault` is called at "before_commit" (a non-zero return rolls back) and at
  * "after_commit" (a non-zero return fails the call although the change is there, as for a caller
- * whose server died then); it sets `err`.  Set while nothing runs; NULL ends it.
+ * whose server died then); it sets `err`.  Set while nothing runs; NULL ends it.  DB_FAULT_AGAIN at
+ * "before_commit" is a serialization failure on PostgreSQL: the body runs again.
  */
+enum { DB_FAULT_AGAIN = 2 };
 typedef int db_fault(void *arg, const char *point, struct error *err);
 void db_set_fault(struct db *db, db_fault *fault, void *arg);
 

@@ -10,6 +10,19 @@ libscoria_a_SOURCES += \
 	db/statement.c db/statement.h \
 	db/writer.c db/writer.h
 
+if HAVE_POSTGRESQL
+libscoria_a_SOURCES += \
+	db/postgresql.h \
+	db/postgresql_commit.c db/postgresql_commit.h \
+	db/postgresql_engine.c \
+	db/postgresql_listener.c db/postgresql_listener.h \
+	db/postgresql_pool.c db/postgresql_pool.h \
+	db/postgresql_prepared.c db/postgresql_prepared.h \
+	db/postgresql_session.c db/postgresql_session.h \
+	db/postgresql_transaction.c \
+	db/postgresql_writer.c db/postgresql_writer.h
+endif
+
 # In the order of their numbers.
 schema_texts = \
 	db/schema/0001_volumes.sql \

@@ -4,6 +4,7 @@ libtests_a_SOURCES = \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
+	tests/lib/postgresql.c tests/lib/postgresql.h \
 	tests/lib/roles.c tests/lib/roles.h \
 	tests/lib/script_server.c tests/lib/script_server.h \
 	tests/lib/world.c tests/lib/world.h
@@ -44,6 +45,7 @@ EXTRA_DIST += \
 	tests/lib/hypervisor.py \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/packages.sh \
+	tests/lib/postgresql.py \
 	tests/lib/program.py \
 	tests/lib/setup.sh
 

@@ -164,7 +164,7 @@ int operation_renew(struct work *work, const char *owner, const char *const *ids
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
     return db_run(work->tx, err,
                   "UPDATE operations SET owner = NULL, lease_until = NULL "
-                  "WHERE substr(owner, 1, $1) = $2 AND owner <> $3",
+                  "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
                   DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner));
 }
 

@@ -4,7 +4,7 @@
 
 build_packages=(
     autoconf automake gcc libc6-dev make pkg-config
-    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev
+    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libpq-dev libsqlite3-dev
     libvirt-dev libxml2-dev libyaml-dev
 )
 
@@ -17,5 +17,5 @@ run_packages=(
 test_packages=(
     check clang clang-format clang-tidy codespell cppcheck libclang-rt-14-dev
     libsubunit-dev shellcheck valgrind xz-utils xfsprogs
-    python3-cinderclient python3-openstackclient
+    postgresql python3-cinderclient python3-openstackclient
 )

@@ -9,6 +9,7 @@
 #include "policy/identity.h"
 #include "policy/rule.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/postgresql.h"
 #include "volume/service.h"
 #include "volume/type.h"
 
@@ -109,7 +110,9 @@ static int bootstrap_body(struct work *work, void *arg, struct error *err) {
 }
 
 static struct db *open_db(void) {
-    const struct db_settings settings = { .url = "sqlite://", .inline_writes = true };
+    autofree char *server = postgresql_given() ? postgresql_url() : NULL;
+    const struct db_settings settings = { .url = server ? server : "sqlite://",
+                                          .inline_writes = true };
     struct error err;
     struct db *db;
 

@@ -1,0 +1,77 @@
+/*
+ * One session with a PostgreSQL server.  It is used by one thread at a time; whatever it waits for
+ * has a deadline, behind which the session counts as lost: nothing hangs on a server or a network
+ * that has gone silent.
+ */
+#pragma once
+
+#include "db/engine.h"
+#include "db/postgresql_prepared.h"
+
+#include <libpq-fe.h>
+
+/* What the last failure means for the transaction it happened in. */
+enum session_fate {
+    SESSION_GOOD,
+    SESSION_AGAIN, /* nothing of it took effect: the same again may succeed */
+    SESSION_LOST   /* the session is gone; what was sent before may or may not have taken effect */
+};
+
+struct session_settings {
+    char **keywords, **values; /* for libpq; ended with NULL */
+    char *where;               /* for messages: no password */
+    bool writes;               /* plans that lock few rows rather than the fastest ones */
+    unsigned connect_ms, statement_ms;
+};
+
+struct session {
+    PGconn *handle;
+    const struct session_settings *settings;
+    enum session_fate fate; /* of the last failure since session_begin() */
+    struct error failure;   /* that failure */
+    struct prepared_cache prepared;
+    struct arena *scratch;
+    unsigned open;   /* rows not ended yet */
+    bool ending;     /* the answer to the end of a reading transaction is not read yet */
+    int64_t born_us; /* monotonic */
+
+    /* Of a session that writes: see postgresql_commit.h. */
+    char writer[UUID_SIZE]; /* "": not registered */
+    int64_t mark;
+    struct session *next; /* the pool's */
+};
+
+struct postgresql_tx {
+    struct db_tx base;
+    struct session *session;
+    bool changed; /* a statement of db_run() ran */
+};
+
+/* Takes a URL of db_settings apart; nothing that it sets in `err` shows a part of a password. */
+int session_settings_read(const char *url, struct session_settings *ret, struct error *err);
+void session_settings_free(struct session_settings *settings);
+
+int session_open(const struct session_settings *settings, struct session **ret, struct error *err);
+void session_close(struct session *session);
+bool session_alive(struct session *session); /* asks nobody: what this machine knows */
+
+/* Runs one or several statements without places, and reads what the last of them said. */
+int session_run(struct session *session, const char *sql, struct error *err);
+int session_number(struct session *session, const char *sql, int64_t *ret, struct error *err);
+/* Copies the first column of the first row; "" when there is none. */
+int session_text(struct session *session, const char *sql, char *text, size_t size,
+                 struct error *err);
+
+/* The same without waiting: its answer is read before the next statement. */
+void session_end_later(struct session *session, const char *sql);
+
+/* Waits for the answer to what was sent; NULL: `err` and the session's fate say why. */
+PGresult *session_result(struct session *session, struct error *err);
+
+/* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
+int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct error *err);
+bool session_inside_body(void); /* of the calling thread */
+
+/* Server minus local, from the quickest of a few answers. */
+int session_clock_offset(struct session *session, const struct clock *local, int64_t *ret_us,
+                         struct error *err);

@@ -1,0 +1,19 @@
+/*
+ * Threads that run queued bodies.  A thread takes what is waiting, up to a group, and runs it as one
+ * transaction (see transaction_run()): bodies that change one row, such as a project's quota, would
+ * else wait for each other's flush.
+ */
+#pragma once
+
+#include "db/db.h"
+
+struct postgresql_db;
+struct postgresql_writer;
+
+/* Without threads (0) each body is run by its caller. */
+struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsigned threads,
+                                                unsigned group_most);
+void postgresql_writer_stop(struct postgresql_writer *writer); /* finishes what is queued */
+void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *job);
+int postgresql_writer_transaction(struct postgresql_writer *writer, db_body *body, void *arg,
+                                  struct error *err);

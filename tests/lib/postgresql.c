@@ -1,0 +1,58 @@
+#include "tests/lib/postgresql.h"
+
+#include "config.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef HAVE_POSTGRESQL
+#include <libpq-fe.h>
+
+bool postgresql_given(void) {
+    return getenv("SCORIA_TEST_POSTGRESQL") != NULL;
+}
+
+void postgresql_sql(const char *sql) {
+    PGconn *handle = PQconnectdb(getenv("SCORIA_TEST_POSTGRESQL"));
+    PGresult *result = PQexec(handle, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        fprintf(stderr, "postgresql: %s: %s\n", sql, PQerrorMessage(handle));
+        abort();
+    }
+    PQclear(result);
+    PQfinish(handle);
+}
+
+char *postgresql_url(void) {
+    static unsigned count;
+    struct timespec now;
+    char name[60], sql[80], *url;
+
+    clock_gettime(CLOCK_REALTIME, &now); /* numbers of processes come again */
+    snprintf(name, sizeof(name), "t%jd_%u_%ld", (intmax_t)getpid(), count++, now.tv_nsec);
+    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", name);
+    postgresql_sql(sql);
+    if (asprintf(&url, "%s?options=-csearch_path%%3D%s", getenv("SCORIA_TEST_POSTGRESQL"), name) <
+        0)
+        abort();
+    return url;
+}
+#else
+bool postgresql_given(void) {
+    return false;
+}
+
+void postgresql_sql(const char *sql) {
+    (void)sql;
+    abort();
+}
+
+char *postgresql_url(void) {
+    abort();
+}
+#endif

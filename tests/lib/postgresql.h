@@ -1,0 +1,15 @@
+/*
+ * The PostgreSQL server that the tests may use: SCORIA_TEST_POSTGRESQL is the URL of one of its
+ * superusers (tests/lib/postgresql.py starts a server and sets it).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+bool postgresql_given(void);
+
+/* The URL of an empty schema of its own, for the caller to free. */
+char *postgresql_url(void);
+
+/* Runs SQL as the superuser, outside any schema; asserts that it worked. */
+void postgresql_sql(const char *sql);
