@@ -36,30 +36,30 @@ static const struct {
     const char *name;
     int (*run)(const struct config *config, bool json);
 } whats[] = {
-    { "check", manage_check },
-    { "operations", manage_operations },
-    { "config", print_config },
-    { "policy", print_policy },
-    { "routes", manage_routes },
-    { "drivers", manage_drivers },
-    { "options-man", print_options_man },
+    { "check", manage_check },     { "operations", manage_operations },
+    { "db sync", manage_db_sync }, { "db version", manage_db_version },
+    { "db copy", manage_db_copy }, { "config", print_config },
+    { "policy", print_policy },    { "routes", manage_routes },
+    { "drivers", manage_drivers }, { "options-man", print_options_man },
 };
 
 static int run(const struct config *config, const char *const *words) {
     bool json = false;
-    const char *what = NULL;
+    char what[32] = "";
+    bool is_db = false;
 
     for (; *words; words++) {
         if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
             json = strcmp(*words, "--format=json") == 0;
-        else if (!what && **words != '-')
-            what = *words;
-        else {
+        else if ((!*what || is_db) && **words != '-' && strlen(*words) < sizeof what / 2) {
+            is_db = !*what && strcmp(*words, "db") == 0;
+            strcat(strcat(what, *what ? " " : ""), *words);
+        } else {
             fprintf(stderr, "scoria manage: \"%s\" is not understood\n", *words);
             return EXIT_FAILURE;
         }
     }
-    for (unsigned i = 0; what && i < LENGTH(whats); i++)
+    for (unsigned i = 0; i < LENGTH(whats); i++)
         if (strcmp(whats[i].name, what) == 0)
             return whats[i].run(config, json);
     fprintf(stderr, "scoria manage: say one of %s\n", manage_command.words);
@@ -70,5 +70,6 @@ const struct command manage_command = {
     .name = "manage",
     .help = "for operators",
     .run = run,
-    .words = "check, operations, config, policy, routes, drivers, options-man",
+    .words =
+        "check, operations, db sync|version|copy, config, policy, routes, drivers, options-man",
 };

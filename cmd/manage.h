@@ -7,5 +7,8 @@
 
 int manage_check(const struct config *config, bool json);
 int manage_operations(const struct config *config, bool json);
+int manage_db_sync(const struct config *config, bool json);
+int manage_db_version(const struct config *config, bool json);
+int manage_db_copy(const struct config *config, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);

@@ -20,7 +20,7 @@ static void print_finding(void *arg, const char *promise, const char *text) {
         printf("%s  %s\n", promise, text);
 }
 
-static int check(const struct config *config, const struct settings *settings,
+static int check(const struct config *config, struct settings *settings,
                  struct findings *findings, struct error *err) {
     struct check check = {
         .settings = settings,
@@ -33,6 +33,7 @@ static int check(const struct config *config, const struct settings *settings,
 
     if (parts_open_db(config, true, &check.db, err) < 0)
         return -1;
+    settings->clock = db_clock(check.db);
     if (parts_open_backends(config, &backends, err) == 0) {
         check.backends = backends;
         count = check_run(&check, err);

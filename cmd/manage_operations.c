@@ -70,6 +70,7 @@ int manage_operations(const struct config *config, bool json) {
         fprintf(stderr, "scoria manage operations: %s\n", err.message);
         return EXIT_FAILURE;
     }
+    settings.clock = db_clock(db);
     result = work_read(db, &base, list_body, &listing, &err);
     if (result < 0)
         fprintf(stderr, "scoria manage operations: %s\n", err.message);

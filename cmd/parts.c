@@ -56,17 +56,30 @@ static int check_state_directory(const char *path, struct error *err) {
     return 0;
 }
 
-int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
-                  struct error *err) {
+static int open_db(const struct config *config, struct db_settings *settings, struct db **ret,
+                   struct error *err) {
     const char *state = config_text(config, "DEFAULT", "state_path");
     const char *url = config_text(config, "database", "connection");
     autoarena struct arena *arena = arena_new();
+
+    settings->pool_most = (unsigned)config_int(config, "database", "max_pool_size");
+    settings->pool_wait_ms = (unsigned)config_int(config, "database", "pool_timeout") * 1000;
+    settings->url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
+    return check_state_directory(state, err) < 0 ? -1 : db_open(settings, ret, err);
+}
+
+int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
+                  struct error *err) {
     struct db_settings settings = { .inline_writes = inline_writes };
 
-    if (check_state_directory(state, err) < 0)
-        return -1;
-    settings.url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
-    return db_open(&settings, ret, err);
+    return open_db(config, &settings, ret, err);
+}
+
+int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
+                     struct error *err) {
+    struct db_settings settings = { .inline_writes = true, .as_it_is = as_it_is };
+
+    return open_db(config, &settings, ret, err);
 }
 
 static int open_backend(const struct config *config, const char *name,

@@ -28,6 +28,9 @@ struct db;
 struct settings;
 int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
                   struct error *err);
+/* For looking and for tools of the database: no writer's thread. `as_it_is`: its schema stays. */
+int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
+                     struct error *err);
 /* Ended with a NULL name; every driver is opened. parts_close_backends() closes and frees. */
 int parts_open_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);

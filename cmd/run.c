@@ -91,6 +91,7 @@ static int start_store(struct parts *parts, struct error *err) {
 
     if (parts_open_db(parts->config, false, &parts->db, err) < 0)
         return -1;
+    parts->settings.clock = db_clock(parts->db);
     return work_transaction(parts->db, &base, bootstrap_body, NULL, err);
 }
 
@@ -101,6 +102,13 @@ static void operation_ended(void *arg) {
 
     if (parts->api)
         api_operations_ended(parts->api);
+    else
+        db_tell(parts->db, DB_ENDED);
+}
+
+/* In another process. */
+static void operation_ended_elsewhere(void *arg) {
+    api_operations_ended(arg);
 }
 
 static int start_manager(struct parts *parts, struct error *err) {
@@ -188,7 +196,10 @@ static int start_api(struct parts *parts, struct error *err) {
     if (policy_load(&policy, &parts->policy, err) < 0)
         return -1;
     settings.policy = parts->policy;
-    return api_new(&settings, &parts->api, err);
+    if (api_new(&settings, &parts->api, err) < 0)
+        return -1;
+    db_on_event(parts->db, DB_ENDED, operation_ended_elsewhere, parts->api);
+    return 0;
 }
 
 static int listen_http(struct parts *parts, struct error *err) {
@@ -312,8 +323,10 @@ static void stop(struct parts *parts) {
         parts->rpc->engine->stop(parts->rpc);
     if (parts->manager)
         manager_stop(parts->manager);
-    if (parts->api)
+    if (parts->api) {
+        db_on_event(parts->db, DB_ENDED, NULL, NULL);
         api_free(parts->api);
+    }
     if (parts->policy)
         policy_free(parts->policy);
     if (parts->compute)

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "db/engine.h"
+#include "db/sqlite.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,13 +52,17 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
         return error_set(err, ERROR_BAD_REQUEST,
                          "database %.*s: must be sqlite:///absolute/path, sqlite:// for memory, or "
                          "postgresql://USER:PASSWORD@HOST/NAME",
-                         (int)strcspn(settings->url, "/"), settings->url);
+                         (int)strcspn(settings->url, ":"), settings->url);
     if (engine->open(settings, &db, err) < 0)
         return -1;
     db->local = settings->clock ? settings->clock : &clock_system;
     db->clock = (struct clock){ .now_us = tell_instant, .random = tell_random, .arg = db };
     *ret = db;
     return 0;
+}
+
+int db_alone(const char *url, struct error *err) {
+    return sqlite_alone(url, err);
 }
 
 void db_close(struct db *db) {

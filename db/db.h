@@ -34,6 +34,7 @@ struct db_settings {
                           * "postgresql://…" with libpq's parameters */
     bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
     unsigned group_most; /* most bodies in one commit; 0: 64 */
+    bool as_it_is;       /* the schema stays what it is, of whatever number: only to look */
     const struct clock *clock; /* this machine's; NULL: clock_system */
     unsigned pool_most;        /* PostgreSQL: most connections that read; 0: 10 */
     unsigned pool_wait_ms;     /* PostgreSQL: longest wait for one of them; 0: 30 s */
@@ -43,6 +44,8 @@ struct db_settings {
  * migrate.h).  A file that is no database, is corrupt, read-only or newer than the program is refused
  * with its path; a server with its host and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
+/* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */
+int db_alone(const char *url, struct error *err);
 void db_close(struct db *db); /* finishes what is queued */
 
 /* Runs `body` in a write transaction and waits until it is durable. Thread-safe. */

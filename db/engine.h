@@ -11,6 +11,9 @@ struct db_engine {
     const char *serial_words;   /* a self-numbering key whose numbers are never given twice */
     const char *tables_sql;     /* its tables by name, each behind those it refers to */
 
+    /* Its self-numbering key, if the table has one, goes on behind the rows that are there. */
+    int (*serial_go_on)(struct db_tx *tx, const char *table, struct error *err);
+
     int (*open)(const struct db_settings *settings, struct db **ret, struct error *err);
     void (*close)(struct db *db);
     int (*transaction)(struct db *db, db_body *body, void *arg, struct error *err);

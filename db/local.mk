@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	db/copy.c db/copy.h \
 	db/db.c db/db.h \
 	db/engine.h \
 	db/migrate.c db/migrate.h \

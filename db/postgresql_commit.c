@@ -49,12 +49,12 @@ enum commit_outcome commit_ask(struct session *session, const char *writer, int6
     snprintf(sql, sizeof(sql), "SELECT mark FROM commit_marks WHERE writer = '%s' FOR UPDATE",
              writer);
     if (session_number(session, sql, &found, err) < 0) {
-        session_run(session, "ROLLBACK", NULL);
+        session_rollback(session);
         return COMMIT_IN_DOUBT;
     }
     /* No row: an earlier question has deleted it, and did not hear so. It saw another mark. */
     if (found == mark) {
-        session_run(session, "ROLLBACK", NULL);
+        session_rollback(session);
         return COMMIT_DONE;
     }
     snprintf(sql, sizeof(sql), "DELETE FROM commit_marks WHERE writer = '%s';COMMIT", writer);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { VERSION_LEAST = 130000, CONNECT_MS = 5000, STATEMENT_MS = 30000, INLINE_WRITERS = 4 };
-enum { POOL_MOST = 10, POOL_WAIT_MS = 30000, GROUP_MOST = 64, WRITERS = 2 };
+enum { POOL_MOST = 10, POOL_WAIT_MS = 30000, GROUP_MOST = 64, WRITERS = 1 };
 
 static struct postgresql_db *postgresql_db(struct db *db) {
     return (struct postgresql_db *)db; /* its first member */
@@ -54,7 +54,7 @@ static int check_order(struct session *session, struct error *err) {
                      encoding, order);
 }
 
-static int check_writable(struct session *session, struct error *err) {
+static int check_writable(struct session *session, bool serves, struct error *err) {
     char standby[8], fsync[8];
 
     if (session_text(session, "SELECT pg_is_in_recovery()", standby, sizeof(standby), err) < 0 ||
@@ -62,7 +62,7 @@ static int check_writable(struct session *session, struct error *err) {
         return -1;
     if (strcmp(standby, "t") == 0)
         return error_set(err, ERROR_UNAVAILABLE, "The server is a standby: it is read-only.");
-    if (strcmp(fsync, "on") != 0)
+    if (serves && strcmp(fsync, "on") != 0)
         log_warning(NULL,
                     "the database server runs with fsync = off: a crash of its host loses "
                     "what was answered",
@@ -91,7 +91,8 @@ static int schema_update(struct session *session, struct error *err) {
     return session_run(session, "COMMIT", err);
 }
 
-static int database_prepare(struct postgresql_db *db, struct error *err) {
+static int database_prepare(struct postgresql_db *db, const struct db_settings *settings,
+                            struct error *err) {
     struct session *session;
     int64_t offset_us = 0;
     int result;
@@ -99,7 +100,8 @@ static int database_prepare(struct postgresql_db *db, struct error *err) {
     if (session_open(&db->writers.settings, &session, err) < 0)
         return -1;
     result = check_version(session, err) < 0 || check_order(session, err) < 0 ||
-                     check_writable(session, err) < 0 || schema_update(session, err) < 0 ||
+                     check_writable(session, !settings->inline_writes, err) < 0 ||
+                     (!settings->as_it_is && schema_update(session, err) < 0) ||
                      session_clock_offset(session, db->base.local, &offset_us, err) < 0
                  ? error_context(err, "database %s", db->writers.settings.where)
                  : 0;
@@ -153,7 +155,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         return -1;
     }
     pthread_mutex_init(&db->hook_lock, NULL);
-    if (database_prepare(db, err) < 0) {
+    if (database_prepare(db, settings, err) < 0) {
         engine_close(&db->base);
         return -1;
     }
@@ -210,13 +212,11 @@ static int reset_rows(struct session *to, struct session *from, struct error *er
                                    .session = to };
     struct postgresql_tx read = { .base = { .engine = &postgresql_engine }, .session = from };
 
-    if (session_run(to, "BEGIN", err) < 0 || rows_replace(&write.base, &read.base, err) < 0 ||
-        session_run(to,
-                    "SELECT setval(pg_get_serial_sequence('outbox', 'id'), "
-                    "(SELECT COALESCE(MAX(id), 0) + 1 FROM outbox), false)",
-                    err) < 0 ||
+    session_begin(to, "BEGIN");
+    if (rows_replace(&write.base, &read.base, err) < 0 ||
+        postgresql_engine.serial_go_on(&write.base, "outbox", err) < 0 ||
         session_run(to, "COMMIT", err) < 0) {
-        session_run(to, "ROLLBACK", NULL);
+        session_rollback(to);
         return -1;
     }
     return 0;
@@ -240,6 +240,26 @@ static int engine_reset_from(struct db *base, struct db *pristine, struct error 
     return result;
 }
 
+static int engine_serial_go_on(struct db_tx *tx, const char *table, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    int64_t is_serial = 0, number;
+
+    if (db_query_int(tx, &is_serial, err,
+                     "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = "
+                     "current_schema() AND table_name = $1 AND is_identity = 'YES'",
+                     DB_TEXT(table)) < 0)
+        return -1;
+    if (!is_serial)
+        return 0;
+    return db_query_int(tx, &number, err,
+                        arena_format(arena,
+                                     "SELECT setval(pg_get_serial_sequence('%s', 'id'), "
+                                     "(SELECT COALESCE(MAX(id), 0) + 1 FROM %s), false)",
+                                     table, table)) < 0
+               ? -1
+               : 0;
+}
+
 static const char *const schemes[] = { "postgresql", "postgres", "postgresql+psycopg2", NULL };
 
 const struct db_engine postgresql_engine = {
@@ -248,6 +268,7 @@ const struct db_engine postgresql_engine = {
     .tables_sql = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = "
                   "CAST(current_schema() AS regnamespace) AND relname <> 'commit_marks' "
                   "ORDER BY oid",
+    .serial_go_on = engine_serial_go_on,
     .open = engine_open,
     .close = engine_close,
     .transaction = engine_transaction,

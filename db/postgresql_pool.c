@@ -109,6 +109,7 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
         if (!session)
             break;
         if (session_alive(session)) {
+            session->fate = SESSION_GOOD;
             *ret = session;
             return 0;
         }

@@ -103,10 +103,8 @@ static int prepared_send(struct session *session, unsigned number, const char *s
     snprintf(name, sizeof(name), "s%u", number);
     for (size_t i = 0; i < count; i++)
         types[i] = place_types[values[i].type];
-    if (!PQsendPrepare(session->handle, name, sql, (int)count, types)) {
-        session->fate = SESSION_LOST;
-        return error_set(err, ERROR_UNAVAILABLE, "The connection to the database is lost.");
-    }
+    if (!PQsendPrepare(session->handle, name, sql, (int)count, types))
+        return session_lost(session, "it cannot be written to", err);
     result = session_result(session, err);
     PQclear(result);
     return result ? 0 : -1;
@@ -160,6 +158,9 @@ static PGresult *prepared_start(struct session *session, const char *sql,
 
     arena_reset(session->scratch);
     prepared = prepared_find(&session->prepared, sql, hash, values, count);
+    /* A text that the server refuses spoils the part of the transaction that it belongs to. */
+    if (!prepared && session_ahead_now(session, err) < 0)
+        return NULL;
     if (!prepared && !(prepared = prepared_make(session, sql, hash, values, count, err)))
         return NULL;
     prepared->used = ++session->prepared.tick;
@@ -167,12 +168,7 @@ static PGresult *prepared_start(struct session *session, const char *sql,
     texts = arena_alloc(session->scratch, count * sizeof(*texts) + 1);
     for (size_t i = 0; i < count; i++)
         texts[i] = value_text(session->scratch, &values[i]);
-    if (!PQsendQueryPrepared(session->handle, name, (int)count, texts, NULL, NULL, 0)) {
-        session->fate = SESSION_LOST;
-        error_set(err, ERROR_UNAVAILABLE, "The connection to the database is lost.");
-        return NULL;
-    }
-    return session_result(session, err);
+    return session_execute(session, name, (int)count, texts, err);
 }
 
 int prepared_run(struct db_tx *base, struct error *err, const char *sql,

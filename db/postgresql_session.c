@@ -53,7 +53,7 @@ static int session_fail(struct session *session, enum session_fate fate, struct 
     return -1;
 }
 
-static int session_lost(struct session *session, const char *why, struct error *err) {
+int session_lost(struct session *session, const char *why, struct error *err) {
     error_set(&session->failure, ERROR_UNAVAILABLE, "The connection to the database is lost: %s",
               why);
     return session_fail(session, SESSION_LOST, err);
@@ -79,7 +79,9 @@ static int result_failed(struct session *session, const PGresult *result, struct
     if (!state)
         return session_lost(session, message_line(session->scratch, PQresultErrorMessage(result)),
                             err);
-    if (failure)
+    if (strcmp(state, "25P02") == 0 && session->failure.kind != ERROR_NONE) {
+        /* The transaction is of no use: why, it has said before. */
+    } else if (failure)
         error_set(&session->failure, failure->kind, "%s: %s", failure->text, detail);
     else
         error_set(&session->failure, ERROR_INTERNAL, "The database failed: %s", detail);
@@ -116,54 +118,117 @@ static int session_flush(struct session *session, int64_t until_us, struct error
     return left < 0 ? session_lost(session, "it cannot be written to", err) : 0;
 }
 
+/* One answer, or NULL where a statement's answers end or the session is lost. */
+static PGresult *result_next(struct session *session, int64_t until_us, struct error *err) {
+    while (PQisBusy(session->handle)) {
+        if (!socket_wait(session->handle, POLLIN, until_us)) {
+            session_lost(session, "it does not answer", err);
+            return NULL;
+        }
+        if (!PQconsumeInput(session->handle))
+            break; /* what is still to come says why */
+    }
+    return PQgetResult(session->handle);
+}
+
+static bool result_bad(const PGresult *result) {
+    return PQresultStatus(result) == PGRES_FATAL_ERROR ||
+           PQresultStatus(result) == PGRES_PIPELINE_ABORTED;
+}
+
+/* Of several statements the first that failed counts, else the last. */
+static PGresult *result_keep(PGresult *kept, PGresult *result) {
+    if (kept && result_bad(kept)) {
+        PQclear(result);
+        return kept;
+    }
+    PQclear(kept);
+    return result;
+}
+
+/* NULL when it is a failure or none at all. */
+static PGresult *result_judge(struct session *session, PGresult *result, struct error *err) {
+    if (result && !result_bad(result) && PQstatus(session->handle) == CONNECTION_OK)
+        return result;
+    if (session->fate == SESSION_LOST) { /* it has said why */
+    } else if (result && result_bad(result)) {
+        result_failed(session, result, err);
+    } else {
+        session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
+    }
+    if (PQstatus(session->handle) != CONNECTION_OK)
+        session->fate = SESSION_LOST;
+    PQclear(result);
+    return NULL;
+}
+
+static int64_t statement_until(const struct session *session) {
+    return clock_monotonic_us() + (int64_t)session->settings->statement_ms * 1000;
+}
+
 PGresult *session_result(struct session *session, struct error *err) {
-    int64_t until_us = clock_monotonic_us() + (int64_t)session->settings->statement_ms * 1000;
-    PGresult *last = NULL, *result;
+    int64_t until_us = statement_until(session);
+    PGresult *kept = NULL, *result;
 
     if (session_flush(session, until_us, err) < 0)
         return NULL;
-    for (;;) {
-        while (PQisBusy(session->handle)) {
-            if (!socket_wait(session->handle, POLLIN, until_us)) {
-                PQclear(last);
-                session_lost(session, "it does not answer", err);
-                return NULL;
-            }
-            if (!PQconsumeInput(session->handle))
-                break; /* what is still to come says why */
-        }
-        result = PQgetResult(session->handle);
-        if (!result)
-            break;
-        /* Of several statements the first that failed counts, else the last. */
-        if (last && PQresultStatus(last) == PGRES_FATAL_ERROR) {
+    while ((result = result_next(session, until_us, err)))
+        kept = result_keep(kept, result);
+    return result_judge(session, kept, err);
+}
+
+/* ---- statements that go ahead ---- */
+
+void session_ahead(struct session *session, const char *sql) {
+    assert(session->ahead_count < SESSION_AHEAD_MOST);
+    session->ahead[session->ahead_count++] = sql;
+}
+
+void session_begin(struct session *session, const char *sql) {
+    session->fate = SESSION_GOOD;
+    session->failure.kind = ERROR_NONE;
+    session->ahead_count = 0;
+    session_ahead(session, sql);
+}
+
+/* Reads the answers of a pipeline up to its end. */
+static PGresult *pipeline_result(struct session *session, struct error *err) {
+    int64_t until_us = statement_until(session);
+    PGresult *kept = NULL, *result;
+    bool ended = false;
+
+    if (session_flush(session, until_us, err) < 0)
+        return NULL;
+    while (!ended) {
+        result = result_next(session, until_us, err);
+        ended = !result &&
+                (session->fate == SESSION_LOST || PQstatus(session->handle) != CONNECTION_OK);
+        if (result && PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
             PQclear(result);
-            continue;
+            ended = true;
+        } else if (result) {
+            kept = result_keep(kept, result);
         }
-        PQclear(last);
-        last = result;
     }
-    if (PQstatus(session->handle) != CONNECTION_OK &&
-        (!last || PQresultStatus(last) != PGRES_FATAL_ERROR)) {
-        PQclear(last);
-        session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
-        return NULL;
-    }
-    if (last && PQresultStatus(last) != PGRES_COMMAND_OK &&
-        PQresultStatus(last) != PGRES_TUPLES_OK) {
-        result_failed(session, last, err);
-        if (PQstatus(session->handle) != CONNECTION_OK)
-            session->fate = SESSION_LOST;
-        PQclear(last);
-        return NULL;
-    }
-    assert(last);
-    return last;
+    PQexitPipelineMode(session->handle);
+    return result_judge(session, kept, err);
+}
+
+static bool pipeline_send(struct session *session, const char *name, int count,
+                          const char *const *values) {
+    if (!PQenterPipelineMode(session->handle))
+        return false;
+    for (unsigned i = 0; i < session->ahead_count; i++)
+        if (!PQsendQueryParams(session->handle, session->ahead[i], 0, NULL, NULL, NULL, NULL, 0))
+            return false;
+    session->ahead_count = 0;
+    return PQsendQueryPrepared(session->handle, name, count, values, NULL, NULL, 0) &&
+           PQpipelineSync(session->handle);
 }
 
 /* ---- statements without places ---- */
 
-static int session_settle(struct session *session, struct error *err) {
+int session_settle(struct session *session, struct error *err) {
     PGresult *result;
 
     if (!session->ending)
@@ -174,15 +239,32 @@ static int session_settle(struct session *session, struct error *err) {
     return result ? 0 : -1;
 }
 
-static PGresult *session_ask(struct session *session, const char *sql, struct error *err) {
-    arena_reset(session->scratch);
+static PGresult *send_failed(struct session *session, struct error *err) {
+    session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
+    return NULL;
+}
+
+PGresult *session_execute(struct session *session, const char *name, int count,
+                          const char *const *values, struct error *err) {
     if (session_settle(session, err) < 0)
         return NULL;
-    if (!PQsendQuery(session->handle, sql)) {
-        session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
+    if (session->ahead_count > 0)
+        return pipeline_send(session, name, count, values) ? pipeline_result(session, err)
+                                                           : send_failed(session, err);
+    return PQsendQueryPrepared(session->handle, name, count, values, NULL, NULL, 0)
+               ? session_result(session, err)
+               : send_failed(session, err);
+}
+
+static PGresult *session_ask(struct session *session, const char *sql, struct error *err) {
+    arena_reset(session->scratch);
+    for (; session->ahead_count > 0; session->ahead_count--)
+        sql =
+            arena_format(session->scratch, "%s;%s", session->ahead[session->ahead_count - 1], sql);
+    if (session_settle(session, err) < 0)
         return NULL;
-    }
-    return session_result(session, err);
+    return PQsendQuery(session->handle, sql) ? session_result(session, err)
+                                             : send_failed(session, err);
 }
 
 int session_run(struct session *session, const char *sql, struct error *err) {
@@ -190,6 +272,12 @@ int session_run(struct session *session, const char *sql, struct error *err) {
 
     PQclear(result);
     return result ? 0 : -1;
+}
+
+int session_ahead_now(struct session *session, struct error *err) {
+    return session->ahead_count > 0
+               ? session_run(session, session->ahead[--session->ahead_count], err)
+               : session_settle(session, err);
 }
 
 int session_text(struct session *session, const char *sql, char *text, size_t size,
@@ -212,8 +300,29 @@ int session_number(struct session *session, const char *sql, int64_t *ret, struc
     return 0;
 }
 
-void session_end_later(struct session *session, const char *sql) {
-    if (!PQsendQuery(session->handle, sql) || PQflush(session->handle) < 0)
+/* Is there a transaction at the server? */
+static bool session_began(struct session *session) {
+    PGTransactionStatusType status = PQtransactionStatus(session->handle);
+
+    session->ahead_count = 0;
+    return session->fate != SESSION_LOST &&
+           (status == PQTRANS_INTRANS || status == PQTRANS_INERROR);
+}
+
+void session_rollback(struct session *session) {
+    enum session_fate fate = session->fate;
+    struct error failure = session->failure;
+
+    if (!session_began(session) || session_run(session, "ROLLBACK", NULL) < 0)
+        return;
+    session->fate = fate; /* of the transaction, not of its end */
+    session->failure = failure;
+}
+
+void session_rollback_later(struct session *session) {
+    if (!session_began(session))
+        return;
+    if (!PQsendQuery(session->handle, "ROLLBACK") || PQflush(session->handle) < 0)
         session->fate = SESSION_LOST;
     else
         session->ending = true;
@@ -427,13 +536,13 @@ int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct erro
     int result;
 
     assert(!inside_body);
-    session->fate = SESSION_GOOD;
+    session->failure.kind = ERROR_NONE;
     inside_body = true;
     result = body(&tx->base, arg, err ? err : &own);
     inside_body = false;
     assert(session->open == 0);
     /* A body that went on after a refusal: the server takes nothing more of this transaction. */
-    if (result >= 0 && PQtransactionStatus(session->handle) != PQTRANS_INTRANS) {
+    if (result >= 0 && session->failure.kind != ERROR_NONE) {
         if (err)
             *err = session->failure;
         return -1;

@@ -17,6 +17,8 @@ enum session_fate {
     SESSION_LOST   /* the session is gone; what was sent before may or may not have taken effect */
 };
 
+enum { SESSION_AHEAD_MOST = 4 };
+
 struct session_settings {
     char **keywords, **values; /* for libpq; ended with NULL */
     char *where;               /* for messages: no password */
@@ -31,8 +33,10 @@ struct session {
     struct error failure;   /* that failure */
     struct prepared_cache prepared;
     struct arena *scratch;
-    unsigned open;   /* rows not ended yet */
-    bool ending;     /* the answer to the end of a reading transaction is not read yet */
+    unsigned open; /* rows not ended yet */
+    bool ending;   /* the answer to the end of a reading transaction is not read yet */
+    const char *ahead[SESSION_AHEAD_MOST]; /* go out in front of the next statement */
+    unsigned ahead_count;
     int64_t born_us; /* monotonic */
 
     /* Of a session that writes: see postgresql_commit.h. */
@@ -62,11 +66,29 @@ int session_number(struct session *session, const char *sql, int64_t *ret, struc
 int session_text(struct session *session, const char *sql, char *text, size_t size,
                  struct error *err);
 
-/* The same without waiting: its answer is read before the next statement. */
-void session_end_later(struct session *session, const char *sql);
+/* Statements that open and divide a transaction cost no time of their own: they are sent together
+ * with the next one. The text must be constant. */
+void session_ahead(struct session *session, const char *sql);
+void session_begin(struct session *session, const char *sql);
+int session_ahead_now(struct session *session, struct error *err); /* sends them alone */
+
+/* Ends the transaction without its changes; whatever comes of it. */
+void session_rollback(struct session *session);
+
+/* The same without waiting: the answer is read before the next statement. */
+void session_rollback_later(struct session *session);
+
+/* Runs a prepared statement, behind what goes ahead of it. */
+PGresult *session_execute(struct session *session, const char *name, int count,
+                          const char *const *values, struct error *err);
 
 /* Waits for the answer to what was sent; NULL: `err` and the session's fate say why. */
 PGresult *session_result(struct session *session, struct error *err);
+
+/* Reads the answer to session_rollback_later(). Before anything is sent that is not sent here. */
+int session_settle(struct session *session, struct error *err);
+/* Sets `err`, the failure and the fate; returns -1. */
+int session_lost(struct session *session, const char *why, struct error *err);
 
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
 int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct error *err);

@@ -36,20 +36,25 @@ static enum commit_outcome attempt_failed(const struct session *session) {
 /* -1: the transaction is of no use any more. */
 static int job_run(struct attempt *attempt, const struct db_job *job, struct outcome *outcome) {
     struct session *session = attempt->tx.session;
+    unsigned waiting = session->ahead_count;
     bool wrote_outbox = attempt->tx.base.wrote_outbox;
     bool divided = attempt->count > 1;
 
-    if (divided && session_run(session, "SAVEPOINT body", &outcome->err) < 0)
-        return -1;
+    if (divided)
+        session_ahead(session, "SAVEPOINT body");
     outcome->result = session_body(&attempt->tx, job->body, job->arg, &outcome->err);
     if (session->fate != SESSION_GOOD)
         return -1;
     if (outcome->result < 0)
         attempt->tx.base.wrote_outbox = wrote_outbox;
-    if (!divided)
-        return 0;
-    return session_run(
-        session, outcome->result < 0 ? "ROLLBACK TO body;RELEASE body" : "RELEASE body", NULL);
+    if (divided && session->ahead_count > 0) {
+        session->ahead_count = waiting; /* it asked nothing */
+    } else if (divided) {
+        if (outcome->result < 0)
+            session_ahead(session, "ROLLBACK TO body");
+        session_ahead(session, "RELEASE body");
+    }
+    return 0;
 }
 
 static enum commit_outcome jobs_run(struct attempt *attempt, struct error *err) {
@@ -83,28 +88,26 @@ static enum commit_outcome attempt_run(struct attempt *attempt, struct error *er
     int fault;
 
     session->fate = SESSION_GOOD;
-    if (commit_register(session, attempt->db->base.local, err) < 0 ||
-        session_run(session, "BEGIN ISOLATION LEVEL SERIALIZABLE", err) < 0)
+    if (commit_register(session, attempt->db->base.local, err) < 0)
         return attempt_failed(session);
+    session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
     outcome = jobs_run(attempt, err);
     if (outcome == COMMIT_FAILED && session->fate == SESSION_GOOD && all_refused(attempt)) {
-        session_run(session, "ROLLBACK", NULL);
+        session_rollback(session);
         return COMMIT_DONE;
     }
     if (outcome != COMMIT_DONE) {
-        if (session->fate != SESSION_LOST) {
-            session_run(session, "ROLLBACK", NULL);
-        }
+        session_rollback(session);
         return outcome;
     }
     fault = fault_check(attempt->db, "before_commit", err);
     if (fault != 0) {
-        session_run(session, "ROLLBACK", NULL);
+        session_rollback(session);
         return fault == DB_FAULT_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
     }
     outcome = commit_run(session, err);
     if (outcome == COMMIT_FAILED || outcome == COMMIT_AGAIN)
-        session_run(session, "ROLLBACK", NULL);
+        session_rollback(session);
     if (outcome == COMMIT_DONE && fault_check(attempt->db, "after_commit", err) != 0)
         return COMMIT_FAILED;
     return outcome;
@@ -247,19 +250,14 @@ void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned co
 
 /* ---- reading ---- */
 
-static int read_once(struct postgresql_db *db, struct session *session, db_body *body, void *arg,
-                     struct error *err) {
+static int read_once(struct session *session, db_body *body, void *arg, struct error *err) {
     struct postgresql_tx tx = { .base = { .engine = &postgresql_engine }, .session = session };
     int result;
 
-    (void)db;
-    session->fate = SESSION_GOOD;
-    if (session_run(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err) < 0)
-        return -1;
+    session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     result = session_body(&tx, body, arg, err);
     /* Nothing was written: nobody need wait for its end. */
-    if (session->fate != SESSION_LOST)
-        session_end_later(session, "ROLLBACK");
+    session_rollback_later(session);
     return result;
 }
 
@@ -271,7 +269,7 @@ int transaction_read(struct postgresql_db *db, db_body *body, void *arg, struct 
     for (unsigned tries = 0;; tries++) {
         if (pool_take(&db->readers, &session, err) < 0)
             return -1;
-        result = read_once(db, session, body, arg, err);
+        result = read_once(session, body, arg, err);
         fate = session->fate;
         pool_give(&db->readers, session);
         if (fate == SESSION_GOOD || result >= 0 || tries + 1 >= READ_TRIES)

@@ -248,3 +248,23 @@ int sqlite_read(struct connection *connection, db_body *body, void *arg, struct 
     sqlite_rollback(connection);
     return result;
 }
+
+/* A file leaves the WAL mode only for a connection that has it for itself. */
+int sqlite_alone(const char *url, struct error *err) {
+    const char *path;
+    sqlite3 *handle = NULL;
+    int rc;
+
+    if (sqlite_path(url, &path, err) < 0)
+        return -1;
+    rc = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+        error_set(err, ERROR_CONFLICT, "database %s: another program works with it; stop it first",
+                  path);
+    else if (rc != SQLITE_OK)
+        error_set(err, ERROR_UNAVAILABLE, "database %s: %s", path, sqlite3_errmsg(handle));
+    sqlite3_close(handle);
+    return rc == SQLITE_OK ? 0 : -1;
+}

@@ -34,6 +34,7 @@ int sqlite_path(const char *url, const char **ret, struct error *err);
 
 /* `path` "" is a new database in memory. Only the writer may make the file or change it. */
 int sqlite_open(const char *path, bool writer, struct connection **ret, struct error *err);
+int sqlite_alone(const char *url, struct error *err); /* see db_alone() */
 void sqlite_close(struct connection *connection);
 
 /* Runs one of the texts that open, close or divide a transaction. */

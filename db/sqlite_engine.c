@@ -101,7 +101,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
         return -1;
     db = db_new(path, connection, settings->group_most);
-    if (writer_transaction(db->writer, schema_body, NULL, err) < 0) {
+    if (!settings->as_it_is && writer_transaction(db->writer, schema_body, NULL, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -168,12 +168,21 @@ static void engine_set_fault(struct db *db, db_fault *fault, void *arg) {
     writer_set_fault(sqlite_db(db)->writer, fault, arg);
 }
 
+/* It does so by itself. */
+static int engine_serial_go_on(struct db_tx *tx, const char *table, struct error *err) {
+    (void)tx;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
 static const char *const schemes[] = { "sqlite", NULL };
 
 const struct db_engine sqlite_engine = {
     .schemes = schemes,
     .serial_words = "INTEGER PRIMARY KEY AUTOINCREMENT",
     .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
+    .serial_go_on = engine_serial_go_on,
     .open = engine_open,
     .close = engine_close,
     .transaction = engine_transaction,

@@ -169,7 +169,7 @@ static int load_pairs(struct work *work, struct page_index *index, struct error 
         work->arena,
         "SELECT 0, volume_id, key, value FROM volume_metadata WHERE volume_id IN (%s) UNION ALL "
         "SELECT 1, volume_id, key, value FROM volume_admin_metadata WHERE volume_id IN (%s) UNION ALL "
-        "SELECT 2, volume_id, key, value FROM volume_glance_metadata WHERE volume_id IN (%s)",
+        "SELECT 2, volume_id, key, value FROM volume_glance_metadata WHERE volume_id IN (%s) ORDER BY 1, 2, 3",
         places, places, places);
     autorows struct db_rows *rows = db_query_values(work->tx, err, sql, ids, id_count);
     struct loose_pair *first = NULL, **end = &first;

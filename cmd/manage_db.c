@@ -1,0 +1,119 @@
+#include "cmd/manage.h"
+#include "cmd/parts.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "db/copy.h"
+#include "db/migrate.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail(const char *what, const struct error *err) {
+    fprintf(stderr, "scoria manage db %s: %s\n", what, err->message);
+    return EXIT_FAILURE;
+}
+
+static int print_number(const char *what, struct db *db, bool json) {
+    struct error err;
+    int64_t number;
+
+    if (copy_schema_number(db, &number, &err) < 0)
+        return fail(what, &err);
+    if (json)
+        printf("{\"schema\": %lld, \"newest\": %d}\n", (long long)number, migrate_newest());
+    else
+        printf("schema %lld, newest %d\n", (long long)number, migrate_newest());
+    return EXIT_SUCCESS;
+}
+
+static int with_db(const char *what, const struct config *config, bool as_it_is, bool json) {
+    struct error err;
+    struct db *db;
+    int status;
+
+    if (parts_open_db_as(config, as_it_is, &db, &err) < 0)
+        return fail(what, &err);
+    status = print_number(what, db, json);
+    db_close(db);
+    return status;
+}
+
+int manage_db_sync(const struct config *config, bool json) {
+    return with_db("sync", config, false, json);
+}
+
+int manage_db_version(const struct config *config, bool json) {
+    return with_db("version", config, true, json);
+}
+
+/* ---- copy ---- */
+
+static void print_progress(void *arg, const char *table, int64_t rows) {
+    (void)arg;
+    fprintf(stderr, "%s: %lld rows\n", table, (long long)rows);
+}
+
+static void print_copied(const struct copy *copy, bool json) {
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < copy->count; i++) {
+        const struct copy_table *table = &copy->tables[i];
+
+        json_array_append_new(
+            list, json_pack("{ss sI}", "table", table->name, "rows", (json_int_t)table->rows));
+        if (!json)
+            printf("%-26s  %lld\n", table->name, (long long)table->rows);
+    }
+    if (json) {
+        json_dumpf(list, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(list);
+}
+
+/* The file that was the database before [database] connection named another. */
+static int source_open(const struct config *config, struct arena *arena, struct db **ret,
+                       struct error *err) {
+    const char *path =
+        arena_format(arena, "%s/scoria.db", config_text(config, "DEFAULT", "state_path"));
+    struct db_settings settings = { .url = arena_format(arena, "sqlite://%s", path),
+                                    .inline_writes = true };
+
+    if (access(path, F_OK) < 0)
+        return error_errno(err, ERROR_NOT_FOUND, "there is nothing to copy: %s", path);
+    if (db_alone(settings.url, err) < 0)
+        return -1;
+    return db_open(&settings, ret, err);
+}
+
+static int copy_to(const struct config *config, struct copy *copy, struct error *err) {
+    int result;
+
+    if (source_open(config, copy->arena, &copy->from, err) < 0)
+        return -1;
+    result = parts_open_db_as(config, false, &copy->to, err);
+    if (result == 0) {
+        result = copy_database(copy, err);
+        db_close(copy->to);
+    }
+    db_close(copy->from);
+    return result;
+}
+
+int manage_db_copy(const struct config *config, bool json) {
+    autoarena struct arena *arena = arena_new();
+    struct copy copy = { .arena = arena, .progress = print_progress };
+    const char *url = config_text(config, "database", "connection");
+    struct error err;
+
+    if (!url || strncmp(url, "postgres", strlen("postgres")) != 0) {
+        error_set(&err, ERROR_BAD_REQUEST,
+                  "[database] connection must name the PostgreSQL database to copy to");
+        return fail("copy", &err);
+    }
+    if (copy_to(config, &copy, &err) < 0)
+        return fail("copy", &err);
+    print_copied(&copy, json);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,101 @@
+#include "db/copy.h"
+
+#include "db/engine.h"
+
+#include <string.h>
+
+static const char version_table[] = "schema_version";
+
+/* What an engine keeps for itself. */
+static bool is_ours(const char *table) {
+    return strcmp(table, version_table) != 0 && strcmp(table, "sqlite_sequence") != 0;
+}
+
+static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, int64_t *ret,
+                      struct error *err) {
+    return db_query_int(tx, ret, err, arena_format(arena, "SELECT COUNT(*) FROM %s", table));
+}
+
+static int target_check(struct db_tx *tx, struct copy *copy, const struct tables *tables,
+                        struct error *err) {
+    for (unsigned i = 0; i < tables->count; i++) {
+        int64_t rows = 0;
+
+        if (!is_ours(tables->names[i]))
+            continue;
+        if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
+            return error_context(err, "table %s", tables->names[i]);
+        if (rows > 0)
+            return error_set(err, ERROR_CONFLICT,
+                             "The target is not empty: its table %s has %lld rows.",
+                             tables->names[i], (long long)rows);
+    }
+    return 0;
+}
+
+static int table_move(struct db_tx *to, struct db_tx *from, struct copy *copy, const char *table,
+                      struct error *err) {
+    struct copy_table *done = &copy->tables[copy->count++];
+    int64_t found = -1;
+
+    done->name = table;
+    done->rows = table_copy(to, from, table, copy->progress, copy->arg, err);
+    if (done->rows < 0 || rows_count(to, copy->arena, table, &found, err) < 0)
+        return -1;
+    if (found != done->rows)
+        return error_set(err, ERROR_INTERNAL, "table %s: %lld rows were copied, %lld arrived",
+                         table, (long long)done->rows, (long long)found);
+    return to->engine->serial_go_on(to, table, err);
+}
+
+struct move {
+    struct copy *copy;
+    struct db_tx *from;
+    struct tables tables;
+};
+
+/* May run again. */
+static int to_body(struct db_tx *to, void *arg, struct error *err) {
+    struct move *move = arg;
+    struct copy *copy = move->copy;
+
+    copy->count = 0;
+    if (target_check(to, copy, &move->tables, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < move->tables.count; i++)
+        if (is_ours(move->tables.names[i]) &&
+            table_move(to, move->from, copy, move->tables.names[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int from_body(struct db_tx *from, void *arg, struct error *err) {
+    struct copy *copy = arg;
+    struct move move = { .copy = copy, .from = from };
+
+    if (tables_read(from, copy->arena, &move.tables, err) < 0)
+        return -1;
+    return db_transaction(copy->to, to_body, &move, err);
+}
+
+int copy_database(struct copy *copy, struct error *err) {
+    return db_read(copy->from, from_body, copy, err);
+}
+
+static int number_body(struct db_tx *tx, void *arg, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct tables tables;
+    int64_t *number = arg;
+
+    *number = 0;
+    if (tables_read(tx, arena, &tables, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < tables.count; i++)
+        if (strcmp(tables.names[i], version_table) == 0)
+            return db_query_int(tx, number, err, "SELECT MAX(number) FROM schema_version");
+    return 0;
+}
+
+int copy_schema_number(struct db *db, int64_t *ret, struct error *err) {
+    return db_read(db, number_body, ret, err) < 0 ? -1 : 0;
+}

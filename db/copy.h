@@ -1,0 +1,26 @@
+/*
+ * Moves a whole database into an empty one, from one engine to the other: all rows or none.
+ */
+#pragma once
+
+#include "db/reset.h"
+
+struct copy_table {
+    const char *name;
+    int64_t rows;
+};
+
+struct copy {
+    struct db *from, *to;
+    struct arena *arena;
+    reset_progress *progress; /* or NULL */
+    void *arg;
+
+    struct copy_table tables[TABLES_MOST]; /* what was copied */
+    unsigned count;
+};
+
+/* The target has the newest schema and no row, or it is refused. Number of the schema of a database
+ * that was opened with `as_it_is`; 0: it has none. */
+int copy_database(struct copy *copy, struct error *err);
+int copy_schema_number(struct db *db, int64_t *ret, struct error *err);
