@@ -52,3 +52,8 @@ check_PROGRAMS += \
 	tests/unit/db/test_statement \
 	tests/unit/db/test_writer
 endif
+if HAVE_CHECK
+if HAVE_POSTGRESQL
+check_PROGRAMS += tests/unit/db/test_postgresql
+endif
+endif

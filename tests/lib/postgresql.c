@@ -56,3 +56,15 @@ char *postgresql_url(void) {
     abort();
 }
 #endif
+
+const char *database_url(void) {
+    enum { URLS_MOST = 64 };
+    static char *urls[URLS_MOST];
+    static unsigned count;
+
+    if (!postgresql_given())
+        return "sqlite://";
+    if (count == URLS_MOST)
+        abort();
+    return urls[count++] = postgresql_url();
+}

@@ -13,3 +13,7 @@ char *postgresql_url(void);
 
 /* Runs SQL as the superuser, outside any schema; asserts that it worked. */
 void postgresql_sql(const char *sql);
+
+/* An empty database for one test, of the engine that is tested: SQLite in memory, or such a URL.
+ * Lives as long as the process. */
+const char *database_url(void);

@@ -1,5 +1,6 @@
 #include "drivers/memory.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/postgresql.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 
@@ -299,6 +300,8 @@ START_TEST(lists_show_the_project_and_all_to_admins_who_ask) {
 END_TEST
 
 START_TEST(a_table_that_fails_is_an_error) {
+    if (postgresql_given())
+        return; /* the trigger is SQLite's */
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id = reserve(world, volume, INSTANCE);
 

@@ -6,6 +6,7 @@
 #include "policy/rule.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/postgresql.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -316,7 +317,7 @@ static void fill(struct service *service) {
 
 /* Everything but the API. */
 static void service_prepare(struct service *service, bool threaded) {
-    struct db_settings db = { .url = "sqlite://", .inline_writes = !threaded };
+    struct db_settings db = { .url = database_url(), .inline_writes = !threaded };
     struct error err = { .kind = ERROR_NONE };
     char url[128];
 

@@ -6,6 +6,7 @@
 
 #include "db/db.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/postgresql.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 struct scratch {
     char directory[32];
     char path[48];
-    char url[64];
+    char url[512];
 };
 
 static inline void scratch_make(struct scratch *scratch) {
@@ -26,6 +27,13 @@ static inline void scratch_make(struct scratch *scratch) {
     ck_assert_ptr_nonnull(mkdtemp(scratch->directory));
     snprintf(scratch->path, sizeof(scratch->path), "%s/db", scratch->directory);
     snprintf(scratch->url, sizeof(scratch->url), "sqlite://%s", scratch->path);
+}
+
+/* For a test of both engines: the URL is that of the one that is tested. */
+static inline void scratch_make_tested(struct scratch *scratch) {
+    scratch_make(scratch);
+    if (postgresql_given())
+        snprintf(scratch->url, sizeof(scratch->url), "%s", database_url());
 }
 
 static inline void scratch_remove(struct scratch *scratch) {

@@ -39,7 +39,7 @@ static int delete_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 START_TEST(messages_are_read_in_order_and_deleted_one_by_one) {
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err;
 
     ck_assert_int_eq(db_transaction(db, put_body, NULL, &err), 0);
@@ -53,7 +53,7 @@ START_TEST(messages_are_read_in_order_and_deleted_one_by_one) {
 END_TEST
 
 START_TEST(an_id_is_never_given_twice) {
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err;
 
     ck_assert_int_eq(db_transaction(db, put_body, NULL, &err), 0);
@@ -76,7 +76,7 @@ static int all_fail_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 START_TEST(failures_are_handed_on) {
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err;
 
     ck_assert_int_eq(db_transaction(db, all_fail_body, NULL, &err), -1);

@@ -3,8 +3,8 @@
 #include "tests/unit/db/scratch.h"
 
 START_TEST(a_used_world_becomes_the_pristine_one) {
-    struct db *pristine = scratch_open("sqlite://", true);
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *pristine = scratch_open(database_url(), true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err = { 0 };
 
     sql_run(pristine, "INSERT INTO volume_types (id, name, is_public, created_at) "
@@ -20,7 +20,10 @@ START_TEST(a_used_world_becomes_the_pristine_one) {
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox"), 0);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_types"), 1);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_types WHERE name = 'gold'"), 1);
-    ck_assert_int_eq(sql_int(db, "SELECT value IS NULL FROM volume_type_extra_specs"), 1);
+    ck_assert_int_eq(
+        sql_int(db,
+                "SELECT CASE WHEN value IS NULL THEN 1 ELSE 0 END FROM volume_type_extra_specs"),
+        1);
     ck_assert_int_eq(sql_int(db, "SELECT total_gb * 2 FROM pools WHERE free_gb IS NULL"), 3);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"),
                      sql_int(pristine, "SELECT COUNT(*) FROM schema_version"));
@@ -33,8 +36,8 @@ START_TEST(a_used_world_becomes_the_pristine_one) {
 END_TEST
 
 START_TEST(a_reset_that_fails_changes_nothing) {
-    struct db *pristine = scratch_open("sqlite://", true);
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *pristine = scratch_open(database_url(), true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err = { 0 };
 
     sql_run(db, "INSERT INTO quotas VALUES ('p', 'volumes', 3)");
@@ -51,8 +54,10 @@ START_TEST(a_reset_that_fails_changes_nothing) {
 END_TEST
 
 START_TEST(tables_that_cannot_be_emptied_in_order_are_an_error) {
-    struct db *pristine = scratch_open("sqlite://", true);
-    struct db *db = scratch_open("sqlite://", true);
+    if (postgresql_given())
+        return; /* there no table refers to a later one */
+    struct db *pristine = scratch_open(database_url(), true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err = { 0 };
 
     sql_run(db, "CREATE TABLE early (id TEXT REFERENCES late (id))");

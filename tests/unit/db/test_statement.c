@@ -4,7 +4,7 @@
 #include "tests/unit/db/scratch.h"
 
 static struct db *memory_db(void) {
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
 
     sql_run(db, "CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT, weight DOUBLE PRECISION)");
     return db;
@@ -191,14 +191,17 @@ static int bad_sql_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     ck_assert_ptr_null(db_query(tx, err, "SELECT id FROM nowhere"));
     ck_assert_int_eq(err->kind, ERROR_INTERNAL);
-    ck_assert_str_eq(err->message, "The database failed: no such table: nowhere");
+    ck_assert_ptr_nonnull(strstr(err->message, "The database failed: "));
+    ck_assert_ptr_nonnull(strstr(err->message, "nowhere"));
     return 0;
 }
 
 START_TEST(wrong_sql_is_an_internal_error) {
     struct db *db = memory_db();
+    struct error err = { 0 };
 
-    in_transaction(db, bad_sql_body);
+    /* On PostgreSQL a body that goes on after a failure is not committed. */
+    ck_assert_int_eq(db_transaction(db, bad_sql_body, NULL, &err), postgresql_given() ? -1 : 0);
     db_close(db);
 }
 END_TEST
@@ -216,6 +219,8 @@ static int too_long_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 START_TEST(a_value_too_long_for_the_engine_is_refused) {
+    if (postgresql_given())
+        return; /* SQLite's own */
     struct db *db = memory_db();
 
     in_transaction(db, too_long_body);
@@ -233,7 +238,8 @@ static int int_body(struct db_tx *tx, void *arg, struct error *err) {
     ck_assert_int_eq(value, 77);
     ck_assert_int_eq(db_query_int(tx, &value, err, "SELECT COUNT(*) FROM item"), 1);
     ck_assert_int_eq(value, 0);
-    ck_assert_int_eq(db_query_int(tx, &value, err, "SELECT 1 FROM nowhere"), -1);
+    if (!postgresql_given()) /* a failure would end the transaction */
+        ck_assert_int_eq(db_query_int(tx, &value, err, "SELECT 1 FROM nowhere"), -1);
     return 0;
 }
 
@@ -273,6 +279,8 @@ static void rows_left_open(void) {
 }
 
 START_TEST(broken_promises_of_bodies_stop_the_process) {
+    if (postgresql_given())
+        return; /* SQLite's own */
     ck_assert(dies(wrong_count));
     ck_assert(dies(write_in_read));
     ck_assert(dies(rows_left_open));

@@ -92,7 +92,7 @@ static int step(struct relay *relay) {
 START_TEST(a_row_is_published_once_and_deleted_when_confirmed) {
     struct taker taker;
     struct rpc *rpc;
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct relay *relay;
 
     taker_init(&taker);
@@ -120,7 +120,7 @@ END_TEST
 START_TEST(topics_of_others_are_left_alone) {
     struct taker taker;
     struct rpc *rpc;
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct relay *relay;
     struct error err;
 
@@ -142,7 +142,7 @@ END_TEST
 START_TEST(what_the_engine_gives_back_is_published_again) {
     struct taker taker;
     struct rpc *rpc;
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct relay *relay;
 
     taker_init(&taker);
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(a_new_relay_takes_over_what_was_not_deleted) {
     struct taker taker;
     struct rpc *rpc;
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct relay *relay;
 
     taker_init(&taker);
@@ -199,7 +199,7 @@ static int fail_once(void *arg, const char *point, struct error *err) {
 }
 
 START_TEST(a_deletion_that_fails_is_tried_again) {
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct error err = { 0 };
     struct taker taker;
     struct relay *relay;
@@ -247,7 +247,7 @@ static bool reach_all(struct rpc *rpc, const char *topic) {
 
 START_TEST(what_the_engine_does_not_take_stays) {
     static const struct rpc_engine engine = { .publish = take_nothing, .reaches = reach_all };
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct rpc rpc = { &engine };
     struct relay *relay = relay_new(db, &rpc, false);
 
@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(more_rows_than_a_batch_keep_their_order) {
     enum { ROWS = 1200 };
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct taker taker;
     struct relay *relay;
     struct rpc *rpc;
@@ -292,7 +292,7 @@ END_TEST
 
 START_TEST(rows_above_a_limit_wait_in_the_table) {
     enum { LIMIT = 16384, MORE = 100 };
-    struct db *db = scratch_open("sqlite://", true);
+    struct db *db = scratch_open(database_url(), true);
     struct taker taker;
     struct relay *relay;
     struct rpc *rpc;

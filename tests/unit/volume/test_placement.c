@@ -270,6 +270,8 @@ WORK_TEST(a_malformed_hint_is_refused_by_name) {
 }
 
 WORK_TEST(a_failing_database_is_reported) {
+    if (postgresql_given())
+        return; /* there a failed statement ends the transaction */
     struct placement wish = { .size_gb = 1 };
     struct placement hinted = { .size_gb = 1,
                                 .hints = hints_of(work, "{\"same_host\": \"" V1 "\"}") };

@@ -160,6 +160,8 @@ WORK_TEST(an_unreadable_report_is_an_empty_one) {
 }
 
 WORK_TEST(a_failing_database_is_reported) {
+    if (postgresql_given())
+        return; /* there a failed statement ends the transaction */
     struct pool pool, *pools;
 
     FAILS_WITHOUT("pools", pool_report(work, &sample, err));

@@ -322,6 +322,8 @@ WORK_TEST(a_project_can_be_set_to_what_its_rows_say) { /* X9 */
 /* ---- a failing database ---- */
 
 WORK_TEST(a_failing_database_is_reported) {
+    if (postgresql_given())
+        return; /* there a failed statement ends the transaction */
     struct volume volume = growing(work, "gold");
     const char *ids;
 

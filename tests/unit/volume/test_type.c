@@ -267,6 +267,8 @@ WORK_TEST(the_default_type_is_made_in_a_fresh_database_only) {
 }
 
 WORK_TEST(a_failing_database_is_reported) {
+    if (postgresql_given())
+        return; /* there a failed statement ends the transaction */
     struct volume_query all = { .where = "1=1", .order = "t.name", .limit = -1 };
     struct volume_type gold, *types, type;
     struct pairs specs = SPECS({ "k", "v" });

@@ -12,6 +12,7 @@
 
 #include "db/db.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/postgresql.h"
 #include "volume/volume.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ static inline int test_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 static inline void run_in_work(test_code *code) {
-    const struct db_settings settings = { .url = "sqlite://", .inline_writes = true };
+    const struct db_settings settings = { .url = database_url(), .inline_writes = true };
     autoarena struct arena *arena = arena_new();
     struct test_run run = { code, arena, test_fixture() };
     struct error err = { 0 };
