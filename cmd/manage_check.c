@@ -20,8 +20,8 @@ static void print_finding(void *arg, const char *promise, const char *text) {
         printf("%s  %s\n", promise, text);
 }
 
-static int check(const struct config *config, struct settings *settings,
-                 struct findings *findings, struct error *err) {
+static int check(const struct config *config, struct settings *settings, struct findings *findings,
+                 struct error *err) {
     struct check check = {
         .settings = settings,
         .node = parts_node(config),

@@ -8,8 +8,8 @@
  * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
  * group with one flush; readers stand beside it, one connection for each thread that reads.
  *
- * PostgreSQL: see postgresql.h.  While the server is away calls fail with ERROR_UNAVAILABLE.  A commit
- * whose answer was lost is neither repeated blindly nor called failed: postgresql_commit.h.
+ * PostgreSQL: see postgresql.h.  While the server is away calls fail with ERROR_UNAVAILABLE.  A
+ * commit whose answer was lost is neither repeated blindly nor called failed: postgresql_commit.h.
  *
  * SQL is one text for both engines: places are $1, $2, …; BIGINT for instants (µs) and sizes;
  * booleans are 0/1 integers; only what both engines know.
@@ -40,9 +40,9 @@ struct db_settings {
     unsigned pool_wait_ms;     /* PostgreSQL: longest wait for one of them; 0: 30 s */
 };
 
-/* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date (see
- * migrate.h).  A file that is no database, is corrupt, read-only or newer than the program is refused
- * with its path; a server with its host and database, never with a password. */
+/* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date
+ * (see migrate.h).  A file that is no database, is corrupt, read-only or newer than the program is
+ * refused with its path; a server with its host and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 /* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */
 int db_alone(const char *url, struct error *err);
@@ -83,16 +83,18 @@ void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg); /* of DB_O
 void db_tx_wrote_outbox(struct db_tx *tx);
 
 /*
- * The database's clock, which is every process's: leases and deadlines must not depend on the hosts'
- * own.  How far it is ahead of this machine's is measured when a connection is made and every minute;
- * with SQLite it is this machine's.  db_clock() never goes backwards and lives as long as `db`.
+ * The database's clock, which is every process's: leases and deadlines must not depend on the
+ * hosts' own.  How far it is ahead of this machine's is measured when a connection is made and
+ * every minute; with SQLite it is this machine's.  db_clock() never goes backwards and lives as
+ * long as `db`.
  */
 int64_t db_clock_offset_us(struct db *db);
 const struct clock *db_clock(struct db *db);
 
 /*
- * For tests: a world for 0.1 ms (SQLite).  Makes the rows of every table of `db` those of `pristine`, which
- * has the same schema; prepared statements stay.  Both are opened with inline_writes, and idle.
+ * For tests: a world for 0.1 ms (SQLite).  Makes the rows of every table of `db` those of
+ * `pristine`, which has the same schema; prepared statements stay.  Both are opened with
+ * inline_writes, and idle.
  */
 int db_reset_from(struct db *db, struct db *pristine, struct error *err);
 

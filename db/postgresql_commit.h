@@ -2,11 +2,11 @@
  * Commits whose outcome is known, also when the connection dies in the middle.
  *
  * Each session that writes owns a row of the table commit_marks.  The last statement of each of its
- * transactions sets the row's mark to the transaction's number, so a commit and its mark take effect
- * together.  When the answer to COMMIT is lost, another session locks that row (which waits for a
- * server process that is still at it), reads the mark, and deletes the row: a COMMIT that is still on
- * its way then fails, because it would change a row that changed since its snapshot.  So the mark
- * tells the truth and keeps it, and the transaction may be run again if it is not there.
+ * transactions sets the row's mark to the transaction's number, so a commit and its mark take
+ * effect together.  When the answer to COMMIT is lost, another session locks that row (which waits
+ * for a server process that is still at it), reads the mark, and deletes the row: a COMMIT that is
+ * still on its way then fails, because it would change a row that changed since its snapshot.  So
+ * the mark tells the truth and keeps it, and the transaction may be run again if it is not there.
  *
  * (pg_xact_status() of the transaction's number would not do: after a crash the server may give a
  * number that never reached its disk to another transaction.)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION_LEAST = 130000, CONNECT_MS = 5000, STATEMENT_MS = 30000, INLINE_WRITERS = 4 };
+enum { VERSION_LEAST = 130000, CONNECT_MS = 5000, STATEMENT_MS = 20000, INLINE_WRITERS = 4 };
 enum { POOL_MOST = 10, POOL_WAIT_MS = 30000, GROUP_MOST = 64, WRITERS = 1 };
 
 static struct postgresql_db *postgresql_db(struct db *db) {

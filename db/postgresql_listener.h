@@ -3,8 +3,8 @@
  * ours has to say, and measures the server's clock.
  *
  * NOTIFY is sent here, after the commit and many at a time, not in the transaction: there it would
- * make commits of all processes wait for each other.  What is lost with a connection or a process is
- * found by the regular look of those who listen.
+ * make commits of all processes wait for each other.  What is lost with a connection or a process
+ * is found by the regular look of those who listen.
  */
 #pragma once
 

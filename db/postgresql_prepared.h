@@ -3,7 +3,8 @@
  * values; db_run(), db_query() and the columns of rows are implemented on it.  The one least used
  * lately makes room for a new one.
  *
- * A NULL has no type: alone it lets the server infer one, and it fits a statement prepared with any.
+ * A NULL has no type: alone it lets the server infer one, and it fits a statement prepared with
+ * any.
  */
 #pragma once
 

@@ -373,8 +373,8 @@ static int session_setup(struct session *session, struct error *err) {
                      "SET standard_conforming_strings = on;"
                      "SELECT set_config('synchronous_commit', 'on', false) "
                      "WHERE current_setting('synchronous_commit') = 'off'",
-                     settings->statement_ms, settings->statement_ms / 2, settings->statement_ms * 2,
-                     settings->writes ? "off" : "on");
+                     settings->statement_ms / 4 * 3, settings->statement_ms / 2,
+                     settings->statement_ms * 2, settings->writes ? "off" : "on");
     autofree char *kept = strdup(sql); /* asking empties the scratch memory */
 
     return session_run(session, kept, err);

@@ -1,7 +1,7 @@
 /*
- * Threads that run queued bodies.  A thread takes what is waiting, up to a group, and runs it as one
- * transaction (see transaction_run()): bodies that change one row, such as a project's quota, would
- * else wait for each other's flush.
+ * Threads that run queued bodies.  A thread takes what is waiting, up to a group, and runs it as
+ * one transaction (see transaction_run()): bodies that change one row, such as a project's quota,
+ * would else wait for each other's flush.
  */
 #pragma once
 

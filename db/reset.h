@@ -15,7 +15,7 @@ struct tables {
 /* The tables of a database, in memory of the arena. */
 int tables_read(struct db_tx *tx, struct arena *arena, struct tables *ret, struct error *err);
 
-/* Copies the rows of one table; `progress` (or NULL) hears of every thousandth. Returns how many. */
+/* Copies the rows of one table, and returns how many; `progress` (or NULL) hears of each 1000th. */
 typedef void reset_progress(void *arg, const char *table, int64_t rows);
 int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,
                    reset_progress *progress, void *arg, struct error *err);

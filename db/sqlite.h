@@ -1,7 +1,7 @@
 /*
- * One connection to an SQLite file (or to a database in memory): what sqlite_engine.c and writer.c need beside
- * the statements of db.h.  A connection is used by one thread at a time; transactions are opened
- * here and nowhere else.
+ * One connection to an SQLite file (or to a database in memory): what sqlite_engine.c and writer.c
+ * need beside the statements of db.h.  A connection is used by one thread at a time; transactions
+ * are opened here and nowhere else.
  *
  * The file is in WAL mode with a flush at every commit, and nothing is checkpointed behind our
  * back: writer.c says when.  Another process may hold the write lock: we wait for it up to 5

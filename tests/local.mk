@@ -30,6 +30,7 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	tests/coverage \
+	tests/crash/postgresql \
 	tests/crash/run \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \

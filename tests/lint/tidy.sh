@@ -10,7 +10,7 @@ command -v clang-tidy >/dev/null || {
 build=${1:-.}
 checks=()
 [[ ${LINT_LONG:-0} == 1 ]] || checks=("--checks=-clang-analyzer-*")
-read -ra packages < <(pkg-config --cflags libmicrohttpd jansson sqlite3 libcurl yaml-0.1 libvirt \
+read -ra packages < <(pkg-config --cflags libmicrohttpd jansson sqlite3 libpq libcurl yaml-0.1 libvirt \
     libxml-2.0 2>/dev/null)
 printf '%s\0' {api,cmd,common,compute,db,drivers,manager,policy,rpc,volume}/*.c |
     xargs -0 -P "$(nproc)" -I{} clang-tidy --quiet "${checks[@]}" {} -- -std=gnu11 -D_GNU_SOURCE= \

@@ -212,7 +212,7 @@ START_TEST(a_read_without_its_file_says_so) {
     struct error err = { 0 };
     struct db *db;
 
-    scratch_make_tested(&scratch);
+    scratch_make(&scratch);
     db = scratch_open(scratch.url, false);
     unlink(scratch.path);
     ck_assert_int_eq(db_read(db, sql_number_body, &number, &err), -1);
