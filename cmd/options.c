@@ -8,6 +8,7 @@
 #include "manager/nova.h"
 #include "policy/identity.h"
 #include "policy/rule.h"
+#include "rpc/amqp.h"
 #include "volume/settings.h"
 
 #include <assert.h>
@@ -57,7 +58,7 @@ static const struct option service_options[] = {
 
 static const struct option *tables[TABLES_MOST + 1] = {
     service_options,        settings_options, identity_options, policy_options,
-    compute_client_options, agent_options,    driver_options,
+    compute_client_options, agent_options,    amqp_options,     driver_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "api/router.h"
+#include "cmd/messaging.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -36,7 +37,7 @@ struct parts {
     int lock;
 
     struct db *db;
-    struct rpc *rpc;
+    struct messaging messaging;
     struct relay *relay;
     struct manager_backend *backends;
     struct compute_sender *compute;
@@ -114,7 +115,7 @@ static void operation_ended_elsewhere(void *arg) {
 static int start_manager(struct parts *parts, struct error *err) {
     struct manager_settings settings = {
         .db = parts->db,
-        .rpc = parts->rpc,
+        .rpc = parts->messaging.rpc,
         .settings = &parts->settings,
         .node = parts_node(parts->config),
         .zone = parts->settings.storage_availability_zone,
@@ -294,9 +295,8 @@ static int start(struct parts *parts, struct error *err) {
         return -1;
     if (parts->roles.api && start_api(parts, err) < 0)
         return -1;
-    if (storing)
-        parts->rpc =
-            rpc_local_new((unsigned)config_int(parts->config, "DEFAULT", "manager_workers"));
+    if (storing && messaging_new(parts->config, &parts->messaging, err) < 0)
+        return -1;
     if (parts->roles.manager && start_manager(parts, err) < 0)
         return -1;
     if ((parts->roles.api || parts->roles.agent) && listen_http(parts, err) < 0)
@@ -305,8 +305,10 @@ static int start(struct parts *parts, struct error *err) {
         return -1;
     /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be
      * there to take it. */
-    if (storing)
-        parts->relay = relay_new(parts->db, parts->rpc, true);
+    if (storing) {
+        messaging_start(&parts->messaging);
+        parts->relay = relay_new(parts->db, parts->messaging.rpc, true);
+    }
     return 0;
 }
 
@@ -319,8 +321,7 @@ static void stop(struct parts *parts) {
         parts->hypervisor->free(parts->hypervisor);
     if (parts->relay)
         relay_stop(parts->relay);
-    if (parts->rpc)
-        parts->rpc->engine->stop(parts->rpc);
+    messaging_stop(&parts->messaging);
     if (parts->manager)
         manager_stop(parts->manager);
     if (parts->api) {

@@ -49,6 +49,7 @@ static int subscribe(struct manager *manager, struct error *err) {
     struct rpc *rpc = manager->settings.rpc;
 
     if (manager->settings.settings->notifications &&
+        !manager->settings.settings->notifications_whole &&
         rpc->engine->subscribe(rpc, NOTIFICATION_TOPIC, log_notification, manager, err) < 0)
         return -1;
 

@@ -67,8 +67,12 @@ static void delivery_end(struct delivery *delivery, bool taken) {
 static bool delivery_handled(const struct delivery *delivery) {
     const struct subscription *subscription = delivery->subscription;
     struct error err = { .kind = ERROR_NONE };
+    int result = subscription->consumer(subscription->arg, &delivery->message, &err);
 
-    if (subscription->consumer(subscription->arg, &delivery->message, &err) == 0)
+    if (result > 0)
+        log_error(NULL, "message refused, dropped", "topic", delivery->message.topic, "method",
+                  delivery->message.method, "error", err.message, NULL);
+    if (result >= 0)
         return true;
     log_warning(NULL, "message not handled, comes again", "topic", delivery->message.topic,
                 "method", delivery->message.method, "key", delivery->message.key, "error",

@@ -208,7 +208,9 @@ static int delete_result(struct relay *relay, struct error *err) {
 /* Publishes one row. 1: published, 0: left where it is, for another process or a later look. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
     const struct rpc_engine *engine = relay->rpc->engine;
-    const struct rpc_message message = { row->topic, row->method, row->key, row->payload };
+    const struct rpc_message message = {
+        .topic = row->topic, .method = row->method, .key = row->key, .payload = row->payload
+    };
     struct flight **place = flight_place(relay, row->id);
     struct flight *flight;
 

@@ -4,10 +4,15 @@
  * nothing.  Messages of one key keep their order and are never handled at the same time by one
  * process; only one that is delivered again takes its place behind those that wait by then.
  *
- * Engines: local.c (inside one process, or processes that share one database); amqp.c.
+ * Peers that are no scoria may call or cast too where the engine lets them in: such a message says
+ * the version of the interface it means, and its caller may wait for an answer.
+ *
+ * Engines: local.c (inside one process, or processes that share one database); amqp.c; split.c puts
+ * one of them behind notifications and another behind everything else.
  */
 #pragma once
 
+#include "common/arena.h"
 #include "common/error.h"
 
 #include <stdbool.h>
@@ -17,10 +22,26 @@ struct rpc_message {
     const char *topic;
     const char *method;
     const char *key;
-    const char *payload; /* JSON object */
+    const char *payload;       /* JSON object */
+    const char *version;       /* of the peer's interface, "3.19"; NULL: sent by a scoria */
+    struct rpc_answer *answer; /* NULL: nobody waits for one */
 };
 
-/* 0: handled (or of no use any more): never again. -1: deliver again later. */
+/* What the consumer leaves for a caller. */
+struct rpc_answer {
+    struct arena *arena;  /* of the texts */
+    const char *result;   /* JSON; NULL: null */
+    struct error failure; /* a kind other than ERROR_NONE: raised at the caller instead */
+};
+
+/* Messages that no delivery can make good; a caller hears of it, the message is put aside. */
+enum rpc_refusal {
+    RPC_NO_METHOD = 1,
+    RPC_NO_VERSION = 2,
+    RPC_BAD_ARGUMENTS = 3, /* err says what is wrong */
+};
+
+/* 0: handled (or of no use any more): never again. -1: deliver again later. Else enum rpc_refusal. */
 typedef int rpc_consumer(void *arg, const struct rpc_message *message, struct error *err);
 
 struct rpc {

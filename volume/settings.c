@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const char *const notification_drivers[] = { "noop", "log", NULL };
+static const char *const notification_drivers[] = { "noop", "log", "messagingv2", "messaging",
+                                                    NULL };
 
 /* clang-format off */
 const struct option settings_options[] = {
@@ -43,10 +44,25 @@ const struct option settings_options[] = {
       .help = "Most items in one answer of a list." },
     { .section = "oslo_messaging_notifications", .key = "driver", .type = OPTION_WORD, .fallback = "noop",
       .words = notification_drivers,
-      .help = "Where notifications about volumes go: noop makes none, log writes each to the log." },
+      .help = "Where notifications about volumes go: noop makes none, log writes each to the log, messagingv2 "
+              "sends them to the broker, messaging does so in the older form without an envelope." },
+    { .section = "oslo_messaging_notifications", .key = "topics", .type = OPTION_LIST, .fallback = "notifications",
+      .help = "Topics of notifications, at most 8; each with .info behind it is the name of a queue in the broker." },
+    { .section = "oslo_messaging_notifications", .key = "transport_url", .type = OPTION_TEXT, .secret = true,
+      .help = "The broker of notifications. Unset: the one of [DEFAULT] transport_url." },
     OPTIONS_END
 };
 /* clang-format on */
+
+static void load_notifications(const struct config *config, struct settings *ret) {
+    static const char section[] = "oslo_messaging_notifications";
+    const char *driver = config_text(config, section, "driver");
+
+    ret->notifications = strcmp(driver, "noop") != 0;
+    ret->notifications_whole = ret->notifications && strcmp(driver, "log") != 0;
+    for (unsigned i = 0; i < NOTIFICATION_TOPICS_MOST; i++)
+        ret->notification_topics[i] = config_item(config, section, "topics", i);
+}
 
 void settings_load(const struct config *config, const struct clock *clock, struct settings *ret) {
     static const char section[] = "DEFAULT";
@@ -71,7 +87,6 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .service_down_s = config_int(config, section, "service_down_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),
-        .notifications =
-            strcmp(config_text(config, "oslo_messaging_notifications", "driver"), "noop") != 0,
     };
+    load_notifications(config, ret);
 }

@@ -6,6 +6,8 @@
 #include "common/clock.h"
 #include "common/option.h"
 
+#define NOTIFICATION_TOPICS_MOST 8
+
 struct settings {
     const struct clock *clock;
     const char *default_volume_type;
@@ -20,7 +22,10 @@ struct settings {
     int64_t service_down_s; /* a service silent for longer is down */
     double max_over_subscription_ratio;
     int64_t max_limit; /* osapi_max_limit */
-    bool notifications;
+    bool notifications;       /* are any made? */
+    bool notifications_whole; /* as a listener gets them; else the payload alone, for the log */
+    /* Ended with NULL; the topic is this and the priority. */
+    const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
     const char *node; /* name of this one among the services; NULL: "localhost" */
     bool one_process; /* API and managers of the node are here */
 };

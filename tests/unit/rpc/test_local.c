@@ -74,7 +74,9 @@ static struct rpc *engine_new(unsigned workers, rpc_consumer *consumer, struct w
 static void publish(struct rpc *rpc, struct witness *witness, const char *key,
                     const char *payload) {
     char topic[] = "volume.a", method[] = "extend", own_key[40], own_payload[40];
-    struct rpc_message message = { topic, method, own_key, own_payload };
+    struct rpc_message message = {
+        .topic = topic, .method = method, .key = own_key, .payload = own_payload
+    };
     struct error err = { 0 };
 
     snprintf(own_key, sizeof(own_key), "%s", key);
@@ -153,7 +155,9 @@ START_TEST(what_is_forgotten_or_left_is_given_back) {
 END_TEST
 
 START_TEST(a_topic_has_one_consumer_and_an_unknown_one_is_not_taken) {
-    struct rpc_message message = { "volume.b", "extend", "k", "{}" };
+    struct rpc_message message = {
+        .topic = "volume.b", .method = "extend", .key = "k", .payload = "{}"
+    };
     struct error err = { 0 };
     struct witness witness;
     struct rpc *rpc;
