@@ -30,7 +30,8 @@ schema_texts = \
 	db/schema/0002_lists.sql \
 	db/schema/0003_default_types.sql \
 	db/schema/0004_type_encryption.sql \
-	db/schema/0005_log_levels.sql
+	db/schema/0005_log_levels.sql \
+	db/schema/0006_outbox_sender.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

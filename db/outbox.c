@@ -1,13 +1,26 @@
 #include "db/outbox.h"
 
+#include <pthread.h>
+#include <string.h>
+
+/* Tells this process's messages from those of others; drawn once, and only compared. */
+static char sender[UUID_SIZE];
+static pthread_once_t sender_once = PTHREAD_ONCE_INIT;
+
+static void sender_draw(void) {
+    clock_uuid(&clock_system, sender);
+}
+
 int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,
                const char *payload, int64_t now_us, struct error *err) {
-    int changed =
-        db_run(tx, err,
-               "INSERT INTO outbox (topic, method, key, payload, created_at) "
-               "VALUES ($1, $2, $3, $4, $5)",
-               DB_TEXT(topic), DB_TEXT(method), DB_TEXT(key), DB_TEXT(payload), DB_INT(now_us));
+    int changed;
 
+    pthread_once(&sender_once, sender_draw);
+    changed = db_run(tx, err,
+                     "INSERT INTO outbox (topic, method, key, payload, created_at, sender) "
+                     "VALUES ($1, $2, $3, $4, $5, $6)",
+                     DB_TEXT(topic), DB_TEXT(method), DB_TEXT(key), DB_TEXT(payload),
+                     DB_INT(now_us), DB_TEXT(sender));
     if (changed < 0)
         return -1;
     db_tx_wrote_outbox(tx);
@@ -17,7 +30,8 @@ int outbox_put(struct db_tx *tx, const char *topic, const char *method, const ch
 int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,
                 struct outbox_message **ret, struct error *err) {
     autorows struct db_rows *rows = db_query(tx, err,
-                                             "SELECT id, topic, method, key, payload FROM outbox "
+                                             "SELECT id, topic, method, key, payload, "
+                                             "created_at, COALESCE(sender, '') FROM outbox "
                                              "WHERE id > $1 ORDER BY id LIMIT $2",
                                              DB_INT(after), DB_INT(most));
     struct outbox_message *messages;
@@ -34,6 +48,8 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
             .method = db_copy(rows, 2, arena),
             .key = db_copy(rows, 3, arena),
             .payload = db_copy(rows, 4, arena),
+            .created_at = db_int(rows, 5),
+            .own = strcmp(db_text(rows, 6), sender) == 0,
         };
     if (more < 0)
         return -1;

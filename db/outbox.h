@@ -12,6 +12,8 @@ struct outbox_message {
     const char *method;  /* "create_volume", "extend_volume", … */
     const char *key;     /* messages with the same key keep their order (the volume's id) */
     const char *payload; /* JSON object */
+    int64_t created_at;
+    bool own; /* written by this process */
 };
 
 int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,

@@ -1,4 +1,6 @@
 libscoria_a_SOURCES += \
+	manager/call.c \
+	manager/call.h \
 	manager/check.c \
 	manager/check.h \
 	manager/compute_event.h \

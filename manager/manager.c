@@ -1,6 +1,6 @@
 #include "common/cleanup.h"
 #include "common/json.h"
-#include "manager/job.h"
+#include "manager/call.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 
@@ -15,6 +15,7 @@
 #define ORPHAN_GRACE_US (5 * SECOND_US)
 #define ORPHANS_AT_ONCE 256
 #define ANSWER_AGE_US   (120 * SECOND_US)
+#define GENERAL_TOPIC   "cinder-volume"
 
 struct ticker {
     pthread_t thread;
@@ -26,15 +27,25 @@ struct ticker {
 /* ---- messages ---- */
 
 static int consume(void *arg, const struct rpc_message *message, struct error *err) {
+    struct manager_host *host = arg;
     autoarena struct arena *arena = arena_new();
-    const json_t *payload = json_parse(arena, message->payload, strlen(message->payload), err);
-    const char *operation_id = json_string_value(json_object_get(payload, "operation_id"));
+    const json_t *payload;
+    const char *operation_id;
 
+    if (message->version)
+        return call_handle(host->manager, message, err);
+    payload = json_parse(arena, message->payload, strlen(message->payload), err);
+    operation_id = json_string_value(json_object_get(payload, "operation_id"));
     if (!operation_id) {
-        log_error(NULL, "message without an operation dropped", "method", message->method, NULL);
-        return 0;
+        error_set(err, ERROR_BAD_REQUEST, "operation_id is missing or no text");
+        return RPC_BAD_ARGUMENTS;
     }
-    return job_run(arg, operation_id, err);
+    return job_run(host, operation_id, err);
+}
+
+/* What goes to any manager, or to all of them; operations go to those of their backend. */
+static int consume_general(void *arg, const struct rpc_message *message, struct error *err) {
+    return message->version ? call_handle(arg, message, err) : RPC_NO_METHOD;
 }
 
 /* The log is a listener like any other: it hears of what was committed, once or twice, never
@@ -52,7 +63,8 @@ static int subscribe(struct manager *manager, struct error *err) {
         !manager->settings.settings->notifications_whole &&
         rpc->engine->subscribe(rpc, NOTIFICATION_TOPIC, log_notification, manager, err) < 0)
         return -1;
-
+    if (rpc->engine->subscribe(rpc, GENERAL_TOPIC, consume_general, manager, err) < 0)
+        return -1;
     for (unsigned i = 0; i < manager->host_count; i++) {
         struct manager_host *host = &manager->hosts[i];
 

@@ -63,9 +63,9 @@ static int amqp_publish(struct rpc *rpc, const struct rpc_message *message,
 }
 
 /* Whoever takes a topic may come later, and from another process. */
-static bool amqp_reaches(struct rpc *rpc, const char *topic) {
+static enum rpc_reach amqp_reaches(struct rpc *rpc, const char *topic) {
     (void)rpc, (void)topic;
-    return true;
+    return RPC_EVERYWHERE;
 }
 
 static void amqp_stop(struct rpc *rpc) {

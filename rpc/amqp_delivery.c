@@ -153,7 +153,7 @@ static void work(struct delivery *delivery) {
         .key = delivery->key,
         .payload = envelope->arguments,
         .version = own ? NULL : envelope->version,
-        .answer = &result,
+        .answer = envelope->reply_queue ? &result : NULL,
     };
     struct error err = { .kind = ERROR_NONE };
     int outcome;

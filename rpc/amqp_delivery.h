@@ -22,6 +22,7 @@ struct delivery {
     const struct subscription *subscription;
     const char *queue;   /* the subscription's */
     unsigned generation; /* of the connection that it came on */
+    unsigned channel;
     uint64_t tag;
     struct arena *arena;
     struct envelope envelope;

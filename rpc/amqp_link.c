@@ -37,8 +37,8 @@ struct content {
 struct link {
     const struct link_settings *settings;
     amqp_connection_state_t connection; /* NULL: not open */
-    struct content content;             /* of the channel that works */
-    bool blocked;                       /* the broker takes no messages at present */
+    struct content *contents[LINK_CHANNELS];
+    bool blocked; /* the broker takes no messages at present */
     int64_t pause_ms, opened_us;
     char where[300];
 
@@ -154,8 +154,12 @@ static void destroy(struct link *link) {
     if (link->connection)
         amqp_destroy_connection(link->connection);
     link->connection = NULL;
-    free(link->content.event.body);
-    link->content = (struct content){ .expected = 0 };
+    for (unsigned i = 0; i < LINK_CHANNELS; i++) {
+        if (link->contents[i])
+            free(link->contents[i]->event.body);
+        free(link->contents[i]);
+        link->contents[i] = NULL;
+    }
 }
 
 void link_close(struct link *link) {
@@ -299,21 +303,20 @@ void link_works(struct link *link) {
 
 /* ---- what comes in ---- */
 
-static void content_begin(struct content *content, enum link_event_kind kind) {
-    free(content->event.body);
-    *content = (struct content){ .event = { .kind = kind } };
-}
+static struct content *content_begin(struct link *link, unsigned channel,
+                                     enum link_event_kind kind) {
+    struct content **place = &link->contents[channel];
 
-static void begin_delivery(struct content *content, const amqp_basic_deliver_t *method) {
-    content_begin(content, LINK_DELIVERED);
-    content->event.tag = method->delivery_tag;
-    bytes_text(method->consumer_tag, content->event.consumer, sizeof content->event.consumer);
+    if (!*place && !(*place = calloc(1, sizeof **place)))
+        abort();
+    free((*place)->event.body);
+    **place = (struct content){ .event = { .kind = kind, .channel = channel } };
+    return *place;
 }
 
 static void begin_return(struct content *content, const amqp_basic_return_t *method) {
     char text[96];
 
-    content_begin(content, LINK_RETURNED);
     snprintf(content->event.text, sizeof content->event.text, "%d %s", method->reply_code,
              bytes_text(method->reply_text, text, sizeof text));
 }
@@ -347,8 +350,8 @@ static void take_header(struct content *content, const amqp_frame_t *frame) {
         abort();
 }
 
-static int take_body(struct link *link, const amqp_bytes_t *fragment, struct error *err) {
-    struct content *content = &link->content;
+static int take_body(const struct link *link, struct content *content, const amqp_bytes_t *fragment,
+                     struct error *err) {
     struct link_event *event = &content->event;
 
     if (!content->has_header || fragment->len > content->expected - event->size)
@@ -360,7 +363,25 @@ static int take_body(struct link *link, const amqp_bytes_t *fragment, struct err
     return 0;
 }
 
-/* Channel 0 and closings: 0 of no interest to the owner, -1 the end. */
+/* The broker has closed a channel: of a source, it is told to the owner. */
+static int take_close(struct link *link, unsigned channel, const amqp_method_t *method,
+                      struct link_event *event, struct error *err) {
+    const amqp_channel_close_t *close = method->decoded;
+    amqp_channel_close_ok_t answer = { 0 };
+    char text[200];
+
+    if (channel < LINK_SOURCES)
+        return broker_error(link, method, "channel closed", err);
+    *event = (struct link_event){ .kind = LINK_REFUSED, .channel = channel };
+    snprintf(event->text, sizeof event->text, "%d %s", close->reply_code,
+             bytes_text(close->reply_text, text, sizeof text));
+    if (amqp_send_method(link->connection, (amqp_channel_t)channel, AMQP_CHANNEL_CLOSE_OK_METHOD,
+                         &answer) != AMQP_STATUS_OK)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: connection lost", link->where);
+    return 0;
+}
+
+/* The whole connection: 0 of no interest to the owner, -1 the end. */
 static int take_control(struct link *link, const amqp_method_t *method, struct error *err) {
     switch (method->id) {
     case AMQP_CONNECTION_BLOCKED_METHOD:
@@ -375,43 +396,47 @@ static int take_control(struct link *link, const amqp_method_t *method, struct e
         amqp_send_method(link->connection, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &answer);
         return broker_error(link, method, "connection closed", err);
     }
-    case AMQP_CHANNEL_CLOSE_METHOD:
-        return broker_error(link, method, "channel closed", err);
     default:
         return 0;
     }
 }
 
-static int take_method(struct link *link, const amqp_method_t *method, struct link_event *event,
-                       struct error *err) {
+static int take_method(struct link *link, unsigned channel, const amqp_method_t *method,
+                       struct link_event *event, struct error *err) {
     switch (method->id) {
-    case AMQP_BASIC_DELIVER_METHOD:
-        begin_delivery(&link->content, method->decoded);
+    case AMQP_BASIC_DELIVER_METHOD: {
+        const amqp_basic_deliver_t *deliver = method->decoded;
+
+        content_begin(link, channel, LINK_DELIVERED)->event.tag = deliver->delivery_tag;
         return 0;
+    }
     case AMQP_BASIC_RETURN_METHOD:
-        begin_return(&link->content, method->decoded);
+        begin_return(content_begin(link, channel, LINK_RETURNED), method->decoded);
         return 0;
     case AMQP_BASIC_ACK_METHOD: {
         const amqp_basic_ack_t *ack = method->decoded;
 
-        *event =
-            (struct link_event){ LINK_ACK, .tag = ack->delivery_tag, .multiple = ack->multiple };
+        *event = (struct link_event){ .kind = LINK_ACK,
+                                      .tag = ack->delivery_tag,
+                                      .multiple = ack->multiple };
         return 0;
     }
     case AMQP_BASIC_NACK_METHOD: {
         const amqp_basic_nack_t *nack = method->decoded;
 
-        *event =
-            (struct link_event){ LINK_NACK, .tag = nack->delivery_tag, .multiple = nack->multiple };
+        *event = (struct link_event){ .kind = LINK_NACK,
+                                      .tag = nack->delivery_tag,
+                                      .multiple = nack->multiple };
         return 0;
     }
-    case AMQP_BASIC_CANCEL_METHOD: {
-        const amqp_basic_cancel_t *cancel = method->decoded;
-
-        *event = (struct link_event){ .kind = LINK_CANCELLED };
-        bytes_text(cancel->consumer_tag, event->consumer, sizeof event->consumer);
+    case AMQP_BASIC_CONSUME_OK_METHOD:
+        *event = (struct link_event){ .kind = LINK_TAKEN, .channel = channel };
         return 0;
-    }
+    case AMQP_BASIC_CANCEL_METHOD:
+        *event = (struct link_event){ .kind = LINK_CANCELLED, .channel = channel };
+        return 0;
+    case AMQP_CHANNEL_CLOSE_METHOD:
+        return take_close(link, channel, method, event, err);
     default:
         return take_control(link, method, err);
     }
@@ -427,23 +452,21 @@ static void content_end(struct content *content, struct link_event *event) {
 
 static int take_frame(struct link *link, const amqp_frame_t *frame, struct link_event *event,
                       struct error *err) {
-    struct content *content = &link->content;
+    struct content *content;
 
-    switch (frame->frame_type) {
-    case AMQP_FRAME_METHOD:
-        return take_method(link, &frame->payload.method, event, err);
-    case AMQP_FRAME_HEADER:
-        if (content->event.kind == LINK_NOTHING)
-            return error_set(err, ERROR_UNAVAILABLE, "%s: a header without a message", link->where);
-        take_header(content, frame);
-        break;
-    case AMQP_FRAME_BODY:
-        if (take_body(link, &frame->payload.body_fragment, err) < 0)
-            return -1;
-        break;
-    default:
+    if (frame->channel >= LINK_CHANNELS)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: a channel that is not ours", link->where);
+    if (frame->frame_type == AMQP_FRAME_METHOD)
+        return take_method(link, frame->channel, &frame->payload.method, event, err);
+    if (frame->frame_type != AMQP_FRAME_HEADER && frame->frame_type != AMQP_FRAME_BODY)
         return 0;
-    }
+    content = link->contents[frame->channel];
+    if (!content || content->event.kind == LINK_NOTHING)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: content without a message", link->where);
+    if (frame->frame_type == AMQP_FRAME_HEADER)
+        take_header(content, frame);
+    else if (take_body(link, content, &frame->payload.body_fragment, err) < 0)
+        return -1;
     content_end(content, event);
     return 0;
 }
@@ -530,8 +553,9 @@ int link_publish(struct link *link, const struct link_publish *message, struct e
         "sending", err);
 }
 
-int link_ack(struct link *link, uint64_t tag, struct error *err) {
-    return check_status(link, amqp_basic_ack(link->connection, LINK_WORK, tag, 0), "sending", err);
+int link_ack(struct link *link, unsigned channel, uint64_t tag, struct error *err) {
+    return check_status(link, amqp_basic_ack(link->connection, (amqp_channel_t)channel, tag, 0),
+                        "sending", err);
 }
 
 int link_confirms(struct link *link, struct error *err) {
@@ -581,10 +605,8 @@ static amqp_table_entry_t entry_text(const char *key, const char *value) {
     return entry;
 }
 
-int link_queue(struct link *link, const struct link_queue *queue, struct error *err) {
-    amqp_table_entry_t entries[3];
+static amqp_table_t queue_arguments(const struct link_queue *queue, amqp_table_entry_t entries[3]) {
     amqp_table_t arguments = { .entries = entries };
-    int result;
 
     if (queue->quorum)
         entries[arguments.num_entries++] = entry_text("x-queue-type", "quorum");
@@ -592,8 +614,16 @@ int link_queue(struct link *link, const struct link_queue *queue, struct error *
         entries[arguments.num_entries++] = entry_i32("x-expires", queue->expires_ms);
     if (queue->length_most)
         entries[arguments.num_entries++] = entry_i32("x-max-length", queue->length_most);
+    return arguments;
+}
+
+int link_queue(struct link *link, const struct link_queue *queue, struct error *err) {
+    amqp_table_entry_t entries[3];
+    int result;
+
     amqp_queue_declare(link->connection, LINK_DECLARE, amqp_cstring_bytes(queue->name), 0,
-                       queue->durable || queue->quorum, 0, queue->auto_delete, arguments);
+                       queue->durable || queue->quorum, 0, queue->auto_delete,
+                       queue_arguments(queue, entries));
     result = declared(link, "queue", queue->name, err);
     if (result != 0 || !queue->exchange)
         return result;
@@ -603,20 +633,58 @@ int link_queue(struct link *link, const struct link_queue *queue, struct error *
     return declared(link, "binding of queue", queue->name, err);
 }
 
-int link_consume(struct link *link, const char *queue, const char *consumer, unsigned prefetch,
-                 struct error *err) {
-    assert(prefetch <= UINT16_MAX);
-    amqp_basic_qos(link->connection, LINK_WORK, 0, (uint16_t)prefetch, 0);
-    if (check_reply(link, amqp_get_rpc_reply(link->connection), "prefetch", err) != 0)
-        return -1;
-    amqp_basic_consume(link->connection, LINK_WORK, amqp_cstring_bytes(queue),
-                       amqp_cstring_bytes(consumer), 0, 0, 0, amqp_empty_table);
-    return check_reply(link, amqp_get_rpc_reply(link->connection), queue, err) == 0 ? 0 : -1;
+/* ---- sources ---- */
+
+static int send_method(struct link *link, unsigned channel, amqp_method_number_t id, void *method,
+                       struct error *err) {
+    return check_status(link,
+                        amqp_send_method(link->connection, (amqp_channel_t)channel, id, method),
+                        "sending", err);
 }
 
-int link_cancel(struct link *link, const char *consumer, struct error *err) {
-    amqp_basic_cancel(link->connection, LINK_WORK, amqp_cstring_bytes(consumer));
-    return check_reply(link, amqp_get_rpc_reply(link->connection), "ending deliveries", err) == 0
-               ? 0
-               : -1;
+/* All at once: the answer to the last tells how they went, or the channel is closed. */
+int link_take(struct link *link, unsigned channel, const struct link_source *source,
+              struct error *err) {
+    const struct link_queue *queue = &source->queue;
+    const amqp_bytes_t name = amqp_cstring_bytes(queue->name);
+    const amqp_bytes_t exchange = amqp_cstring_bytes(queue->exchange);
+    bool durable = queue->durable || queue->quorum;
+    amqp_table_entry_t entries[3];
+    amqp_channel_open_t open = { .out_of_band = amqp_empty_bytes };
+    amqp_exchange_declare_t declare_exchange = {
+        .exchange = exchange,
+        .type = amqp_cstring_bytes(source->exchange_type),
+        .durable = queue->durable,
+        .auto_delete = source->exchange_auto_delete,
+        .nowait = 1,
+    };
+    amqp_queue_declare_t declare_queue = {
+        .queue = name,
+        .durable = durable,
+        .auto_delete = queue->auto_delete,
+        .nowait = 1,
+        .arguments = queue_arguments(queue, entries),
+    };
+    amqp_queue_bind_t bind = {
+        .queue = name,
+        .exchange = exchange,
+        .routing_key = amqp_cstring_bytes(queue->routing_key),
+        .nowait = 1,
+    };
+    amqp_basic_qos_t qos = { .prefetch_count = (uint16_t)source->prefetch };
+    amqp_basic_consume_t consume = { .queue = name, .consumer_tag = amqp_cstring_bytes("scoria") };
+
+    if (send_method(link, channel, AMQP_CHANNEL_OPEN_METHOD, &open, err) < 0 ||
+        send_method(link, channel, AMQP_EXCHANGE_DECLARE_METHOD, &declare_exchange, err) < 0 ||
+        send_method(link, channel, AMQP_QUEUE_DECLARE_METHOD, &declare_queue, err) < 0 ||
+        send_method(link, channel, AMQP_QUEUE_BIND_METHOD, &bind, err) < 0 ||
+        send_method(link, channel, AMQP_BASIC_QOS_METHOD, &qos, err) < 0)
+        return -1;
+    return send_method(link, channel, AMQP_BASIC_CONSUME_METHOD, &consume, err);
+}
+
+int link_cancel(struct link *link, unsigned channel, struct error *err) {
+    amqp_basic_cancel_t cancel = { .consumer_tag = amqp_cstring_bytes("scoria"), .nowait = 1 };
+
+    return send_method(link, channel, AMQP_BASIC_CANCEL_METHOD, &cancel, err);
 }

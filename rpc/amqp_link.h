@@ -23,7 +23,9 @@ struct link_settings {
         retry_most_ms; /* pauses: first, how much longer each, longest */
 };
 
-enum { LINK_WORK = 1, LINK_DECLARE = 2, LINK_CHANNELS = 3 };
+/* Channels.  Each queue that is taken from has one of its own: a queue that hangs, as one without a
+ * majority does, or that the broker refuses, is no hindrance to the others. */
+enum { LINK_WORK = 1, LINK_DECLARE = 2, LINK_SOURCES = 3, LINK_CHANNELS = 1024 };
 
 /* Bodies above are not kept. */
 #define LINK_BODY_MOST ((size_t)1024 * 1024)
@@ -34,16 +36,18 @@ enum link_event_kind {
     LINK_NACK,     /* tag, multiple */
     LINK_RETURNED, /* id, text */
     LINK_DELIVERED,
-    LINK_CANCELLED, /* consumer */
+    LINK_TAKEN,     /* deliveries begin */
+    LINK_CANCELLED, /* deliveries have ended */
+    LINK_REFUSED,   /* text: the channel is closed */
 };
 
 struct link_event {
     enum link_event_kind kind;
     uint64_t tag;
     bool multiple;
-    char consumer[32];
+    unsigned channel;
     char id[32];           /* message_id of what came back */
-    char text[128];        /* why it came back */
+    char text[256];        /* why it came back, or what is refused */
     char content_type[64]; /* "" when missing */
     int attempts;          /* header of ours */
     char *body;            /* the receiver frees it; NULL when it was too large */
@@ -90,7 +94,7 @@ struct link_publish {
 
 /* -1: the connection is lost. */
 int link_publish(struct link *link, const struct link_publish *message, struct error *err);
-int link_ack(struct link *link, uint64_t tag, struct error *err);
+int link_ack(struct link *link, unsigned channel, uint64_t tag, struct error *err);
 int link_confirms(struct link *link, struct error *err);
 
 /* Declarations.  0 done, 1 the broker refuses (err says why), -1 the connection is lost. */
@@ -107,6 +111,16 @@ struct link_queue {
 };
 
 int link_queue(struct link *link, const struct link_queue *queue, struct error *err);
-int link_consume(struct link *link, const char *queue, const char *consumer, unsigned prefetch,
-                 struct error *err);
-int link_cancel(struct link *link, const char *consumer, struct error *err);
+
+/* Asks for the deliveries of a queue on a channel that is not in use, and for the queue to be made;
+ * LINK_TAKEN or LINK_REFUSED tells the end.  -1: the connection is lost. */
+struct link_source {
+    struct link_queue queue;
+    const char *exchange_type;
+    bool exchange_auto_delete;
+    unsigned prefetch;
+};
+
+int link_take(struct link *link, unsigned channel, const struct link_source *source,
+              struct error *err);
+int link_cancel(struct link *link, unsigned channel, struct error *err);

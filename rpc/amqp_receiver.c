@@ -10,21 +10,18 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-enum {
-    REPLIES_MOST = 256,
-    REPLY_AGAIN_MS = 250,
-    REPLY_LIFE_MS = 60000,
-};
+enum { REPLIES_MOST = 256, REPLY_AGAIN_MS = 250, REPLY_LIFE_MS = 60000, SILENT_MS = 15000 };
 
 /* A queue that messages are taken from. */
 struct source {
     struct source *next;
     const struct subscription *subscription;
     char *exchange, *routing_key, *queue;
-    char consumer[16]; /* its tag in the broker */
     bool fanout;
-    bool taken_from;
+    unsigned channel;
+    enum { SOURCE_CLOSED, SOURCE_ASKED, SOURCE_OPEN } state;
     int64_t retry_us, pause_ms;
+    int64_t late_us; /* when to tell that the broker does not answer; 0: told */
 };
 
 /* An answer whose queue is not there yet, or is not there any more. */
@@ -229,32 +226,33 @@ void receiver_answer(struct receiver *receiver, const char *queue, const char *b
 
 /* ---- queues ---- */
 
-static int declare_source(struct receiver *receiver, const struct source *source,
-                          struct error *err) {
+static int source_take(struct receiver *receiver, struct source *source, struct error *err) {
     const struct receiver_settings *settings = &receiver->settings;
-    const struct link_queue queue = {
-        .name = source->queue,
-        .exchange = source->exchange,
-        .routing_key = source->routing_key,
-        .durable = source->fanout ? settings->transient_quorum : settings->durable,
-        .auto_delete = source->fanout ? false : settings->auto_delete,
-        .quorum = source->fanout ? settings->transient_quorum : settings->quorum,
-        .expires_ms = source->fanout ? settings->transient_ttl_s * 1000 : 0,
+    const struct link_source take = {
+        .queue = {
+            .name = source->queue,
+            .exchange = source->exchange,
+            .routing_key = source->routing_key,
+            .durable = source->fanout ? settings->transient_quorum : settings->durable,
+            .auto_delete = source->fanout ? false : settings->auto_delete,
+            .quorum = source->fanout ? settings->transient_quorum : settings->quorum,
+            .expires_ms = source->fanout ? settings->transient_ttl_s * 1000 : 0,
+        },
+        .exchange_type = source->fanout ? "fanout" : "topic",
+        .exchange_auto_delete = source->fanout || settings->auto_delete,
+        .prefetch = settings->prefetch,
     };
-    int result =
-        link_exchange(receiver->link, source->exchange, source->fanout ? "fanout" : "topic",
-                      queue.durable, source->fanout || settings->auto_delete, err);
 
-    if (result != 0)
-        return result;
-    return link_queue(receiver->link, &queue, err);
+    source->state = SOURCE_ASKED;
+    source->late_us = clock_monotonic_us() + SILENT_MS * 1000;
+    return link_take(receiver->link, source->channel, &take, err);
 }
 
 /* What the broker refuses is asked for again after a growing pause. */
-static void source_refused(struct receiver *receiver, struct source *source,
-                           const struct error *err) {
+static void source_refused(struct receiver *receiver, struct source *source, const char *why) {
     const struct link_settings *settings = &receiver->settings.link;
 
+    source->state = SOURCE_CLOSED;
     source->pause_ms += source->pause_ms ? settings->retry_more_ms : settings->retry_ms;
     if (source->pause_ms > settings->retry_most_ms)
         source->pause_ms = settings->retry_most_ms;
@@ -262,60 +260,55 @@ static void source_refused(struct receiver *receiver, struct source *source,
     log_error(NULL,
               "queue cannot be used; do amqp_durable_queues, amqp_auto_delete and "
               "rabbit_quorum_queue have the values of the others?",
-              "queue", source->queue, "error", err->message, "retry_ms", LOG_INT(source->pause_ms),
-              NULL);
+              "queue", source->queue, "broker", link_where(receiver->link), "error", why,
+              "retry_ms", LOG_INT(source->pause_ms), NULL);
 }
 
-static int source_take(struct receiver *receiver, struct source *source, struct error *err) {
-    int result = declare_source(receiver, source, err);
-
-    if (result > 0)
-        source_refused(receiver, source, err);
-    if (result != 0)
-        return result < 0 ? -1 : 0;
-    if (link_consume(receiver->link, source->queue, source->consumer, receiver->settings.prefetch,
-                     err) < 0)
-        return -1;
-    source->taken_from = true;
-    source->pause_ms = 0;
-    return 0;
+static void source_look(struct source *source, int64_t now_us) {
+    if (source->state != SOURCE_ASKED || source->late_us == 0 || now_us < source->late_us)
+        return;
+    source->late_us = 0;
+    log_warning(NULL, "broker does not answer for a queue", "queue", source->queue, NULL);
 }
 
 static int sources_take(struct receiver *receiver, struct error *err) {
     int64_t now_us = clock_monotonic_us();
 
-    for (struct source *source = receiver->sources; source; source = source->next)
-        if (!source->taken_from && source->retry_us <= now_us &&
+    for (struct source *source = receiver->sources; source; source = source->next) {
+        source_look(source, now_us);
+        if (source->state == SOURCE_CLOSED && source->retry_us <= now_us &&
             source_take(receiver, source, err) < 0)
             return -1;
+    }
     return 0;
 }
 
 static int sources_cancel(struct receiver *receiver, struct error *err) {
     receiver->cancelled = true;
     for (struct source *source = receiver->sources; source; source = source->next)
-        if (source->taken_from && link_cancel(receiver->link, source->consumer, err) < 0)
+        if (source->state == SOURCE_OPEN && link_cancel(receiver->link, source->channel, err) < 0)
             return -1;
     return 0;
 }
 
-static struct source *source_of(struct receiver *receiver, const char *consumer) {
+static struct source *source_of(struct receiver *receiver, unsigned channel) {
     struct source *source = receiver->sources;
 
-    while (source && strcmp(source->consumer, consumer) != 0)
+    while (source && source->channel != channel)
         source = source->next;
     return source;
 }
 
 /* ---- what comes in ---- */
 
-static void deliver(struct receiver *receiver, struct link_event *event) {
-    const struct source *source = source_of(receiver, event->consumer);
+static void deliver(struct receiver *receiver, const struct source *source,
+                    struct link_event *event) {
     struct delivery *delivery = allocate(sizeof *delivery);
 
     delivery->receiver = receiver;
     delivery->subscription = source->subscription;
     delivery->queue = source->queue;
+    delivery->channel = event->channel;
     delivery->tag = event->tag;
     delivery->arena = arena_new();
     pthread_mutex_lock(&receiver->lock);
@@ -325,32 +318,48 @@ static void deliver(struct receiver *receiver, struct link_event *event) {
     delivery_begin(delivery, event);
 }
 
-/* The queue was deleted, or its node went down. */
-static void source_lost(struct receiver *receiver, const struct link_event *event) {
-    struct source *source = source_of(receiver, event->consumer);
+static int receive_event(struct receiver *receiver, struct link_event *event, struct error *err) {
+    struct source *source = source_of(receiver, event->channel);
 
     if (!source)
-        return;
-    source->taken_from = false;
-    log_warning(NULL, "broker has taken a queue away, asked for again", "queue", source->queue,
-                NULL);
+        return 0;
+    switch (event->kind) {
+    case LINK_DELIVERED:
+        deliver(receiver, source, event);
+        return 0;
+    case LINK_TAKEN:
+        source->state = SOURCE_OPEN;
+        source->pause_ms = 0;
+        link_works(receiver->link);
+        return 0;
+    case LINK_REFUSED:
+        if (source->state ==
+            SOURCE_OPEN) /* what it has delivered comes again on a new connection */
+            return error_set(err, ERROR_UNAVAILABLE, "%s: queue %s: %s", link_where(receiver->link),
+                             source->queue, event->text);
+        source_refused(receiver, source, event->text);
+        return 0;
+    case LINK_CANCELLED: /* the queue was deleted, or its node went down */
+        return error_set(err, ERROR_UNAVAILABLE, "%s: queue %s was taken away",
+                         link_where(receiver->link), source->queue);
+    default:
+        return 0;
+    }
 }
 
 static int receive(struct receiver *receiver, struct error *err) {
     struct link_event event;
+    int result = 0;
 
-    for (;;) {
+    while (result == 0) {
         if (link_next(receiver->link, &event, err) < 0)
             return -1;
         if (event.kind == LINK_NOTHING)
             return 0;
-        link_works(receiver->link);
-        if (event.kind == LINK_DELIVERED && source_of(receiver, event.consumer))
-            deliver(receiver, &event);
-        else if (event.kind == LINK_CANCELLED)
-            source_lost(receiver, &event);
+        result = receive_event(receiver, &event, err);
         free(event.body);
     }
+    return result;
 }
 
 /* ---- acknowledging ---- */
@@ -377,7 +386,7 @@ static int acknowledge(struct receiver *receiver, struct error *err) {
 
     while (result == 0 && (delivery = done_take(receiver, &lost))) {
         if (!lost)
-            result = link_ack(receiver->link, delivery->tag, err);
+            result = link_ack(receiver->link, delivery->channel, delivery->tag, err);
         delivery_free(delivery);
     }
     return result;
@@ -397,7 +406,7 @@ static void connection_failed(struct receiver *receiver, const struct error *err
     set_generation(receiver, false);
     link_close(receiver->link);
     for (struct source *source = receiver->sources; source; source = source->next) {
-        source->taken_from = false;
+        source->state = SOURCE_CLOSED;
         source->retry_us = 0;
     }
     receiver->retry_us = clock_monotonic_us() + pause_ms * 1000;
@@ -503,7 +512,7 @@ static void source_add(struct receiver *receiver, const struct subscription *sub
     source->routing_key = copy(routing_key);
     source->queue = copy(queue);
     source->fanout = fanout;
-    snprintf(source->consumer, sizeof source->consumer, "%u", ++receiver->source_count);
+    source->channel = LINK_SOURCES + receiver->source_count++;
     source->next = receiver->sources;
     receiver->sources = source;
 }
@@ -533,6 +542,8 @@ int receiver_subscribe(struct receiver *receiver, const char *topic, rpc_consume
     for (const struct source *source = receiver->sources; source; source = source->next)
         if (strcmp(source->subscription->topic, topic) == 0)
             return error_set(err, ERROR_CONFLICT, "Topic %s has a consumer already.", topic);
+    if (LINK_SOURCES + receiver->source_count + 3 > LINK_CHANNELS)
+        return error_set(err, ERROR_BAD_REQUEST, "There are too many topics for one connection.");
     subscription = allocate(sizeof *subscription);
     subscription->topic = copy(topic);
     subscription->consumer = consumer;

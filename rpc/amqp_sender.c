@@ -12,7 +12,7 @@
 
 /* WINDOW messages may wait for the broker's word at the same time. */
 enum {
-    WINDOW = 256,
+    WINDOW = 4096,
     BUCKETS = 1024,
     DRAIN_MS = 2000,
     INTERRUPT_MS = 3000,

@@ -171,8 +171,8 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
     return 0;
 }
 
-static bool local_reaches(struct rpc *rpc, const char *topic) {
-    return subscription_find(local_of(rpc), topic) != NULL;
+static enum rpc_reach local_reaches(struct rpc *rpc, const char *topic) {
+    return subscription_find(local_of(rpc), topic) ? RPC_HERE : RPC_NOWHERE;
 }
 
 static void deliveries_give_back(struct local *local) {

@@ -21,6 +21,9 @@ endif
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/rpc/test_amqp_url \
+	tests/unit/rpc/test_envelope \
 	tests/unit/rpc/test_local \
-	tests/unit/rpc/test_relay
+	tests/unit/rpc/test_relay \
+	tests/unit/rpc/test_split
 endif

@@ -16,7 +16,8 @@ enum {
     IN_FLIGHT_MOST = 16384,
     BUCKETS = 1024,
     DELETE_AFTER_MS = 50,
-    LOOK_AFTER_MS = 1000
+    LOOK_AFTER_MS = 1000,
+    LEAVE_MS = 3000
 };
 
 /*
@@ -205,6 +206,13 @@ static int delete_result(struct relay *relay, struct error *err) {
     return error_set(err, failure.kind, "deleting messages: %s", failure.message);
 }
 
+/* Is it on its way by the process that wrote it?  Whoever else can bring it to the same place does
+ * so only when that seems to be dead. */
+static bool row_of_another(const struct outbox_message *row, enum rpc_reach reach) {
+    return reach == RPC_EVERYWHERE && !row->own &&
+           clock_now_us(&clock_system) - row->created_at < LEAVE_MS * 1000;
+}
+
 /* Publishes one row. 1: published, 0: left where it is, for another process or a later look. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
     const struct rpc_engine *engine = relay->rpc->engine;
@@ -212,9 +220,10 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
         .topic = row->topic, .method = row->method, .key = row->key, .payload = row->payload
     };
     struct flight **place = flight_place(relay, row->id);
+    enum rpc_reach reach = engine->reaches(relay->rpc, row->topic);
     struct flight *flight;
 
-    if (*place || !engine->reaches(relay->rpc, row->topic))
+    if (*place || reach == RPC_NOWHERE || row_of_another(row, reach))
         return 0;
     flight = calloc(1, sizeof(*flight));
     if (!flight)

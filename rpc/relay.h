@@ -1,6 +1,7 @@
 /*
  * Brings outbox rows to the rpc engine and deletes each when the engine confirms it.  Woken by
- * commits of this process; looks by itself once a second for rows of other processes.
+ * commits of this process; looks by itself once a second for rows of other processes.  Those it
+ * leaves to their writers for a while when these can reach the same places.
  */
 #pragma once
 

@@ -48,6 +48,13 @@ struct rpc {
     const struct rpc_engine *engine;
 };
 
+/* Has an engine somewhere to bring messages of a topic? */
+enum rpc_reach {
+    RPC_NOWHERE,
+    RPC_HERE,       /* as the only process (local: a subscriber here) */
+    RPC_EVERYWHERE, /* as every other process may */
+};
+
 struct rpc_engine {
     const char *name;
     int (*subscribe)(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
@@ -58,8 +65,7 @@ struct rpc_engine {
      * called. */
     int (*publish)(struct rpc *rpc, const struct rpc_message *message,
                    void (*confirm)(void *arg, bool taken), void *arg, struct error *err);
-    /* Has this engine somewhere to bring messages of this topic? (local: a subscriber here) */
-    bool (*reaches)(struct rpc *rpc, const char *topic);
+    enum rpc_reach (*reaches)(struct rpc *rpc, const char *topic);
     void (*stop)(struct rpc *rpc); /* ends deliveries, waits for running consumers, frees */
 };
 

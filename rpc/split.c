@@ -37,7 +37,7 @@ static int split_publish(struct rpc *rpc, const struct rpc_message *message,
     return chosen->engine->publish(chosen, message, confirm, arg, err);
 }
 
-static bool split_reaches(struct rpc *rpc, const char *topic) {
+static enum rpc_reach split_reaches(struct rpc *rpc, const char *topic) {
     struct rpc *chosen = choose(rpc, topic);
 
     return chosen->engine->reaches(chosen, topic);

@@ -15,63 +15,182 @@ static void put_pairs(struct json_out *out, const struct pairs *pairs) {
     out_end_array(out);
 }
 
-/* Without connection_info and connector: they may hold secrets. */
-static void put_attachments(struct json_out *out, const struct volume *volume) {
-    out_begin_array(out);
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const struct attachment *attachment = &volume->attachments[i];
+/* ---- attachments ---- */
 
-        out_begin_object(out);
-        out_put_text(out, "id", attachment->id);
-        out_put_text(out, "volume_id", attachment->volume_id);
-        out_put_text(out, "instance_uuid", attachment->instance_uuid);
-        out_put_text(out, "attached_host", attachment->attached_host);
-        out_put_text(out, "mountpoint", attachment->mountpoint);
-        out_put_text(out, "attach_status", attachment->attach_status);
-        out_put_text(out, "attach_mode", attachment->attach_mode);
-        out_put_time(out, "attach_time", attachment->attached_at);
-        out_put_time(out, "created_at", attachment->created_at);
-        out_end_object(out);
-    }
+static void put_row_times(struct json_out *out, int64_t created_at, int64_t updated_at) {
+    out_put_time(out, "created_at", created_at);
+    out_put_time(out, "updated_at", updated_at);
+    out_put_null(out, "deleted_at");
+    out_put_bool(out, "deleted", false);
+}
+
+/* The row of the volume as each of its attachments carries it. */
+static void put_row(struct json_out *out, const struct volume *volume) {
+    out_begin_object(out);
+    out_put_text(out, "id", volume->id);
+    out_put_text(out, "_name_id", volume->name_id);
+    out_put_text(out, "user_id", volume->user_id);
+    out_put_text(out, "project_id", volume->project_id);
+    out_put_text(out, "snapshot_id", volume->snapshot_id);
+    out_put_text(out, "cluster_name", volume->cluster_name);
+    out_put_text(out, "host", volume->host);
+    out_put_int(out, "size", volume->size_gb);
+    out_put_text(out, "availability_zone", volume->availability_zone);
+    out_put_text(out, "status", status_shown(volume->status));
+    out_put_text(out, "attach_status", volume->attach_status);
+    out_put_text(out, "migration_status", volume->migration_status);
+    out_put_time(out, "launched_at", volume->launched_at);
+    out_put_text(out, "display_name", volume->name);
+    out_put_text(out, "display_description", volume->description);
+    out_put_text(out, "provider_id", volume->provider_id);
+    out_put_text(out, "provider_location", volume->provider_location);
+    out_put_null(out, "provider_auth"); /* a secret, where there is one */
+    out_put_text(out, "volume_type_id", volume->type_id);
+    out_put_text(out, "source_volid", volume->source_volid);
+    out_put_text(out, "encryption_key_id", volume->encryption_key_id);
+    out_put_text(out, "group_id", volume->group_id);
+    out_put_bool(out, "bootable", volume->bootable);
+    out_put_bool(out, "multiattach", volume->multiattach);
+    out_put_text(out, "replication_status", volume->replication_status);
+    out_put_text(out, "service_uuid", volume->service_uuid);
+    out_put_bool(out, "use_quota", volume->use_quota);
+    put_row_times(out, volume->created_at, volume->updated_at);
+    out_end_object(out);
+}
+
+/* Without connection_info: it may hold secrets. */
+static void put_attachment(struct json_out *out, const struct attachment *attachment,
+                           const struct volume *volume) {
+    out_begin_object(out);
+    out_put_text(out, "id", attachment->id);
+    out_put_text(out, "volume_id", attachment->volume_id);
+    out_put_text(out, "instance_uuid", attachment->instance_uuid);
+    out_put_text(out, "attached_host", attachment->attached_host);
+    out_put_text(out, "mountpoint", attachment->mountpoint);
+    out_put_time(out, "attach_time", attachment->attached_at);
+    out_put_time(out, "detach_time", attachment->detached_at);
+    out_put_text(out, "attach_status", attachment->attach_status);
+    out_put_text(out, "attach_mode", attachment->attach_mode);
+    out_put_text(out, "connector", attachment->connector);
+    put_row_times(out, attachment->created_at, attachment->updated_at);
+    out_key(out, "volume");
+    put_row(out, volume);
+    out_end_object(out);
+}
+
+/* ---- the payload ---- */
+
+static void put_payload(struct work *work, struct json_out *out, const struct volume *volume) {
+    char created_at[CLOCK_TEXT_SIZE];
+
+    out_begin_object(out);
+    out_put_text(out, "tenant_id", volume->project_id);
+    out_put_text(out, "user_id", volume->user_id);
+    out_put_text(out, "host", volume->host);
+    out_put_text(out, "availability_zone", volume->availability_zone);
+    out_put_text(out, "volume_id", volume->id);
+    out_put_text(out, "volume_type", volume->type_id);
+    out_put_text(out, "display_name", volume->name);
+    out_put_time(out, "launched_at", volume->launched_at ? volume->launched_at : work->now_us);
+    out_put_text(out, "created_at",
+                 arena_format(work->arena, "%s+00:00", clock_text(volume->created_at, created_at)));
+    out_put_text(out, "status", status_shown(volume->status));
+    out_put_text(out, "snapshot_id", volume->snapshot_id);
+    out_put_int(out, "size", volume->size_gb);
+    out_put_text(out, "replication_status", volume->replication_status);
+    out_put_null(out, "replication_extended_status");
+    out_put_null(out, "replication_driver_data");
+    out_key(out, "metadata");
+    put_pairs(out, &volume->metadata);
+    out_key(out, "volume_attachment");
+    out_begin_array(out);
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        put_attachment(out, &volume->attachments[i], volume);
+    out_end_array(out);
+    out_end_object(out);
+}
+
+/* ---- what a listener gets ---- */
+
+/* Who asks, without the token. */
+static void put_context(struct json_out *out, const struct context *context) {
+    out_put_text(out, "_context_request_id", context->request_id);
+    out_put_text(out, "_context_global_request_id", context->global_request_id);
+    out_put_text(out, "_context_user", context->user_id);
+    out_put_text(out, "_context_user_id", context->user_id);
+    out_put_text(out, "_context_project", context->project_id);
+    out_put_text(out, "_context_project_id", context->project_id);
+    out_put_bool(out, "_context_is_admin", context->is_admin);
+    out_key(out, "_context_roles");
+    out_begin_array(out);
+    for (const char *const *role = context->roles; role && *role; role++)
+        out_text(out, *role);
     out_end_array(out);
 }
 
-static const char *payload(struct work *work, const struct volume *volume) {
-    char created_at[CLOCK_TEXT_SIZE];
+/* As Python writes an instant: a blank between date and time, no fraction when it is zero. */
+static const char *timestamp(struct arena *arena, int64_t instant_us) {
+    char text[CLOCK_TEXT_SIZE];
+
+    clock_text(instant_us, text);
+    text[10] = ' ';
+    return instant_us % 1000000 == 0 ? arena_text_n(arena, text, 19) : arena_text(arena, text);
+}
+
+static const char *publisher(struct work *work, const struct volume *volume) {
+    const char *host = volume_backend_of(work->arena, volume->host);
+
+    return host ? arena_format(work->arena, "volume.%s", host) : "volume";
+}
+
+/* Everything is fixed here, so a repeated delivery can be told from another event. */
+static void put_whole(struct work *work, struct json_out *out, const char *event,
+                      const struct volume *volume) {
+    unsigned char random[16];
+    char unique_id[33];
+
+    work->settings->clock->random(work->settings->clock->arg, random, sizeof random);
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(unique_id + i * 2, 3, "%02x", random[i]);
+    out_begin_object(out);
+    out_put_text(out, "message_id", work_uuid(work));
+    out_put_text(out, "publisher_id", publisher(work, volume));
+    out_put_text(out, "event_type", event);
+    out_put_text(out, "priority", "INFO");
+    out_key(out, "payload");
+    put_payload(work, out, volume);
+    out_put_text(out, "timestamp", timestamp(work->arena, work->now_us));
+    out_put_text(out, "_unique_id", unique_id);
+    put_context(out, work->context);
+    out_end_object(out);
+}
+
+static int put_for_log(struct work *work, const char *event, const struct volume *volume,
+                       struct error *err) {
     struct json_out out;
 
     json_out_init(&out, work->arena, 1024);
-    out_begin_object(&out);
-    out_put_text(&out, "tenant_id", volume->project_id);
-    out_put_text(&out, "user_id", volume->user_id);
-    out_put_text(&out, "host", volume->host);
-    out_put_text(&out, "availability_zone", volume->availability_zone);
-    out_put_text(&out, "volume_id", volume->id);
-    out_put_text(&out, "volume_type", volume->type_id);
-    out_put_text(&out, "display_name", volume->name);
-    out_put_time(&out, "launched_at", volume->launched_at ? volume->launched_at : work->now_us);
-    out_put_text(&out, "created_at",
-                 arena_format(work->arena, "%s+00:00", clock_text(volume->created_at, created_at)));
-    out_put_text(&out, "status", status_shown(volume->status));
-    out_put_text(&out, "snapshot_id", volume->snapshot_id);
-    out_put_int(&out, "size", volume->size_gb);
-    out_put_text(&out, "replication_status", volume->replication_status);
-    out_put_null(&out, "replication_extended_status");
-    out_put_null(&out, "replication_driver_data");
-    out_key(&out, "metadata");
-    put_pairs(&out, &volume->metadata);
-    out_key(&out, "volume_attachment");
-    put_attachments(&out, volume);
-    out_end_object(&out);
-    return json_out_text(&out);
+    put_payload(work, &out, volume);
+    return outbox_put(work->tx, NOTIFICATION_TOPIC, event, volume->id, json_out_text(&out),
+                      work->now_us, err);
 }
 
 int notification_put(struct work *work, const char *event, const struct volume *volume,
                      struct error *err) {
+    const char *const *topic = work->settings->notification_topics;
+    struct json_out out;
+
     if (!work->settings->notifications)
         return 0;
-    return outbox_put(work->tx, NOTIFICATION_TOPIC, event, volume->id, payload(work, volume),
-                      work->now_us, err);
+    if (!work->settings->notifications_whole)
+        return put_for_log(work, event, volume, err);
+    json_out_init(&out, work->arena, 2048);
+    put_whole(work, &out, event, volume);
+    for (; *topic; topic++)
+        if (outbox_put(work->tx, arena_format(work->arena, "%s.info", *topic), event, volume->id,
+                       json_out_text(&out), work->now_us, err) < 0)
+            return -1;
+    return 0;
 }
 
 int notification_of(struct work *work, const char *event, const char *volume_id,

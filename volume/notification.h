@@ -2,6 +2,9 @@
  * Notifications about volumes in oslo's form: put into the outbox with the change they tell of, so
  * none is sent for what did not happen and none is lost for what did.  Off unless
  * [oslo_messaging_notifications] driver says otherwise.
+ *
+ * For the broker the outbox holds all that a listener gets, once for each topic, under "<topic>.info";
+ * for the log only the payload, under NOTIFICATION_TOPIC.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "volume/attachment.h"
+#include "volume/notification.h"
 #include "volume/operations.h"
 
 #include <ctype.h>
@@ -95,6 +96,18 @@ static int reset_migration_status(struct work *work, const struct volume *volume
                : 0;
 }
 
+static int reset(struct work *work, const struct volume *volume, const char *status,
+                 const char *attach_status, const char *migration_status, struct error *err) {
+    if (status && *status && reset_status(work, volume, lower(work->arena, status), err) < 0)
+        return -1;
+    if (attach_status && *attach_status &&
+        reset_attach_status(work, volume, lower(work->arena, attach_status), err) < 0)
+        return -1;
+    if (migration_status && *migration_status)
+        return reset_migration_status(work, volume, lower(work->arena, migration_status), err);
+    return 0;
+}
+
 int volume_reset_status(struct work *work, const struct volume *volume, const char *status,
                         const char *attach_status, const char *migration_status,
                         struct error *err) {
@@ -106,12 +119,8 @@ int volume_reset_status(struct work *work, const struct volume *volume, const ch
             err, ERROR_BAD_REQUEST,
             "Invalid input received: one of status, attach_status and migration_status "
             "is required.");
-    if (status && *status && reset_status(work, volume, lower(work->arena, status), err) < 0)
+    if (notification_put(work, "volume.reset_status.start", volume, err) < 0 ||
+        reset(work, volume, status, attach_status, migration_status, err) < 0)
         return -1;
-    if (attach_status && *attach_status &&
-        reset_attach_status(work, volume, lower(work->arena, attach_status), err) < 0)
-        return -1;
-    if (migration_status && *migration_status)
-        return reset_migration_status(work, volume, lower(work->arena, migration_status), err);
-    return 0;
+    return notification_of(work, "volume.reset_status.end", volume->id, err);
 }

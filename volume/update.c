@@ -2,6 +2,7 @@
  * What a user or operator changes of a volume without any work of the backend: name, description,
  * metadata, bootable and read-only flags.
  */
+#include "volume/notification.h"
 #include "volume/volume.h"
 
 #include <string.h>
@@ -37,10 +38,8 @@ static int write_pairs(struct work *work, const char *volume_id, const struct pa
     return 0;
 }
 
-int volume_update(struct work *work, const struct volume *volume,
-                  const struct volume_changes *changes, struct error *err) {
-    if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0)
-        return -1;
+static int write_changes(struct work *work, const struct volume *volume,
+                         const struct volume_changes *changes, struct error *err) {
     if (db_run(work->tx, err,
                "UPDATE volumes SET display_name = $1, display_description = $2, bootable = $3, "
                "updated_at = $4 WHERE id = $5",
@@ -52,6 +51,15 @@ int volume_update(struct work *work, const struct volume *volume,
     if (changes->set_metadata)
         return write_pairs(work, volume->id, &changes->metadata, false, err);
     return 0;
+}
+
+int volume_update(struct work *work, const struct volume *volume,
+                  const struct volume_changes *changes, struct error *err) {
+    if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0 ||
+        notification_put(work, "volume.update.start", volume, err) < 0 ||
+        write_changes(work, volume, changes, err) < 0)
+        return -1;
+    return notification_of(work, "volume.update.end", volume->id, err);
 }
 
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,

@@ -239,10 +239,10 @@ static int take_nothing(struct rpc *rpc, const struct rpc_message *message,
     return error_set(err, ERROR_UNAVAILABLE, "no broker");
 }
 
-static bool reach_all(struct rpc *rpc, const char *topic) {
+static enum rpc_reach reach_all(struct rpc *rpc, const char *topic) {
     (void)rpc;
     (void)topic;
-    return true;
+    return RPC_EVERYWHERE;
 }
 
 START_TEST(what_the_engine_does_not_take_stays) {

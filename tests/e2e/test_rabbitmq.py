@@ -1,0 +1,507 @@
+"""
+API and manager as two programs with a real RabbitMQ between them, and what can happen to it.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+import amqp
+
+import program
+from block_storage import BlockStorage, until
+from rabbitmq import Broker, free_ports
+
+NODE = "e2e-node"
+TOPIC = f"cinder-volume.{NODE}@file"
+PEER = os.path.join(program.REPOSITORY, "tests/lib/oslo_peer.py")
+PAYLOAD_KEYS = {
+    "tenant_id", "user_id", "host", "availability_zone", "volume_id", "volume_type",
+    "display_name", "launched_at", "created_at", "status", "snapshot_id", "size",
+    "replication_status", "replication_extended_status", "replication_driver_data", "metadata",
+    "volume_attachment"}
+SETTLE_S = 30
+
+broker = Broker()
+
+
+def setUpModule():
+    unittest.addModuleCleanup(broker.stop)
+    broker.start()
+
+
+def peer(url, *words, timeout=60):
+    """The lines that oslo.messaging in a program of its own says."""
+    result = subprocess.run(["/usr/bin/python3", "-B", PEER, url, *words], capture_output=True,
+                            text=True, timeout=timeout, check=False)
+    if result.returncode != 0:
+        raise AssertionError(result.stderr[-3000:])
+    return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+
+
+class Load(threading.Thread):
+    """Creates and extends volumes until it is told to stop; every request must be accepted."""
+
+    def __init__(self, endpoint):
+        super().__init__()
+        self.api = BlockStorage(endpoint)
+        self.sizes = {}  # volume id: the size it must end with
+        self.slowest = 0
+        self.failure = None
+        self.ending = threading.Event()
+
+    def run(self):
+        try:
+            while not self.ending.is_set():
+                begin = time.monotonic()
+                volume_id = self.api.create(1)["id"]
+                self.slowest = max(self.slowest, time.monotonic() - begin)
+                self.sizes[volume_id] = 1
+                older = random.choice(list(self.sizes))
+                answer = self.api.call("POST", f"/volumes/{older}/action",
+                                       {"os-extend": {"new_size": self.sizes[older] + 1}})
+                if answer.status == 202:
+                    self.sizes[older] += 1
+                elif answer.status != 400:  # still in work
+                    raise AssertionError(answer)
+                time.sleep(0.01)
+        except BaseException as failure:  # pylint: disable=broad-except
+            self.failure = failure
+
+    def end(self):
+        self.ending.set()
+        self.join()
+        self.api.close()
+        if self.failure:
+            raise self.failure
+
+
+class BrokerCase(unittest.TestCase):
+    options = ()
+    with_vhost = True
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="scoria-e2e-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.state = os.path.join(self.directory, "state")
+        self.vhost = "v" + uuid.uuid4().hex[:8]
+        if self.with_vhost:
+            self.add_vhost()
+        self.url = broker.url(self.vhost)
+        self.programs = {}
+
+    def add_vhost(self):
+        broker.control("add_vhost", self.vhost)
+        broker.control("set_permissions", "-p", self.vhost, "guest", ".*", ".*", ".*")
+        self.addCleanup(broker.control, "delete_vhost", self.vhost)
+
+    def start(self, name, *options, url=None):
+        words = ["--state-dir", self.state, f"--host={NODE}", "--quota_volumes=-1",
+                 "--quota_gigabytes=-1", f"--transport_url={url or self.url}", *self.options,
+                 *options]
+        if name == "api":
+            words += ["--listen", "127.0.0.1:0"]
+        one = program.Program(name, os.path.join(self.directory, name + ".log"), *words)
+        self.addCleanup(one.kill)
+        self.programs[name] = one.start()
+        if name == "api":
+            self.api = BlockStorage(one.endpoint)
+            self.addCleanup(self.api.close)
+        return one
+
+    def start_both(self, *options, url=None):
+        self.start("manager", *options, url=url)
+        self.start("api", *options, url=url)
+
+    def log(self, name):
+        return self.programs[name].log()
+
+    def wait_log(self, name, text, timeout=20):
+        until(lambda: text in self.log(name), timeout, f"{text!r} in the log of {name}")
+
+    def settled(self, sizes, timeout=SETTLE_S):
+        """Every volume is available with its size, and there is no other."""
+        def rest():
+            rows = {}
+            marker = ""
+            while True:
+                page = self.api.list("?limit=500" + marker)
+                rows.update((row["id"], row) for row in page)
+                if len(page) < 500:
+                    break
+                marker = f"&marker={page[-1]['id']}"
+            if any(row["status"] in ("creating", "extending") for row in rows.values()):
+                return None
+            return rows
+        begin = time.monotonic()
+        rows = until(rest, timeout, "an end of all work", pause=0.2)
+        self.assertEqual({row["id"]: ("available", row["size"]) for row in rows.values()},
+                         {volume: ("available", size) for volume, size in sizes.items()})
+        return time.monotonic() - begin
+
+    def end(self):
+        """Both end in order, nothing is left in the broker, and everything agrees."""
+        for name in ("api", "manager"):
+            if name in self.programs:
+                self.assertEqual(self.programs[name].stop(), 0, name)
+        self.assertEqual(program.check(self.state, f"--host={NODE}"), [])
+
+    def assert_works(self):
+        volume = self.api.create_available(1)["id"]
+        self.api.extend(volume, 2)
+        self.assertEqual(self.api.wait_status(volume, "available")["size"], 2)
+        self.api.delete_and_wait(volume)
+
+    def waiting(self):
+        return {name: count for name, count in broker.queues(self.vhost).items() if count}
+
+    def channel(self):
+        connection = amqp.Connection(f"127.0.0.1:{broker.port}", "guest", "guest",
+                                     virtual_host=self.vhost)
+        connection.connect()
+        self.addCleanup(connection.close)
+        return connection.channel()
+
+
+class Life(BrokerCase):
+    def test_volumes_live_through_the_broker(self):
+        self.start_both()
+        self.assert_works()
+        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
+        self.assertEqual({re.sub("[0-9a-f]{32}", "ID", name)
+                          for name in broker.queues(self.vhost)},
+                         {TOPIC, f"{TOPIC}.{NODE}", f"{TOPIC}_fanout_ID", "cinder-volume",
+                          f"cinder-volume.{NODE}", "cinder-volume_fanout_ID"})
+        self.end()
+
+    def test_messages_wait_for_the_first_manager(self):
+        self.start("api")
+        sizes = {self.api.create(1)["id"]: 1 for _ in range(20)}
+        self.start("manager")
+        self.settled(sizes, 10)
+        self.end()
+
+    def test_a_manager_that_ends_in_work_leaves_the_rest_to_the_next(self):
+        self.start_both()
+        sizes = {}
+        for way in ("stop", "kill", "stop"):
+            load = Load(self.programs["api"].endpoint)
+            load.start()
+            time.sleep(0.5)
+            getattr(self.programs["manager"], way)()
+            load.end()
+            self.start("manager")
+            sizes.update(load.sizes)
+            self.settled(sizes)
+        self.end()
+
+    def test_several_brokers_are_tried_in_turn(self):
+        dead, = free_ports(1)
+        url = f"rabbit://guest:guest@127.0.0.1:{dead},guest:guest@127.0.0.1:{broker.port}/" \
+            + self.vhost
+        self.start_both(url=url)
+        self.assert_works()
+        self.end()
+
+
+class Outage(BrokerCase):
+    options = ("--oslo_messaging_rabbit.heartbeat_timeout_threshold=4",)
+
+    def under_load(self, trouble, slowest=5):
+        self.start_both()
+        load = Load(self.programs["api"].endpoint)
+        load.start()
+        try:
+            time.sleep(0.5)
+            trouble()
+            time.sleep(0.5)
+        finally:
+            load.end()
+        self.assertGreater(len(load.sizes), 20)
+        self.assertLess(load.slowest, slowest)
+        took = self.settled(load.sizes)
+        print(f"({len(load.sizes)} volumes, settled after {took:.1f} s)", end=" ", flush=True)
+        self.assert_works()
+        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
+        self.end()
+
+    def test_the_broker_is_killed(self):
+        def trouble():
+            broker.kill()
+            time.sleep(2)
+            broker.start()
+        self.under_load(trouble)
+
+    def test_the_broker_is_killed_again_and_again(self):
+        def trouble():
+            for _ in range(3):
+                broker.kill()
+                broker.start()
+                time.sleep(random.random() * 2)
+        self.under_load(trouble)
+
+    def test_connections_are_cut(self):
+        def trouble():
+            for _ in range(5):
+                broker.control("close_all_connections", "test")
+                time.sleep(0.3)
+        self.under_load(trouble)
+
+    def test_the_broker_stands_still(self):
+        def trouble():
+            broker.pause()
+            try:
+                time.sleep(10)
+            finally:
+                broker.resume()
+        self.under_load(trouble)
+        self.assertIn("heartbeat", self.log("manager"))
+
+    def test_the_broker_takes_no_messages_for_lack_of_memory(self):
+        def trouble():
+            broker.control("set_vm_memory_high_watermark", "absolute", "1")
+            try:
+                time.sleep(6)
+            finally:
+                broker.control("set_vm_memory_high_watermark", "0.4")
+        self.under_load(trouble)
+
+    def test_ending_does_not_wait_for_a_broker_that_is_away(self):
+        self.start_both()
+        self.assert_works()
+        broker.pause()
+        try:
+            sizes = {self.api.create(1)["id"]: 1 for _ in range(5)}
+            begin = time.monotonic()
+            self.assertEqual(self.programs["api"].stop(), 0)
+            self.assertEqual(self.programs["manager"].stop(), 0)
+            self.assertLess(time.monotonic() - begin, 15)
+        finally:
+            broker.resume()
+        self.start_both()
+        self.settled(sizes)
+        self.end()
+
+
+class Refusal(BrokerCase):
+    """The broker is there but does not want us, or not like this."""
+
+    with_vhost = False
+
+    def refused(self, text, mend, url=None, askers=2):
+        self.start_both(url=url)
+        sizes = {self.api.create(1)["id"]: 1 for _ in range(5)}
+        self.wait_log("manager", text)
+        before = self.log("manager").count(text)
+        time.sleep(4)
+        self.assertLessEqual(self.log("manager").count(text), before + 3 * askers)
+        self.assertNotIn("wrong-password", self.log("manager") + self.log("api"))
+        mend()
+        self.settled(sizes)
+        self.end()
+
+    def test_the_login_is_refused(self):
+        self.add_vhost()
+        broker.control("add_user", "other", "right")
+        self.addCleanup(broker.control, "delete_user", "other")
+        broker.control("set_permissions", "-p", self.vhost, "other", ".*", ".*", ".*")
+        self.refused("403 ACCESS_REFUSED",
+                     lambda: broker.control("change_password", "other", "wrong-password"),
+                     url=broker.url(self.vhost, "other", "wrong-password"))
+        self.assertIn(f"broker 127.0.0.1:{broker.port}, virtual host {self.vhost}",
+                      self.log("manager"))
+
+    def test_the_virtual_host_is_missing(self):
+        self.refused("530 NOT_ALLOWED", self.add_vhost)
+
+    def test_a_queue_has_other_arguments(self):
+        self.add_vhost()
+        channel = self.channel()
+        channel.queue_declare(TOPIC, durable=True, auto_delete=False)
+        self.refused("406 PRECONDITION_FAILED", lambda: channel.queue_delete(TOPIC))
+        self.assertIn(f"queue={TOPIC}", self.log("manager"))
+
+    def test_the_exchange_is_of_another_kind(self):
+        self.add_vhost()
+        channel = self.channel()
+        channel.exchange_declare("openstack", "topic", durable=False, auto_delete=False)
+        self.refused("406 PRECONDITION_FAILED", lambda: channel.exchange_delete("openstack"),
+                     askers=5)  # four queues, and the sender
+        self.assertIn("exchange openstack", self.log("api"))
+
+
+def envelope(inner):
+    return json.dumps({"oslo.version": "2.0", "oslo.message": json.dumps(inner)})
+
+
+class Strange(BrokerCase):
+    MALFORMED = [
+        (b"", "application/json"), (b"\xff\xfe{", "application/json"), (b"[]", "application/json"),
+        (b"{}", "application/json"), (b"null", "application/json"), (b"{}", "text/plain"),
+        (b"{}", None), (b"[" * 100000, "application/json"), (b"x" * 3000000, "application/json"),
+        (b'{"oslo.version": "9.0", "oslo.message": "{}"}', "application/json"),
+        (b'{"oslo.version": "2.0", "oslo.message": 5}', "application/json"),
+        (b'{"oslo.version": "2.0", "oslo.message": "["}', "application/json"),
+    ]
+    WRONG = [
+        {"method": 5}, {"method": ""}, {"method": "x", "args": []}, {"method": "x", "version": 3},
+        {"method": "x", "version": "a.b"}, {"method": "nothing_we_know", "args": {}},
+        {"method": "__init__", "args": {}}, {"method": "x" * 300},
+        {"method": "extend_volume_completion", "version": "4.0", "args": {}},
+        {"method": "extend_volume_completion", "version": "3.99", "args": {}},
+        {"method": "extend_volume_completion", "version": "3.19", "args": {}},
+        {"method": "extend_volume_completion", "version": "3.19", "args": {
+            "volume": {"versioned_object.name": "Volume", "versioned_object.data": {"id": "x"}},
+            "new_size": 2, "reservations": [], "error": False}},
+        {"method": "extend_volume", "namespace": "scoria", "version": "1.0",
+         "args": {"operation_id": 5}},
+        {"method": "extend_volume", "namespace": "scoria", "version": "2.0", "args": {}},
+        {"method": "extend_volume", "namespace": "other", "args": {}},
+        {"method": "extend_volume", "version": "3.0", "args": {"volume": {}, "new_size": 3}},
+        {"method": "x", "args": {}, "_reply_q": 5, "_msg_id": []},
+    ]
+
+    def test_what_nobody_understands_is_put_aside(self):
+        self.start_both()
+        self.assert_works()
+        channel = self.channel()
+        bodies = self.MALFORMED + [(envelope(inner).encode(), "application/json")
+                                   for inner in self.WRONG]
+        count = 0
+        for _ in range(40):
+            for body, kind in bodies:
+                if len(body) > 1000 and count > 2 * len(bodies):
+                    continue
+                properties = {"content_type": kind} if kind else {}
+                channel.basic_publish(amqp.Message(body, **properties), "openstack", TOPIC)
+                count += 1
+        self.assert_works()
+        until(lambda: broker.queues(self.vhost).get("scoria.dead") == count, 30,
+              f"{count} messages put aside", pause=0.5)
+        self.assertEqual(self.waiting(), {"scoria.dead": count})
+        self.assertEqual(self.log("manager").count("message put aside"), count)
+        self.assertLess(self.programs["manager"].memory_kib(), 100 * 1024)
+        message = channel.basic_get("scoria.dead")
+        self.assertEqual(message.headers["x-scoria-reason"], "the body is no JSON")
+        self.assert_works()
+        self.end()
+
+    def test_messages_that_come_twice_and_out_of_order_change_nothing(self):
+        channel = self.channel()
+        channel.exchange_declare("openstack", "topic", durable=True, auto_delete=False)
+        channel.queue_declare("copies", durable=True, auto_delete=False)
+        channel.queue_bind("copies", "openstack", "#")
+        self.start_both()
+        sizes = {}
+        for _ in range(10):
+            volume = self.api.create_available(1)["id"]
+            self.api.extend(volume, 3)
+            self.api.wait_status(volume, "available")
+            sizes[volume] = 3
+        copies = []
+        while (message := channel.basic_get("copies", no_ack=True)) is not None:
+            copies.append(message)
+        self.assertGreaterEqual(len(copies), 20)
+        channel.queue_delete("copies")
+        for volume in sizes:
+            self.api.extend(volume, 4)
+            sizes[volume] = 4
+        again = copies * 5
+        random.shuffle(again)
+        for message in again:
+            channel.basic_publish(amqp.Message(message.body, content_type="application/json"),
+                                  "openstack", message.delivery_info["routing_key"])
+        self.settled(sizes)
+        until(lambda: not self.waiting(), 20, "an empty queue", pause=0.5)
+        self.assertEqual(self.log("manager").count("create done"), 10)
+        self.assertEqual(self.log("manager").count("extend done"), 20)
+        self.end()
+
+
+class Peers(BrokerCase):
+    options = ("--oslo_messaging_notifications.driver=messagingv2",)
+
+    def call(self, method, arguments=None, version="3.0", topic=TOPIC, server=None):
+        words = [method, version, json.dumps(arguments or {})] + ([server] if server else [])
+        line, = peer(self.url, "call", topic, *words)
+        return line
+
+    def test_a_python_peer_calls_the_manager(self):
+        self.start_both()
+        self.assert_works()
+        self.assertEqual(self.call("oslo_rpc_server_ping"), {"result": "pong"})
+        self.assertEqual(self.call("oslo_rpc_server_ping", server=NODE), {"result": "pong"})
+        self.assertEqual(self.call("oslo_rpc_server_ping", topic="cinder-volume"),
+                         {"result": "pong"})
+        self.assertEqual(self.call("publish_service_capabilities"), {"result": None})
+        unknown = self.call("migrate_to_mars")
+        self.assertEqual(unknown["failure"], "NoSuchMethod")
+        self.assertIn("Endpoint does not support RPC method migrate_to_mars", unknown["text"])
+        version = self.call("extend_volume_completion", version="3.99")
+        self.assertEqual(version["failure"], "UnsupportedVersion")
+        self.assertIn("RPC version 3.99", version["text"])
+        wrong = self.call("extend_volume_completion", {"volume": 5}, "3.19")
+        self.assertIn("volume is no volume object with an id", wrong["text"])
+        self.assertEqual(self.waiting().keys() - {"notifications.info"}, set())
+        self.assertNotIn("a-secret-token", self.log("manager"))
+        self.end()
+
+    def completion(self, volume_id, new_size, error=False):
+        return self.call("extend_volume_completion", {
+            "volume": {"versioned_object.name": "Volume", "versioned_object.namespace": "cinder",
+                       "versioned_object.version": "1.9",
+                       "versioned_object.data": {"id": volume_id, "size": 1}},
+            "new_size": new_size, "reservations": ["a"], "error": error}, "3.19")
+
+    def test_a_completion_that_nobody_awaits_changes_nothing(self):
+        self.start_both()
+        volume = self.api.create_available(1)["id"]
+        answer = self.completion(volume, 2)
+        self.assertIn("does not wait for this extend", answer["text"])
+        self.assertIn("could not be found", self.completion(str(uuid.uuid4()), 2)["text"])
+        self.settled({volume: 1})
+        self.end()
+
+    def test_every_manager_hears_a_fanout(self):
+        self.start_both()
+        self.assert_works()
+        peer(self.url, "cast", "cinder-volume", "publish_service_capabilities", "3.0", "{}", "*")
+        peer(self.url, "cast", TOPIC, "migrate_to_mars", "3.0", "{}", "*")
+        self.wait_log("manager", "method=migrate_to_mars")
+        self.end()
+
+    def test_a_python_listener_hears_of_volumes(self):
+        self.start_both()
+        volume = self.api.create_available(1)["id"]
+        self.api.ask("PUT", f"/volumes/{volume}", {"volume": {"name": "b"}})
+        self.api.extend(volume, 2)
+        self.api.wait_status(volume, "available")
+        self.api.reset(volume, "error")
+        self.api.reset(volume, "available")
+        self.api.delete_and_wait(volume)
+        expected = ["volume.create.start", "volume.create.end", "volume.update.start",
+                    "volume.update.end", "volume.resize.start", "volume.resize.end",
+                    "volume.reset_status.start", "volume.reset_status.end",
+                    "volume.reset_status.start", "volume.reset_status.end",
+                    "volume.delete.start", "volume.delete.end"]
+        heard = peer(self.url, "listen", "notifications", str(len(expected)))
+        self.assertEqual(sorted({line["event"] for line in heard}), sorted(set(expected)))
+        self.assertEqual([line["event"] for line in heard], expected)
+        for line in heard:
+            self.assertEqual(line["publisher_id"], f"volume.{NODE}@file")
+            self.assertEqual(set(line["payload"]), PAYLOAD_KEYS)
+            self.assertEqual(line["payload"]["volume_id"], volume)
+            self.assertRegex(line["metadata"]["timestamp"],
+                             r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?$")
+            self.assertIn("request_id", line["context"])
+        resized = [line for line in heard if line["event"] == "volume.resize.end"]
+        self.assertEqual([line["payload"]["size"] for line in resized], [2])
+        self.end()
