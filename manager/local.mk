@@ -19,6 +19,7 @@ libscoria_a_SOURCES += \
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/manager/test_call \
 	tests/unit/manager/test_extend_job \
 	tests/unit/manager/test_nova
 endif

@@ -13,12 +13,24 @@ libtests_a_SOURCES = \
 EXTRA_PROGRAMS += tests/sim/sim
 tests_sim_sim_SOURCES = tests/sim/sim.c
 
+# make tests/rabbitmq/engine; tests/e2e/test_rabbitmq.py runs it against a broker.
+if HAVE_RABBITMQ
+if HAVE_CHECK
+EXTRA_PROGRAMS += tests/rabbitmq/engine
+tests_rabbitmq_engine_SOURCES = tests/rabbitmq/engine.c
+endif
+else
+EXTRA_DIST += tests/rabbitmq/engine.c
+endif
+
 # Fuzz targets: with libFuzzer ./test links them by itself; this way they replay files.
 fuzz_targets = \
-	tests/fuzz/fuzz_domain_xml tests/fuzz/fuzz_json tests/fuzz/fuzz_option tests/fuzz/fuzz_policy \
+	tests/fuzz/fuzz_domain_xml tests/fuzz/fuzz_envelope tests/fuzz/fuzz_json tests/fuzz/fuzz_option \
+	tests/fuzz/fuzz_policy \
 	tests/fuzz/fuzz_qemu_img tests/fuzz/fuzz_query tests/fuzz/fuzz_shares
 EXTRA_PROGRAMS += $(fuzz_targets)
 tests_fuzz_fuzz_domain_xml_SOURCES = tests/fuzz/fuzz_domain_xml.c tests/fuzz/replay.c
+tests_fuzz_fuzz_envelope_SOURCES = tests/fuzz/fuzz_envelope.c tests/fuzz/replay.c
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/replay.c
 tests_fuzz_fuzz_option_SOURCES = tests/fuzz/fuzz_option.c tests/fuzz/replay.c
 tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/replay.c
@@ -39,15 +51,18 @@ EXTRA_DIST += \
 	tests/e2e/test_domains.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
+	tests/e2e/test_rabbitmq.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/hypervisor.py \
 	tests/lib/libvirt_daemons.py \
+	tests/lib/oslo_peer.py \
 	tests/lib/packages.sh \
 	tests/lib/postgresql.py \
 	tests/lib/program.py \
+	tests/lib/rabbitmq.py \
 	tests/lib/setup.sh
 
 EXTRA_DIST += \

@@ -21,6 +21,9 @@ from block_storage import BlockStorage, until
 from rabbitmq import Broker, free_ports
 
 NODE = "e2e-node"
+# The engine's own tests, built in one or more ways.
+ENGINES = os.environ.get("ENGINES", os.path.join(os.path.dirname(program.BINARY),
+                                                 "tests/rabbitmq/engine")).split()
 TOPIC = f"cinder-volume.{NODE}@file"
 PEER = os.path.join(program.REPOSITORY, "tests/lib/oslo_peer.py")
 PAYLOAD_KEYS = {
@@ -169,6 +172,15 @@ class BrokerCase(unittest.TestCase):
         connection.connect()
         self.addCleanup(connection.close)
         return connection.channel()
+
+
+class Engine(BrokerCase):
+    def test_the_engine_keeps_its_promises(self):
+        for engine in ENGINES:
+            with self.subTest(engine):
+                result = subprocess.run([engine], env={**os.environ, "SCORIA_BROKER": self.url},
+                                        capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr[-5000:])
 
 
 class Life(BrokerCase):

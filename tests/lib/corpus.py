@@ -29,6 +29,14 @@ SEEDS = {
         DOMAIN.format(uuid=UUID, serial="serial"), DOMAIN.format(uuid=UUID, serial="another"),
         "<domain/>", "<domain><devices><disk><serial>serial</serial></disk></devices></domain>",
         "<!DOCTYPE d [<!ENTITY a 'b'>]><domain>&a;</domain>"],
+    "fuzz_envelope": [
+        '{"oslo.version": "2.0", "oslo.message": "{\\"method\\": \\"extend_volume\\", '
+        '\\"args\\": {\\"operation_id\\": \\"a\\"}, \\"namespace\\": \\"scoria\\", '
+        '\\"version\\": \\"1.0\\", \\"_context_resource_uuid\\": \\"k\\"}"}',
+        '{"method": "ping", "args": {"a": [1.5, null]}, "version": "3.19", "_msg_id": "m", '
+        '"_reply_q": "reply_1", "_timeout": null, "_unique_id": "u"}',
+        '{"oslo.version": "2.0"}', '{"oslo.version": "3.0", "oslo.message": "[]"}', "[]", "\\",
+        "rabbit://u%41:p@h1:5673,x:y@[::1]:7,h3/v%2Fh?ssl=1", "kombu://", "rabbit://a@b:0/%"],
     "fuzz_json": [
         '{"body": {"size": 1}}',
         '{"body": {"size": 2147483647, "name0": "", "name1": "a", "desc": "b", "nameT": "c",'

@@ -260,6 +260,38 @@ START_TEST(what_the_engine_does_not_take_stays) {
 }
 END_TEST
 
+static int count_publish(struct rpc *rpc, const struct rpc_message *message,
+                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    (void)rpc, (void)message, (void)err;
+    confirm(arg, true);
+    return 0;
+}
+
+START_TEST(what_others_write_is_left_to_them_for_a_while) {
+    static const struct rpc_engine engine = { .publish = count_publish, .reaches = reach_all };
+    struct db *db = scratch_open("sqlite://", true);
+    struct rpc rpc = { &engine };
+    struct relay *relay = relay_new(db, &rpc, false);
+    char sql[256];
+
+    put(db, "a", "k", "own"); /* an old one, but own */
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO outbox (topic, method, key, payload, created_at, sender) "
+        "VALUES ('a', 'm', 'k', 'young', %jd, 'another'), ('a', 'm', 'k', 'old', %jd, 'other')",
+        (intmax_t)clock_now_us(&clock_system), (intmax_t)clock_now_us(&clock_system) - 4000000);
+    sql_run(db, sql);
+    ck_assert_int_eq(step(relay), 2);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, count_rows), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox WHERE payload = 'young'"), 1);
+    sql_run(db, "UPDATE outbox SET created_at = created_at - 4000000");
+    ck_assert_int_eq(step(relay), 1);
+    relay_stop(relay);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(more_rows_than_a_batch_keep_their_order) {
     enum { ROWS = 1200 };
     struct db *db = scratch_open(database_url(), true);
@@ -481,8 +513,8 @@ END_TEST
 CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            topics_of_others_are_left_alone, what_the_engine_gives_back_is_published_again,
            a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
-           what_the_engine_does_not_take_stays, more_rows_than_a_batch_keep_their_order,
-           rows_above_a_limit_wait_in_the_table,
+           what_the_engine_does_not_take_stays, what_others_write_is_left_to_them_for_a_while,
+           more_rows_than_a_batch_keep_their_order, rows_above_a_limit_wait_in_the_table,
            the_thread_brings_every_row_once_and_empties_the_table,
            the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
            no_message_is_lost_by_kill_9)
