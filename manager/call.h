@@ -1,7 +1,7 @@
 /*
- * What other volume services' programs may call or cast through the broker: a table of methods, each
- * with the version of the interface (3.x) that brought it.  Arguments are checked like a request's
- * body; whatever they say, the rows decide.
+ * What other volume services' programs may call or cast through the broker: a table of methods,
+ * each with the version of the interface (3.x) that brought it.  Arguments are checked like a
+ * request's body; whatever they say, the rows decide.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * Messages through RabbitMQ, in oslo.messaging's wire format (rpc.h says what is promised).
  *
- * One connection and thread sends (amqp_sender.h), one takes (amqp_receiver.h), which exists only in
- * processes that subscribe.  A broker that is away, refuses the login or has queues of other kinds
- * is told of in the log and asked again after growing pauses; messages wait meanwhile.
+ * One connection and thread sends (amqp_sender.h), one takes (amqp_receiver.h), which exists only
+ * in processes that subscribe.  A broker that is away, refuses the login or has queues of other
+ * kinds is told of in the log and asked again after growing pauses; messages wait meanwhile.
  */
 #pragma once
 

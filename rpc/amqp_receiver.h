@@ -3,8 +3,8 @@
  * handle them; each is acknowledged when its work is done.
  *
  * For a topic T and a server S there are three queues, as oslo.messaging has them: T (any server
- * takes a message), T.S (this one), and one of T's fanout (every server).  All of them are made when
- * they are missing, after every reconnection.
+ * takes a message), T.S (this one), and one of T's fanout (every server).  All of them are made
+ * when they are missing, after every reconnection.
  */
 #pragma once
 

@@ -92,8 +92,6 @@ static struct bucket *bucket_of(struct sender *sender, const char *key) {
 static struct lane *lane_find(struct sender *sender, const char *key) {
     struct lane *lane;
 
-    if (!*key)
-        return NULL;
     LIST_FOREACH(lane, bucket_of(sender, key), bucket) {
         if (strcmp(lane->key, key) == 0)
             return lane;
@@ -102,7 +100,7 @@ static struct lane *lane_find(struct sender *sender, const char *key) {
 }
 
 static void lane_append(struct sender *sender, const char *key, struct outgoing *message) {
-    struct lane *lane = lane_find(sender, key);
+    struct lane *lane = *key ? lane_find(sender, key) : NULL;
 
     if (!lane) {
         lane = allocate(sizeof *lane + strlen(key) + 1);

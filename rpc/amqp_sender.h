@@ -38,8 +38,8 @@ struct send_message {
 };
 
 struct sender *sender_new(const struct sender_settings *settings);
-/* Copies the message. `confirm` is called exactly once, from any thread: true when the broker has it
- * safely in a queue, false when it has not (no queue, or this sender stops). Thread-safe. */
+/* Copies the message. `confirm` is called exactly once, from any thread: true when the broker has
+ * it safely in a queue, false when it has not (no queue, or this sender stops). Thread-safe. */
 void sender_put(struct sender *sender, const struct send_message *message,
                 void (*confirm)(void *arg, bool taken), void *arg);
 /* Sends what it can within two seconds, gives back the rest. */

@@ -2,8 +2,8 @@
  * Messages as they stand on the wire of oslo.messaging: a JSON object with a version and, as text,
  * the inner JSON object; in it the method, its named arguments and what belongs to them.
  *
- * What scoria sends to scoria has the namespace "scoria", so no other volume service can take it for
- * its own; the message's key travels as the context's resource_uuid.
+ * What scoria sends to scoria has the namespace "scoria", so no other volume service can take it
+ * for its own; the message's key travels as the context's resource_uuid.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
 /* "3.19" → 3 and 19. */
 bool envelope_version(const char *text, unsigned *ret_major, unsigned *ret_minor);
 
-/* A cast to another scoria. `message->payload` must be a JSON object. `unique_id`: 32 hex digits. */
+/* A cast to another scoria. `message->payload` must be a JSON object, `unique_id` 32 hex digits. */
 const char *envelope_request(struct arena *arena, const struct rpc_message *message,
                              const char *unique_id);
 

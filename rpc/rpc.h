@@ -41,7 +41,7 @@ enum rpc_refusal {
     RPC_BAD_ARGUMENTS = 3, /* err says what is wrong */
 };
 
-/* 0: handled (or of no use any more): never again. -1: deliver again later. Else enum rpc_refusal. */
+/* 0: handled (or of no use any more): never again. -1: deliver again later. > 0: a rpc_refusal. */
 typedef int rpc_consumer(void *arg, const struct rpc_message *message, struct error *err);
 
 struct rpc {

@@ -3,8 +3,8 @@
  * none is sent for what did not happen and none is lost for what did.  Off unless
  * [oslo_messaging_notifications] driver says otherwise.
  *
- * For the broker the outbox holds all that a listener gets, once for each topic, under "<topic>.info";
- * for the log only the payload, under NOTIFICATION_TOPIC.
+ * For the broker the outbox holds all that a listener gets, once for each topic, under
+ * "<topic>.info"; for the log only the payload, under NOTIFICATION_TOPIC.
  */
 #pragma once
 

@@ -517,3 +517,78 @@ class Peers(BrokerCase):
         resized = [line for line in heard if line["event"] == "volume.resize.end"]
         self.assertEqual([line["payload"]["size"] for line in resized], [2])
         self.end()
+
+
+def make_certificates(directory):
+    """An authority, a certificate of 127.0.0.1 for the broker, one for its clients, and another
+    authority that has signed nothing."""
+    def run(*words):
+        subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
+
+    for name in ("ca", "other"):
+        run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    with open(os.path.join(directory, "names"), "w", encoding="ascii") as names:
+        names.write("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    for name in ("server", "client"):
+        run("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{name}.pem")
+    os.chmod(directory, 0o755)
+    for name in os.listdir(directory):
+        os.chmod(os.path.join(directory, name), 0o644)
+    return {name: os.path.join(directory, name) for name in os.listdir(directory)}
+
+
+class Tls(BrokerCase):
+    with_vhost = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.certificates = tempfile.mkdtemp(prefix="scoria-e2e-")
+        cls.addClassCleanup(shutil.rmtree, cls.certificates)
+        cls.files = make_certificates(cls.certificates)
+        cls.broker = Broker({"ca": cls.files["ca.pem"], "cert": cls.files["server.pem"],
+                             "key": cls.files["server.key"]})
+        cls.addClassCleanup(cls.broker.stop)
+        cls.broker.start()
+
+    def words(self, ca="ca.pem", client=True):
+        words = [f"--oslo_messaging_rabbit.ssl_ca_file={self.files[ca]}"]
+        if client:
+            words += [f"--oslo_messaging_rabbit.ssl_cert_file={self.files['client.pem']}",
+                      f"--oslo_messaging_rabbit.ssl_key_file={self.files['client.key']}"]
+        return words
+
+    def tls_url(self, host="localhost"):
+        return f"rabbit://guest:guest@{host}:{self.broker.tls_port}/?ssl=1"
+
+    def test_messages_go_through_tls(self):
+        self.start_both(*self.words(), url=self.tls_url())
+        self.assert_works()
+        self.end()
+
+    def test_a_broker_of_another_authority_is_refused(self):
+        self.start_both(*self.words(ca="other.pem"), url=self.tls_url())
+        self.api.create(1)
+        self.wait_log("api", "cannot connect: SSL peer cert verification failed")
+        self.wait_log("manager", "cannot connect: SSL peer cert verification failed")
+
+    def test_a_broker_of_another_name_is_refused(self):
+        """The library compares names only, not addresses."""
+        self.start_both(*self.words(), url=self.tls_url("127.0.0.1"))
+        self.wait_log("manager", "cannot connect: SSL hostname verification failed")
+
+    def test_a_broker_that_wants_a_certificate_refuses_us_without(self):
+        self.start_both(*self.words(client=False), url=self.tls_url())
+        self.api.create(1)
+        self.wait_log("manager", "broker cannot be used")
+        self.assertNotIn("connected", self.log("manager"))
+
+    def test_files_that_are_missing_stop_the_start(self):
+        with self.assertRaises(program.NotStarted) as refused:
+            self.start("manager", "--oslo_messaging_rabbit.ssl_ca_file=/nowhere",
+                       url=self.tls_url())
+        self.assertIn("[oslo_messaging_rabbit] ssl_ca_file: /nowhere cannot be read",
+                      str(refused.exception))

@@ -18,7 +18,7 @@ declare -A may=(
 declare -A only_in=(
     [microhttpd.h]="common" [curl/curl.h]="common" [ini.h]="common" [yaml.h]="policy"
     [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute" [libvirt/virterror.h]="compute"
-    [libxml/parser.h]="compute" [libxml/xpath.h]="compute"
+    [libxml/parser.h]="compute" [libxml/xpath.h]="compute" [amqp.h]="rpc"
 )
 status=0
 

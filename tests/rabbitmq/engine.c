@@ -30,6 +30,7 @@ struct witness {
 
 static struct witness witness = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static char topic[64];
+static struct config *config;
 
 static void setup(void) {
     char uuid[UUID_SIZE];
@@ -38,11 +39,16 @@ static void setup(void) {
     memset(&witness, 0, sizeof witness);
     pthread_mutex_init(&witness.lock, NULL);
     snprintf(topic, sizeof topic, "engine-%s", clock_uuid(&clock_system, uuid));
+    ck_assert_int_eq(config_load(tables, NULL, NULL, &config, NULL), 0);
+}
+
+static void teardown(void) {
+    config_free(config);
 }
 
 static struct rpc *engine_new(const char *server, rpc_consumer *consumer) {
-    struct config *config; /* lives as long as the test */
     struct amqp_settings settings = {
+        .config = config,
         .clock = &clock_system,
         .url = getenv("SCORIA_BROKER"),
         .program = "engine",
@@ -52,8 +58,6 @@ static struct rpc *engine_new(const char *server, rpc_consumer *consumer) {
     struct error err = { 0 };
     struct rpc *rpc;
 
-    ck_assert_msg(config_load(tables, NULL, NULL, &config, &err) == 0, "%s", err.message);
-    settings.config = config;
     ck_assert_msg(rpc_amqp_new(&settings, &rpc, &err) == 0, "%s", err.message);
     ck_assert_str_eq(rpc->engine->name, "amqp");
     if (consumer) {
@@ -102,8 +106,12 @@ static void publish_for_sure(struct rpc *rpc, const char *key, const char *paylo
     unsigned kept = value_of(&witness.kept);
 
     for (int i = 0; i < 100 && value_of(&witness.kept) == kept; i++) {
+        unsigned given_back = value_of(&witness.given_back);
+
         publish(rpc, key, payload);
-        usleep(100000);
+        while (value_of(&witness.kept) == kept && value_of(&witness.given_back) == given_back)
+            usleep(10000);
+        usleep(10000);
     }
     ck_assert_uint_eq(value_of(&witness.kept), kept + 1);
 }
@@ -299,7 +307,7 @@ int main(void) {
         return EXIT_FAILURE;
     }
     tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_checked_fixture(cases, setup, teardown);
     for (size_t i = 0; i < LENGTH(tests); i++)
         tcase_add_test(cases, tests[i]);
     suite_add_tcase(suite, cases);
