@@ -213,6 +213,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         .path = skip_authority(text),
         .query = query ? query : "",
         .peer = connection->peer,
+        .secure = connection->server->tls.cert != NULL,
         .body = "",
         .find_header = find_header,
         .send = take_reply,
@@ -324,6 +325,13 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
     return MHD_YES;
 }
 
+/* Who shows no certificate where one is asked for is gone without a word. */
+static bool is_welcome(struct http_connection *connection) {
+    if (connection->server->tls.ca && !connection->client_trusted)
+        connection->client_trusted = http_tls_client_is_trusted(connection->mhd);
+    return !connection->server->tls.ca || connection->client_trusted;
+}
+
 /* Called with the headers, with each piece of the body, at its end, and after a resumption. */
 enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, const char *url,
                                       const char *method, const char *version, const char *upload,
@@ -331,7 +339,7 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
     struct http_connection *connection = *context;
 
     (void)arg, (void)mhd, (void)url, (void)version;
-    if (!connection)
+    if (!connection || !is_welcome(connection))
         return MHD_NO;
     if (!connection->headers_seen && see_headers(connection, method))
         return MHD_YES;

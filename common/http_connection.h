@@ -5,6 +5,7 @@
 #pragma once
 
 #include "common/http_server.h"
+#include "common/http_tls.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -41,8 +42,9 @@ struct http_connection {
     struct MHD_Connection *mhd;
     pthread_mutex_t lock; /* `mhd` is only looked into with it held and the state not ABANDONED */
     _Atomic enum reply_state state;
-    atomic_uint owners; /* the connection, and an abandoned exchange: the last one frees */
-    atomic_uint since;  /* tick when it last became the client's turn; 0: it is ours */
+    atomic_uint owners;  /* the connection, and an abandoned exchange: the last one frees */
+    atomic_uint since;   /* tick when it last became the client's turn; 0: it is ours */
+    bool client_trusted; /* its certificate was looked at */
     bool headers_seen;
     bool handed_over; /* the handler was called */
     bool slept;       /* waited for its reply with a timeout of its own */
@@ -62,6 +64,7 @@ struct http_server {
     size_t mount_count;
     size_t body_limit;
     unsigned port, idle_seconds;
+    struct http_tls tls;
     atomic_bool stopping;
     atomic_uint open; /* exchanges between handler and end of their answer */
 

@@ -19,6 +19,7 @@
 #define DEFAULT_CONNECTIONS  1000
 #define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
 #define STACK_SIZE           ((size_t)256 * 1024)
+#define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
 #define LAST_WORDS_MS        500 /* for the answers to exchanges that were given up */
 
 /* ---- exchange ---- */
@@ -107,18 +108,30 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text) {
 static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned threads) {
     struct MHD_OptionItem pool[] = { { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL },
                                      { MHD_OPTION_END, 0, NULL } };
+    struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)server->tls.cert },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)server->tls.key },
+        { MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)server->tls.ca },
+        { MHD_OPTION_END, 0, NULL }
+    };
 
+    if (!server->tls.ca)
+        tls[2].option = MHD_OPTION_END;
+    if (!server->tls.cert)
+        tls[0].option = MHD_OPTION_END;
     if (threads < 2)
         pool[0].option = MHD_OPTION_END;
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
-        NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
+            (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
+        0, NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
         2 * threads * server->most_connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
-        STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-        NULL, MHD_OPTION_URI_LOG_CALLBACK, http_connection_begin, server,
-        MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server, MHD_OPTION_NOTIFY_CONNECTION,
-        http_connection_notice, server, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+        server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server, MHD_OPTION_ARRAY, pool,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 static struct http_server *server_new(const struct http_server_settings *settings) {
@@ -178,7 +191,10 @@ int http_server_start(const struct http_server_settings *settings, struct http_s
     signal(SIGPIPE, SIG_IGN);
     server = server_new(settings);
     server->port = listen_port(fd);
-    if (launch(server, settings, fd, err) < 0) {
+    if ((settings->cert_file &&
+         http_tls_read(server->arena, settings->cert_file, settings->key_file, settings->ca_file,
+                       &server->tls, err) < 0) ||
+        launch(server, settings, fd, err) < 0) {
         server_free(server);
         return -1;
     }

@@ -33,6 +33,7 @@ struct http_exchange {
     const char *body;  /* never NULL; body[body_size] is '\0' */
     size_t body_size;
     bool too_large; /* the body was above the limit and thrown away */
+    bool secure;    /* came over TLS */
 
     /* The answer; set before http_reply(). */
     int status;
@@ -79,6 +80,9 @@ struct http_server_settings {
     size_t body_limit;               /* bytes; 0: 114688 */
     unsigned idle_seconds;           /* a connection silent for so long is closed; 0: 60 */
     unsigned connections;            /* most at once; 0: 1000 */
+    const char *cert_file;           /* PEM, with the chain; NULL: no TLS */
+    const char *key_file;            /* PEM; NULL: in cert_file */
+    const char *ca_file;             /* PEM; not NULL: clients show a certificate of one of these */
     const struct http_mount *mounts; /* ended with a NULL handler; copied */
 };
 

@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	common/field.c common/field.h \
 	common/http_client.c common/http_client.h \
 	common/http_server.c common/http_server.h \
+	common/http_tls.c common/http_tls.h \
 	common/json.c common/json.h \
 	common/json_out.c common/json_out.h \
 	common/log.c common/log.h \

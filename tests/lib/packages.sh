@@ -4,8 +4,8 @@
 
 build_packages=(
     autoconf automake gcc libc6-dev make pkg-config
-    libcurl4-openssl-dev libjansson-dev libmicrohttpd-dev libpq-dev librabbitmq-dev
-    libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev
+    libcurl4-openssl-dev libgnutls28-dev libjansson-dev libmicrohttpd-dev libpq-dev
+    librabbitmq-dev libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev
 )
 
 # What the service calls and the demonstration uses.
@@ -18,5 +18,5 @@ test_packages=(
     check clang clang-format clang-tidy codespell cppcheck libclang-rt-14-dev
     libsubunit-dev shellcheck valgrind xz-utils xfsprogs
     postgresql python3-cinderclient python3-openstackclient python3-oslo.messaging
-    rabbitmq-server
+    rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )

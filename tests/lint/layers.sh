@@ -16,9 +16,10 @@ declare -A may=(
     [cmd]="common policy db rpc drivers volume manager api compute cmd"
 )
 declare -A only_in=(
-    [microhttpd.h]="common" [curl/curl.h]="common" [ini.h]="common" [yaml.h]="policy"
-    [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute" [libvirt/virterror.h]="compute"
-    [libxml/parser.h]="compute" [libxml/xpath.h]="compute" [amqp.h]="rpc"
+    [microhttpd.h]="common" [gnutls/gnutls.h]="common" [curl/curl.h]="common" [ini.h]="common"
+    [yaml.h]="policy" [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute"
+    [libvirt/virterror.h]="compute" [libxml/parser.h]="compute" [libxml/xpath.h]="compute"
+    [amqp.h]="rpc"
 )
 status=0
 

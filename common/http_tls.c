@@ -1,0 +1,83 @@
+#include "common/http_tls.h"
+
+#include "common/cleanup.h"
+
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MOST ((off_t)1 << 20)
+
+static int read_file(struct arena *arena, const char *path, const char **ret, struct error *err) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    char *text;
+    ssize_t got;
+
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", path);
+    if (!S_ISREG(info.st_mode) || info.st_size == 0 || info.st_size > FILE_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: not a file of certificates or keys", path);
+    text = arena_alloc(arena, (size_t)info.st_size + 1);
+    got = read(fd, text, (size_t)info.st_size);
+    if (got != info.st_size)
+        return error_set(err, ERROR_BAD_REQUEST, "cannot read the whole of %s", path);
+    *ret = text;
+    return 0;
+}
+
+static gnutls_datum_t datum_of(const char *text) {
+    return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
+                             .size = (unsigned)strlen(text) };
+}
+
+/* libmicrohttpd would only say that it does not start. */
+static int try_texts(const struct http_tls *tls, const char *cert_file, const char *ca_file,
+                     struct error *err) {
+    gnutls_datum_t cert = datum_of(tls->cert), key = datum_of(tls->key);
+    gnutls_certificate_credentials_t credentials;
+    int code = gnutls_certificate_allocate_credentials(&credentials);
+
+    if (code < 0)
+        return error_set(err, ERROR_INTERNAL, "TLS: %s", gnutls_strerror(code));
+    code = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+    if (code < 0)
+        error_set(err, ERROR_BAD_REQUEST, "%s and its key: %s", cert_file, gnutls_strerror(code));
+    if (code >= 0 && tls->ca) {
+        gnutls_datum_t ca = datum_of(tls->ca);
+
+        code = gnutls_certificate_set_x509_trust_mem(credentials, &ca, GNUTLS_X509_FMT_PEM);
+        if (code == 0)
+            code = GNUTLS_E_NO_CERTIFICATE_FOUND;
+        if (code < 0)
+            error_set(err, ERROR_BAD_REQUEST, "%s: %s", ca_file, gnutls_strerror(code));
+    }
+    gnutls_certificate_free_credentials(credentials);
+    return code < 0 ? -1 : 0;
+}
+
+int http_tls_read(struct arena *arena, const char *cert_file, const char *key_file,
+                  const char *ca_file, struct http_tls *ret, struct error *err) {
+    struct http_tls tls = { NULL, NULL, NULL };
+
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return error_set(err, ERROR_BAD_REQUEST, "this libmicrohttpd was built without TLS");
+    if (read_file(arena, cert_file, &tls.cert, err) < 0 ||
+        read_file(arena, key_file ? key_file : cert_file, &tls.key, err) < 0 ||
+        (ca_file && read_file(arena, ca_file, &tls.ca, err) < 0) ||
+        try_texts(&tls, cert_file, ca_file, err) < 0)
+        return -1;
+    *ret = tls;
+    return 0;
+}
+
+/* libmicrohttpd asks for a certificate, but looks at none. */
+bool http_tls_client_is_trusted(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    unsigned status = 0;
+
+    return info && info->tls_session &&
+           gnutls_certificate_verify_peers2(info->tls_session, &status) == 0 && status == 0;
+}
