@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define DEFAULT_TIMEOUT_MS 30000
 #define CONNECT_TIMEOUT_MS 5000
@@ -46,7 +47,25 @@ struct receipt {
     char *text;
     size_t size, room;
     bool overflow;
+    const char *wanted; /* name of a header */
+    const char *header; /* its value */
 };
+
+/* libcurl gives each line with its end; those of a 1xx answer come before, the last one counts. */
+static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
+    struct receipt *receipt = arg;
+    size_t name = strlen(receipt->wanted), start = name + 1, end = size;
+
+    (void)one;
+    if (size <= name || line[name] != ':' || strncasecmp(line, receipt->wanted, name) != 0)
+        return size;
+    while (start < end && (line[start] == ' ' || line[start] == '\t'))
+        start++;
+    while (end > start && strchr(" \t\r\n", line[end - 1]))
+        end--;
+    receipt->header = arena_text_n(receipt->arena, line + start, end - start);
+    return size;
+}
 
 /* Always leaves a byte for the end. */
 static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
@@ -109,9 +128,32 @@ static void set_method(CURL *handle, const struct http_call *call) {
         curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
+static void set_trust(CURL *handle, const struct http_peer *peer) {
+    if (peer->ca_file)
+        curl_easy_setopt(handle, CURLOPT_CAINFO, peer->ca_file);
+    if (peer->cert_file) {
+        curl_easy_setopt(handle, CURLOPT_SSLCERT, peer->cert_file);
+        curl_easy_setopt(handle, CURLOPT_SSLKEY, peer->key_file ? peer->key_file : peer->cert_file);
+    }
+    if (peer->insecure) {
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
+static void set_timeouts(CURL *handle, const struct http_call *call) {
+    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int64_t connect_ms = call->peer && call->peer->connect_timeout_ms > 0
+                             ? call->peer->connect_timeout_ms
+                             : CONNECT_TIMEOUT_MS;
+
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
+}
+
 static void set_options(CURL *handle, const struct http_call *call, struct curl_slist *headers,
                         struct receipt *receipt, char reason[CURL_ERROR_SIZE]) {
-    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
 
     curl_easy_setopt(handle, CURLOPT_URL, call->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -123,12 +165,16 @@ static void set_options(CURL *handle, const struct http_call *call, struct curl_
     curl_easy_setopt(handle, CURLOPT_PROXY, "");
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)(timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS));
+    set_timeouts(handle, call);
+    if (call->peer)
+        set_trust(handle, call->peer);
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, receipt);
+    if (receipt->wanted) {
+        curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
+        curl_easy_setopt(handle, CURLOPT_HEADERDATA, receipt);
+    }
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason);
     set_method(handle, call);
 }
@@ -151,7 +197,9 @@ int http_call(struct arena *arena, const struct http_call *call, struct http_ans
               struct error *err) {
     CURL *handle = thread_handle();
     __attribute__((cleanup(cleanup_slist))) struct curl_slist *headers = make_headers(arena, call);
-    struct receipt receipt = { .arena = arena, .room = ANSWER_FIRST };
+    struct receipt receipt = { .arena = arena,
+                               .room = ANSWER_FIRST,
+                               .wanted = call->wanted_header };
     char reason[CURL_ERROR_SIZE] = "";
     long status = 0;
     CURLcode code;
@@ -170,6 +218,7 @@ int http_call(struct arena *arena, const struct http_call *call, struct http_ans
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     *ret = (struct http_answer){ .status = (int)status,
                                  .body = receipt.text,
-                                 .body_size = receipt.size };
+                                 .body_size = receipt.size,
+                                 .header = receipt.header };
     return 0;
 }

@@ -9,7 +9,16 @@
 #include "common/error.h"
 #include "common/http_server.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* How a peer is reached and trusted; what is NULL is as the system has it. */
+struct http_peer {
+    const char *ca_file;              /* whose certificates are trusted */
+    const char *cert_file, *key_file; /* ours, shown when asked for; key_file NULL: in cert_file */
+    bool insecure;                    /* the peer's certificate is not looked at */
+    int64_t connect_timeout_ms;       /* 0: 5 000 */
+};
 
 struct http_call {
     const char *method;
@@ -17,12 +26,15 @@ struct http_call {
     const struct http_header *headers; /* ended with a NULL name; may be NULL */
     const char *body;                  /* NULL: none; sent as application/json */
     int64_t timeout_ms;                /* 0: 30 000 */
+    const struct http_peer *peer;      /* NULL: all as usual */
+    const char *wanted_header;         /* of the answer; NULL: none */
 };
 
 struct http_answer {
     int status;
     char *body; /* ended with '\0' */
     size_t body_size;
+    const char *header; /* value of the one that was wanted; NULL: it did not come */
 };
 
 /* Outcomes beside 0 (an HTTP answer of any status came). */

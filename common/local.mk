@@ -9,10 +9,19 @@ libscoria_a_SOURCES += \
 	common/http_tls.c common/http_tls.h \
 	common/json.c common/json.h \
 	common/json_out.c common/json_out.h \
+	common/keystone.c common/keystone.h \
+	common/keystone_auth.c common/keystone_auth.h \
+	common/keystone_settings.c \
 	common/log.c common/log.h \
 	common/md5.c common/md5.h \
 	common/option.c common/option.h \
+	common/own_user.c common/own_user.h \
 	common/process.c common/process.h \
+	common/sha256.c common/sha256.h \
+	common/token.c common/token.h \
+	common/token_cache.c common/token_cache.h \
+	common/token_check.c common/token_check.h \
+	common/token_gate.c common/token_gate.h \
 	common/utf8.c common/utf8.h \
 	common/worker.c common/worker.h
 
@@ -34,10 +43,15 @@ check_PROGRAMS += \
 	tests/unit/common/test_field \
 	tests/unit/common/test_json \
 	tests/unit/common/test_json_out \
+	tests/unit/common/test_keystone \
 	tests/unit/common/test_log \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_option \
+	tests/unit/common/test_own_user \
 	tests/unit/common/test_process \
+	tests/unit/common/test_sha256 \
+	tests/unit/common/test_token \
+	tests/unit/common/test_token_check \
 	tests/unit/common/test_utf8 \
 	tests/unit/common/test_worker
 endif

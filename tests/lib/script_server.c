@@ -131,11 +131,12 @@ static void send_all(int fd, const char *text, size_t size) {
 static void send_answer(int fd, const struct script_rule *rule) {
     const char *body = rule->body ? rule->body : "";
     size_t size = strlen(body);
-    char head[256];
-    int length = snprintf(head, sizeof(head),
-                          "HTTP/1.1 %d Scripted\r\nContent-Type: application/json\r\n"
-                          "Connection: close\r\nContent-Length: %zu\r\n\r\n",
-                          rule->status, size);
+    char head[512];
+    int length =
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 %d Scripted\r\nContent-Type: application/json\r\n"
+                 "Connection: close\r\nContent-Length: %zu\r\n%s%s\r\n",
+                 rule->status, size, rule->header ? rule->header : "", rule->header ? "\r\n" : "");
 
     send_all(fd, head, (size_t)length);
     send_all(fd, body, rule->manner == SCRIPT_HALF ? size / 2 : size);
@@ -289,6 +290,7 @@ void script_server_add(struct script_server *server, const struct script_rule *r
     server->rules[server->rule_count] = *rule;
     server->rules[server->rule_count].method = arena_text(server->texts, rule->method);
     server->rules[server->rule_count].path = arena_text(server->texts, rule->path);
+    server->rules[server->rule_count].header = arena_text(server->texts, rule->header);
     server->rules[server->rule_count++].body = arena_text(server->texts, rule->body);
     pthread_mutex_unlock(&server->lock);
 }
@@ -296,6 +298,13 @@ void script_server_add(struct script_server *server, const struct script_rule *r
 void script_server_clear(struct script_server *server) {
     pthread_mutex_lock(&server->lock);
     server->rule_count = 0;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void script_server_drop_silent(struct script_server *server) {
+    pthread_mutex_lock(&server->lock);
+    while (server->silent_count > 0)
+        close(server->silent[--server->silent_count]);
     pthread_mutex_unlock(&server->lock);
 }
 

@@ -20,7 +20,8 @@ struct script_rule {
     const char *method; /* NULL: any */
     const char *path;   /* with the query; NULL: any. One '*' at its end stands for anything */
     int status;
-    const char *body; /* NULL: none */
+    const char *body;   /* NULL: none */
+    const char *header; /* one more, "Name: value"; NULL: none */
     enum script_manner manner;
     unsigned times; /* 0: for ever */
 };
@@ -41,6 +42,9 @@ void script_server_add(struct script_server *server, const struct script_rule *r
 
 /* Forgets all rules. */
 void script_server_clear(struct script_server *server);
+
+/* Closes the connections that were answered with silence. */
+void script_server_drop_silent(struct script_server *server);
 
 /* Takes no connections for a while (they are refused), and again. */
 void script_server_pause(struct script_server *server);

@@ -1,0 +1,369 @@
+#include "common/token_check.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/token_cache.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEADLINE_MS   10000
+#define THREADS       8
+#define QUEUE         1000
+#define GOOD_TOKENS   10000
+#define BAD_TOKENS    1000
+#define BAD_LIFE_US   (INT64_C(5) * 1000 * 1000)
+#define LEAST_CALL_US 1000 /* so much must be left for a question to be worth it */
+#define STACK_SIZE    ((size_t)256 * 1024)
+#define TELL_EACH_US  (INT64_C(10) * 1000 * 1000) /* how often the log hears of one outage */
+
+STAILQ_HEAD(token_waiters, token_waiter);
+
+/* A token that Keystone is asked about, and all who wait for the answer. */
+struct question {
+    TAILQ_ENTRY(question) queue;
+    LIST_ENTRY(question) open;
+    struct token_waiters waiters;
+    struct token_digest digest;
+    bool allow_expired;
+    int64_t deadline_us;
+    size_t size;
+    char text[]; /* the token; wiped with the question */
+};
+
+TAILQ_HEAD(question_queue, question);
+LIST_HEAD(question_list, question);
+
+struct token_checker {
+    struct token_checker_settings settings;
+    unsigned char secret[SHA256_SIZE]; /* so that nobody chooses digests */
+
+    pthread_mutex_t lock; /* guards the rest */
+    pthread_cond_t changed;
+    struct token_cache *cache;
+    struct question_queue queue; /* by deadline */
+    struct question_list open;   /* queued and asked: at most queue + threads */
+    unsigned queued;
+    bool stops;
+    int64_t told_us; /* when an outage was last logged */
+    unsigned thread_count;
+    pthread_t threads[];
+};
+
+static const struct log_context no_request;
+
+/* ---- verdicts ---- */
+
+static int refuse(struct error *err) {
+    return error_set(err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
+}
+
+static bool token_is_over(const struct token *token) {
+    return clock_now_us(&clock_system) >= token->expires_us;
+}
+
+/* A token that has expired is good only for who may come with one. */
+static enum token_outcome judge(const struct token *token, bool allow_expired,
+                                const struct token **ret, struct error *err) {
+    if (!allow_expired && token_is_over(token)) {
+        token_release(token);
+        return refuse(err);
+    }
+    *ret = token;
+    return TOKEN_GOOD;
+}
+
+/* ---- asking ---- */
+
+/* 0 and the token, -1: ERROR_UNAUTHORIZED is Keystone's own word, the rest is its silence. */
+static int ask(const struct token_checker *checker, const struct question *question,
+               const struct token **ret, struct error *err) {
+    const struct token_checker_settings *settings = &checker->settings;
+    autoarena struct arena *arena = arena_new();
+    const struct keystone_question asked = {
+        .token = question->text,
+        .allow_expired = question->allow_expired,
+        .catalog = settings->catalog,
+        .deadline_us = question->deadline_us,
+    };
+    struct http_answer answer;
+
+    if (clock_monotonic_us() + LEAST_CALL_US >= question->deadline_us)
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone is too slow for all who ask.");
+    if (keystone_validate(settings->keystone, arena, &asked, &answer, err) < 0)
+        return -1;
+    if (answer.status == 404)
+        return refuse(err);
+    *ret = token_read(answer.body, answer.body_size, settings->service_type, err);
+    return *ret ? 0 : -1;
+}
+
+/* Called with the lock held. */
+static void keep_verdict(struct token_checker *checker, const struct question *question,
+                         const struct token *token, const struct error *err) {
+    int64_t now_us = clock_monotonic_us(), life_us = checker->settings.cache_ms * 1000;
+    int64_t bad_life_us = life_us < BAD_LIFE_US ? life_us : BAD_LIFE_US;
+
+    if (life_us <= 0)
+        return;
+    if (token)
+        token_cache_put(checker->cache, &question->digest, token, now_us + life_us);
+    else if (err->kind == ERROR_UNAUTHORIZED)
+        token_cache_put_bad(checker->cache, &question->digest, question->allow_expired,
+                            now_us + bad_life_us);
+}
+
+/* The clients hear that the service cannot say who they are; why, the log says. */
+static void tell_outage(struct token_checker *checker, struct error *err) {
+    int64_t now_us = clock_monotonic_us();
+    bool tell;
+
+    pthread_mutex_lock(&checker->lock);
+    tell = checker->told_us == 0 || now_us - checker->told_us >= TELL_EACH_US;
+    if (tell)
+        checker->told_us = now_us;
+    pthread_mutex_unlock(&checker->lock);
+    if (tell)
+        log_error(&no_request, "tokens cannot be validated", "reason", err->message, NULL);
+    error_set(err, ERROR_UNAVAILABLE, "The identity service is not available; try again.");
+}
+
+static void answer_waiters(struct question *question, const struct token *token,
+                           const struct error *err) {
+    struct token_waiter *waiter;
+
+    while ((waiter = STAILQ_FIRST(&question->waiters))) {
+        const struct token *held = NULL;
+        struct error failure = *err;
+
+        STAILQ_REMOVE_HEAD(&question->waiters, next);
+        if (token && judge(token_hold(token), question->allow_expired, &held, &failure) < 0)
+            held = NULL;
+        waiter->done(waiter->arg, held, &failure); /* its memory may be gone behind this */
+    }
+}
+
+static void question_free(struct question *question) {
+    explicit_bzero(question->text, question->size);
+    free(question);
+}
+
+/* Nobody joins the question from here on: its waiters are the thread's own. */
+static void finish(struct token_checker *checker, struct question *question,
+                   const struct token *token, struct error *err) {
+    pthread_mutex_lock(&checker->lock);
+    LIST_REMOVE(question, open);
+    keep_verdict(checker, question, token, err);
+    pthread_mutex_unlock(&checker->lock);
+    if (!token && err->kind != ERROR_UNAUTHORIZED)
+        tell_outage(checker, err);
+    answer_waiters(question, token, err);
+    token_release(token);
+    question_free(question);
+}
+
+static struct question *take_question(struct token_checker *checker) {
+    struct question *question = NULL;
+
+    pthread_mutex_lock(&checker->lock);
+    while (!checker->stops && !(question = TAILQ_FIRST(&checker->queue)))
+        pthread_cond_wait(&checker->changed, &checker->lock);
+    if (checker->stops)
+        question = NULL;
+    if (question) {
+        TAILQ_REMOVE(&checker->queue, question, queue);
+        checker->queued--;
+    }
+    pthread_mutex_unlock(&checker->lock);
+    return question;
+}
+
+static void *validate(void *arg) {
+    struct token_checker *checker = arg;
+    struct question *question;
+
+    while ((question = take_question(checker))) {
+        const struct token *token = NULL;
+        struct error err = { .kind = ERROR_NONE };
+
+        if (ask(checker, question, &token, &err) < 0)
+            token = NULL;
+        finish(checker, question, token, &err);
+    }
+    return NULL;
+}
+
+/* ---- who asks ---- */
+
+static struct token_digest digest_of(const struct token_checker *checker, const char *text,
+                                     size_t size) {
+    struct token_digest digest = { { 0 } };
+
+    sha256(checker->secret, sizeof(checker->secret), text, size, digest.bytes);
+    return digest;
+}
+
+static struct question *find_question(const struct token_checker *checker,
+                                      const struct token_digest *digest, bool allow_expired) {
+    struct question *question = LIST_FIRST(&checker->open);
+
+    while (question && (question->allow_expired != allow_expired ||
+                        memcmp(&question->digest, digest, sizeof(*digest)) != 0))
+        question = LIST_NEXT(question, open);
+    return question;
+}
+
+static struct question *question_new(const struct token_checker *checker, const char *text,
+                                     size_t size, const struct token_digest *digest,
+                                     bool allow_expired) {
+    struct question *question = calloc(1, sizeof(*question) + size + 1);
+
+    assert(question);
+    STAILQ_INIT(&question->waiters);
+    question->digest = *digest;
+    question->allow_expired = allow_expired;
+    question->deadline_us = clock_monotonic_us() + checker->settings.deadline_ms * 1000;
+    question->size = size;
+    memcpy(question->text, text, size);
+    return question;
+}
+
+/* Called with the lock held: joins a question that is open, or puts one. */
+static int wait_for_verdict(struct token_checker *checker, const char *text, size_t size,
+                            const struct token_digest *digest, bool allow_expired,
+                            struct token_waiter *waiter) {
+    struct question *question = find_question(checker, digest, allow_expired);
+
+    if (!question) {
+        if (checker->stops || checker->queued >= checker->settings.queue)
+            return -1;
+        question = question_new(checker, text, size, digest, allow_expired);
+        TAILQ_INSERT_TAIL(&checker->queue, question, queue);
+        LIST_INSERT_HEAD(&checker->open, question, open);
+        checker->queued++;
+        pthread_cond_signal(&checker->changed);
+    }
+    STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
+    return 0;
+}
+
+/* What cannot stand in a header of ours is no token. */
+static bool text_is_token(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    return size > 0;
+}
+
+static const char *trim(const char *text, size_t *ret_size) {
+    size_t size;
+
+    text += strspn(text, " \t");
+    size = strlen(text);
+    while (size > 0 && strchr(" \t", text[size - 1]))
+        size--;
+    *ret_size = size;
+    return text;
+}
+
+enum token_outcome token_check(struct token_checker *checker, const char *text, bool allow_expired,
+                               struct token_waiter *waiter, const struct token **ret,
+                               struct error *err) {
+    struct token_digest digest;
+    const struct token *token;
+    bool bad, waits = false;
+    size_t size;
+
+    text = trim(text, &size);
+    if (!text_is_token(text, size))
+        return refuse(err);
+    digest = digest_of(checker, text, size);
+    pthread_mutex_lock(&checker->lock);
+    token = token_cache_find(checker->cache, &digest, allow_expired, clock_monotonic_us(), &bad);
+    if (!token && !bad)
+        waits = wait_for_verdict(checker, text, size, &digest, allow_expired, waiter) == 0;
+    pthread_mutex_unlock(&checker->lock);
+    if (token)
+        return judge(token, allow_expired, ret, err);
+    if (bad)
+        return refuse(err);
+    if (waits)
+        return TOKEN_LATER;
+    return error_set(err, ERROR_UNAVAILABLE, "Too many tokens wait to be validated; try again.");
+}
+
+/* ---- start and end ---- */
+
+static void settle(struct token_checker_settings *settings) {
+    if (settings->deadline_ms <= 0)
+        settings->deadline_ms = DEADLINE_MS;
+    settings->threads = settings->threads ? settings->threads : THREADS;
+    settings->queue = settings->queue ? settings->queue : QUEUE;
+    settings->tokens = settings->tokens ? settings->tokens : GOOD_TOKENS;
+}
+
+static void start_threads(struct token_checker *checker) {
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    while (checker->thread_count < checker->settings.threads) {
+        pthread_t *thread = &checker->threads[checker->thread_count];
+
+        if (pthread_create(thread, &attributes, validate, checker) != 0)
+            abort();
+        pthread_setname_np(*thread, "tokens");
+        checker->thread_count++;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+struct token_checker *token_checker_new(const struct token_checker_settings *settings) {
+    struct token_checker_settings settled = *settings;
+    struct token_checker *checker;
+
+    settle(&settled);
+    checker = calloc(1, sizeof(*checker) + settled.threads * sizeof(checker->threads[0]));
+    assert(checker);
+    checker->settings = settled;
+    clock_system.random(clock_system.arg, checker->secret, sizeof(checker->secret));
+    checker->cache = token_cache_new(settled.tokens, BAD_TOKENS);
+    TAILQ_INIT(&checker->queue);
+    LIST_INIT(&checker->open);
+    pthread_mutex_init(&checker->lock, NULL);
+    pthread_cond_init(&checker->changed, NULL);
+    start_threads(checker);
+    return checker;
+}
+
+static void refuse_queued(struct token_checker *checker) {
+    struct question *question;
+    struct error err;
+
+    error_set(&err, ERROR_UNAVAILABLE, "The service is stopping.");
+    while ((question = TAILQ_FIRST(&checker->queue))) {
+        TAILQ_REMOVE(&checker->queue, question, queue);
+        answer_waiters(question, NULL, &err);
+        question_free(question);
+    }
+}
+
+void token_checker_free(struct token_checker *checker) {
+    if (!checker)
+        return;
+    pthread_mutex_lock(&checker->lock);
+    checker->stops = true;
+    pthread_cond_broadcast(&checker->changed);
+    pthread_mutex_unlock(&checker->lock);
+    for (unsigned i = 0; i < checker->thread_count; i++)
+        pthread_join(checker->threads[i], NULL);
+    refuse_queued(checker);
+    token_cache_free(checker->cache);
+    pthread_cond_destroy(&checker->changed);
+    pthread_mutex_destroy(&checker->lock);
+    explicit_bzero(checker->secret, sizeof(checker->secret));
+    free(checker);
+}

@@ -1,0 +1,87 @@
+#include "common/token_gate.h"
+
+#define SECTION "keystone_authtoken"
+
+/* clang-format off */
+const struct option token_gate_options[] = {
+    { .section = SECTION, .key = "www_authenticate_uri", .type = OPTION_TEXT,
+      .help = "Where callers without a good token are sent to. Unset: auth_url." },
+    KEYSTONE_OPTIONS(SECTION),
+    { .section = SECTION, .key = "interface", .type = OPTION_WORD, .fallback = "internal",
+      .words = (const char *const[]){ "internal", "public", "admin", NULL },
+      .help = "Accepted because other services have it; tokens are validated where auth_url leads." },
+    { .section = SECTION, .key = "token_cache_time", .type = OPTION_INT, .fallback = "300", .min = -1,
+      .max = 86400,
+      .help = "Seconds for which a validated token is taken as good; a revoked one may be good for "
+              "so long. -1: each is validated each time." },
+    { .section = SECTION, .key = "http_connect_timeout", .type = OPTION_SECONDS, .fallback = "10",
+      .min = 1, .max = 300,
+      .help = "Seconds in which a token is validated; then the caller gets 503." },
+    { .section = SECTION, .key = "http_request_max_retries", .type = OPTION_INT, .fallback = "3",
+      .max = 100, .help = "How often a connection that Keystone refused is tried again." },
+    { .section = SECTION, .key = "include_service_catalog", .type = OPTION_BOOL, .fallback = "true",
+      .help = "Whether Keystone is asked for the catalog with each token; without it no token with "
+              "access rules is good." },
+    { .section = SECTION, .key = "service_type", .type = OPTION_TEXT,
+      .help = "What this service is called in the catalog and in access rules, such as volumev3. "
+              "Unset: no token with access rules is good." },
+    { .section = SECTION, .key = "service_token_roles", .type = OPTION_LIST, .fallback = "service",
+      .help = "Roles that make a token in X-Service-Token that of a service." },
+    { .section = SECTION, .key = "service_token_roles_required", .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Whether a request with a service token that has none of these roles is refused." },
+    { .section = SECTION, .key = "memcached_servers", .type = OPTION_TEXT,
+      .help = "Accepted because other services have it; validated tokens are remembered in the "
+              "process itself." },
+    OPTIONS_END,
+};
+/* clang-format on */
+
+static struct token_checker *start_checker(const struct config *config, struct keystone *keystone) {
+    int64_t cache_s = config_int(config, SECTION, "token_cache_time");
+    struct token_checker_settings settings = {
+        .keystone = keystone,
+        .cache_ms = cache_s > 0 ? cache_s * 1000 : 0,
+        .deadline_ms = config_int(config, SECTION, "http_connect_timeout") * 1000,
+        .service_type = config_text(config, SECTION, "service_type"),
+        .catalog = config_bool(config, SECTION, "include_service_catalog"),
+    };
+
+    return token_checker_new(&settings);
+}
+
+int token_gate_new(const struct config *config, struct token_gate **ret, struct error *err) {
+    const char *uri = config_text(config, SECTION, "www_authenticate_uri");
+    struct keystone_settings settings;
+    struct arena *arena;
+    struct token_gate *gate;
+    int result = keystone_settings_read(config, SECTION, &settings, err);
+
+    if (result < 0)
+        return -1;
+    if (result > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[" SECTION "] auth_url must be set when auth_strategy is keystone.");
+    settings.retries = (unsigned)config_int(config, SECTION, "http_request_max_retries");
+    arena = arena_new();
+    gate = arena_alloc(arena, sizeof(*gate));
+    gate->arena = arena;
+    gate->challenge = arena_format(arena, "Keystone uri=\"%s\"", uri ? uri : settings.auth_url);
+    gate->keystone = keystone_new(&settings);
+    gate->checker = start_checker(config, gate->keystone);
+    *ret = gate;
+    return 0;
+}
+
+void token_gate_close(struct token_gate *gate) {
+    token_checker_free(gate->checker);
+    gate->checker = NULL;
+}
+
+void token_gate_free(struct token_gate *gate) {
+    if (!gate)
+        return;
+    token_checker_free(gate->checker);
+    keystone_free(gate->keystone);
+    arena_free(gate->arena);
+}

@@ -1,0 +1,23 @@
+/*
+ * Who may come in, by [keystone_authtoken]: the checker of callers' tokens with the Keystone behind
+ * it, for the API and for the compute agent.
+ */
+#pragma once
+
+#include "common/option.h"
+#include "common/token_check.h"
+
+extern const struct option token_gate_options[]; /* section keystone_authtoken */
+
+struct token_gate {
+    struct token_checker *checker;
+    struct keystone *keystone;
+    const char *challenge; /* value of WWW-Authenticate in a 401 */
+    struct arena *arena;
+};
+
+/* The config must outlive it. */
+int token_gate_new(const struct config *config, struct token_gate **ret, struct error *err);
+/* Answers whoever still waits; then nobody may come any more.  The memory stays. */
+void token_gate_close(struct token_gate *gate);
+void token_gate_free(struct token_gate *gate); /* NULL is fine */
