@@ -26,6 +26,8 @@ struct api {
 struct call {
     struct request request; /* first: a handler's request is its call */
     struct url_path path;   /* behind /v3 and the project */
+    bool split;             /* there is such a path */
+    struct identity_later later;
     struct db_job job;
     struct waiter waiter;
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MEDIA_TYPE_OWN "application/vnd.openstack.volume+json"
+#define RETRY_AFTER_S  "5"
 #define MESSAGE_HIDDEN "The service failed to do this; the request id names the entry in its log."
 
 const char *fault_media_type(const struct http_exchange *exchange) {
@@ -59,6 +60,8 @@ void fault_render(struct http_exchange *exchange, const struct error *err) {
     http_add_header(exchange, "Content-Type", fault_media_type(exchange));
     if (kind == ERROR_OVER_QUOTA)
         http_add_header(exchange, "Retry-After", "0");
+    if (kind == ERROR_UNAVAILABLE)
+        http_add_header(exchange, "Retry-After", RETRY_AFTER_S);
 }
 
 void fault_render_unrouted(struct http_exchange *exchange) {

@@ -14,7 +14,7 @@ const char *fault_media_type(const struct http_exchange *exchange);
 /*
  * Makes the exchange's answer the fault of `err`; does not reply.  Internal errors show a general
  * text only: their message is for the log.  PRECONDITION has no body, UNAUTHORIZED the form of the
- * token middleware, OVER_QUOTA "Retry-After: 0".
+ * token middleware, OVER_QUOTA "Retry-After: 0", UNAVAILABLE one of some seconds.
  */
 void fault_render(struct http_exchange *exchange, const struct error *err);
 

@@ -72,20 +72,6 @@ static const char *request_id_given(const struct http_exchange *http) {
     return uuid_parse(given + strlen(REQUEST_ID_PREFIX), NULL) ? given : NULL;
 }
 
-static enum identity_outcome call_authenticate(struct call *call, struct error *err) {
-    struct request *request = &call->request;
-    const struct api_settings *settings = &request->api->settings;
-    struct context *context = &request->context;
-    enum identity_outcome outcome = settings->identity->authenticate(
-        settings->identity, request->http, request->path_project, context, err);
-
-    if (outcome != IDENTITY_KNOWN)
-        return outcome;
-    context->is_admin = policy_allows(settings->policy, "context_is_admin", context, NULL);
-    context->log.project_id = context->project_id;
-    return outcome;
-}
-
 static struct call *call_new(struct api *api, struct http_exchange *http) {
     struct call *call = arena_alloc(http->arena, sizeof(*call));
     struct request *request = &call->request;
@@ -275,28 +261,50 @@ static bool place_answers(const struct place *place, struct call *call) {
     return false;
 }
 
+/* The caller is known. */
+static void call_enter(struct call *call) {
+    struct context *context = &call->request.context;
+
+    context->is_admin =
+        policy_allows(call->request.api->settings.policy, "context_is_admin", context, NULL);
+    context->log.project_id = context->project_id;
+    if (place_answers(places, call))
+        return;
+    if (call->split) {
+        call_route(call);
+    } else {
+        fault_render_unrouted(call->request.http);
+        call_reply(call, NULL);
+    }
+}
+
+static void call_identified(void *arg, enum identity_outcome outcome, const struct error *err) {
+    struct call *call = arg;
+
+    if (outcome == IDENTITY_KNOWN) {
+        call_enter(call);
+    } else if (outcome == IDENTITY_ANSWERED) {
+        call_reply(call, NULL);
+    } else {
+        call->headers = call->request.http->reply_header_count; /* the identity's own stay */
+        call_fail(call, err);
+    }
+}
+
 void api_handle(void *arg, struct http_exchange *http) {
     struct call *call = call_new(arg, http);
+    const struct identity *identity = call->request.api->settings.identity;
     struct error err = { .kind = ERROR_NONE };
     enum identity_outcome outcome;
-    bool split;
 
     if (place_answers(open_places, call))
         return;
-    split = call_split_path(call);
-    outcome = call_authenticate(call, &err);
-    if (outcome == IDENTITY_FAILED) {
-        call_fail(call, &err);
-    } else if (outcome == IDENTITY_ANSWERED) {
-        call_reply(call, NULL);
-    } else if (place_answers(places, call)) {
-        return;
-    } else if (split) {
-        call_route(call);
-    } else {
-        fault_render_unrouted(http);
-        call_reply(call, NULL);
-    }
+    call->split = call_split_path(call);
+    call->later = (struct identity_later){ .tell = call_identified, .arg = call };
+    outcome = identity->authenticate(identity, http, call->request.path_project, &call->later,
+                                     &call->request.context, &err);
+    if (outcome != IDENTITY_LATER)
+        call_identified(call, outcome, &err);
 }
 
 void api_operations_ended(struct api *api) {

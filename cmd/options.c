@@ -3,6 +3,8 @@
  */
 #include "api/router.h"
 #include "cmd/parts.h"
+#include "common/own_user.h"
+#include "common/token_gate.h"
 #include "compute/agent.h"
 #include "drivers/driver.h"
 #include "manager/nova.h"
@@ -42,6 +44,13 @@ static const struct option service_options[] = {
       .help = "Least weight of what is logged to standard error." },
     { .section = "DEFAULT", .key = "log_format", .type = OPTION_WORD, .fallback = "text", .words = log_formats,
       .help = "Form of a log line." },
+    { .section = "ssl", .key = "cert_file", .type = OPTION_TEXT,
+      .help = "PEM file of the server's certificate and its chain. Set: the API, or the agent's listener, "
+              "speaks TLS only." },
+    { .section = "ssl", .key = "key_file", .type = OPTION_TEXT,
+      .help = "PEM file of its key. Unset: in cert_file." },
+    { .section = "ssl", .key = "ca_file", .type = OPTION_TEXT,
+      .help = "PEM file of authorities. Set: clients must show a certificate of one of them." },
     { .section = "database", .key = "connection", .type = OPTION_TEXT,
       .help = "sqlite:///PATH, or postgresql://USER:PASSWORD@HOST:PORT/NAME with libpq's parameters (sslmode, "
               "sslrootcert, connect_timeout, target_session_attrs, ...). Unset: scoria.db in state_path." },
@@ -57,8 +66,8 @@ static const struct option service_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,        settings_options, identity_options, policy_options,
-    compute_client_options, agent_options,    amqp_options,     driver_options,
+    service_options, settings_options,       identity_options, token_gate_options, policy_options,
+    amqp_options,    compute_client_options, agent_options,    own_user_options,   driver_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -9,6 +9,8 @@
 #include "cmd/parts.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/own_user.h"
+#include "common/token_gate.h"
 #include "compute/agent.h"
 #include "compute/hypervisor.h"
 #include "manager/manager.h"
@@ -43,8 +45,11 @@ struct parts {
     struct compute_sender *compute;
     struct manager *manager;
     struct policy *policy;
+    struct token_gate *gate;   /* NULL: callers are who they say they are */
+    struct identity *keystone; /* of the API when there is a gate */
     struct api *api;
     struct http_server *http;
+    struct own_user *agent_user;
     struct hypervisor *hypervisor;
     struct agent *agent;
 };
@@ -149,6 +154,10 @@ static void agent_entry(void *arg, struct http_exchange *exchange) {
     http_reply(exchange);
 }
 
+static bool knows_callers(const struct parts *parts) {
+    return strcmp(text(parts, "auth_strategy"), "keystone") == 0;
+}
+
 static bool is_loopback(const char *address) {
     return strcmp(address, "localhost") == 0 || strcmp(address, "::1") == 0 ||
            strncmp(address, "127.", 4) == 0;
@@ -157,7 +166,8 @@ static bool is_loopback(const char *address) {
 static int check_exposure(const struct parts *parts, struct error *err) {
     const char *address = listen_address(parts);
 
-    if (is_loopback(address) || config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
+    if (knows_callers(parts) || is_loopback(address) ||
+        config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
         return 0;
     return error_set(
         err, ERROR_BAD_REQUEST,
@@ -196,6 +206,10 @@ static int start_api(struct parts *parts, struct error *err) {
 
     if (policy_load(&policy, &parts->policy, err) < 0)
         return -1;
+    if (parts->gate) {
+        identity_keystone_new(parts->config, parts->gate, &parts->keystone);
+        settings.identity = parts->keystone;
+    }
     settings.policy = parts->policy;
     if (api_new(&settings, &parts->api, err) < 0)
         return -1;
@@ -210,6 +224,9 @@ static int listen_http(struct parts *parts, struct error *err) {
         .port = listen_port(parts),
         .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
         .mounts = mounts,
+        .cert_file = config_text(parts->config, "ssl", "cert_file"),
+        .key_file = config_text(parts->config, "ssl", "key_file"),
+        .ca_file = config_text(parts->config, "ssl", "ca_file"),
     };
     unsigned count = 0;
 
@@ -225,8 +242,10 @@ static const char *own_url(const struct parts *parts, const char *path) {
     const char *address = listen_address(parts);
     bool ipv6 = strchr(address, ':') != NULL;
 
-    return arena_format(parts->arena, "http://%s%s%s:%u%s", ipv6 ? "[" : "", address,
-                        ipv6 ? "]" : "", http_server_port(parts->http), path);
+    return arena_format(parts->arena, "%s://%s%s%s:%u%s",
+                        config_text(parts->config, "ssl", "cert_file") ? "https" : "http",
+                        ipv6 ? "[" : "", address, ipv6 ? "]" : "", http_server_port(parts->http),
+                        path);
 }
 
 #ifdef HAVE_LIBVIRT
@@ -251,6 +270,17 @@ static int register_agent(struct parts *parts, const struct agent_settings *agen
 
     return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;
 }
+
+/* What is configured, the API of this process, what the catalog says (NULL), or the usual place. */
+static const char *volume_url(const struct parts *parts) {
+    if (!config_given(parts->config, AGENT, "volume_endpoint")) {
+        if (parts->roles.api)
+            return own_url(parts, "/v3");
+        if (own_user_is_known(parts->agent_user))
+            return NULL;
+    }
+    return config_text(parts->config, AGENT, "volume_endpoint");
+}
 #endif
 
 static int start_agent(struct parts *parts, struct error *err) {
@@ -258,18 +288,21 @@ static int start_agent(struct parts *parts, struct error *err) {
     const struct config *config = parts->config;
     const char *host = config_text(config, AGENT, "host");
     const char *endpoint = config_text(config, AGENT, "endpoint");
-    bool apart = !parts->roles.api || config_given(config, AGENT, "volume_endpoint");
     struct agent_settings settings = {
         .host = host ? host : parts_node(config),
-        .volume_url = apart ? config_text(config, AGENT, "volume_endpoint") : own_url(parts, "/v3"),
         .own_url =
             endpoint ? endpoint : own_url(parts, parts->roles.api ? "/compute/v2.1" : "/v2.1"),
         .token = config_text(config, AGENT, "volume_token"),
         .workers = (unsigned)config_int(config, AGENT, "workers"),
         .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
+        .gate = parts->gate,
     };
     struct agent *agent;
 
+    if (own_user_new(config, "service_user", &parts->agent_user, err) < 0)
+        return -1;
+    settings.user = parts->agent_user;
+    settings.volume_url = volume_url(parts);
     if (hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &parts->hypervisor, err) <
         0)
         return -1;
@@ -293,6 +326,9 @@ static int start(struct parts *parts, struct error *err) {
         return -1;
     if (storing && start_store(parts, err) < 0)
         return -1;
+    if ((parts->roles.api || parts->roles.agent) && knows_callers(parts) &&
+        token_gate_new(parts->config, &parts->gate, err) < 0)
+        return -1;
     if (parts->roles.api && start_api(parts, err) < 0)
         return -1;
     if (storing && messaging_new(parts->config, &parts->messaging, err) < 0)
@@ -315,6 +351,8 @@ static int start(struct parts *parts, struct error *err) {
 static void stop(struct parts *parts) {
     if (parts->http)
         http_server_stop(parts->http, DRAIN_MS);
+    if (parts->gate)
+        token_gate_close(parts->gate); /* its threads answer for API and agent */
     if (parts->agent)
         agent_stop(parts->agent);
     if (parts->hypervisor)
@@ -328,6 +366,9 @@ static void stop(struct parts *parts) {
         db_on_event(parts->db, DB_ENDED, NULL, NULL);
         api_free(parts->api);
     }
+    identity_keystone_free(parts->keystone);
+    token_gate_free(parts->gate);
+    own_user_free(parts->agent_user);
     if (parts->policy)
         policy_free(parts->policy);
     if (parts->compute)

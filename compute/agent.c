@@ -2,8 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/own_user.h"
 #include "common/worker.h"
 #include "compute/event.h"
+#include "compute/guard.h"
 #include "compute/job.h"
 #include "compute/reply.h"
 #include "compute/report.h"
@@ -38,12 +40,14 @@ const struct option agent_options[] = {
       .key = "volume_endpoint",
       .type = OPTION_TEXT,
       .fallback = "http://127.0.0.1:8776/v3",
-      .help = "Root of the volume API, with /v3." },
+      .help = "Root of the volume API, with /v3. Not given, with a user in section service_user: "
+              "what the catalog says of volumev3 or block-storage." },
     { .section = SECTION,
       .key = "volume_token",
       .type = OPTION_TEXT,
       .secret = true,
-      .help = "Sent to the volume API as X-Auth-Token. Unset: none." },
+      .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. "
+              "Unset: none." },
     { .section = SECTION,
       .key = "listen",
       .type = OPTION_TEXT,
@@ -92,6 +96,7 @@ struct waiting_event {
  */
 struct agent {
     struct hypervisor *hypervisor;
+    const struct token_gate *gate;
     const char *own_url;
     struct worker_pool *front; /* events and heartbeats */
     struct jobs *jobs;
@@ -122,7 +127,8 @@ static void run_event(void *arg) {
 }
 
 /* The hypervisor may be slow to answer: the server's thread does not wait for it. */
-static void take_events(struct agent *agent, struct http_exchange *exchange) {
+static void take_events(void *arg, struct http_exchange *exchange) {
+    struct agent *agent = arg;
     struct waiting_event *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
     struct work_item item = { .run = run_event, .arg = waiting };
     struct error err = { 0 };
@@ -142,6 +148,10 @@ static void take_events(struct agent *agent, struct http_exchange *exchange) {
     worker_pool_put(agent->front, &item);
 }
 
+static void let_events_in(struct agent *agent, struct http_exchange *exchange) {
+    guard_pass(agent->gate, exchange, take_events, agent);
+}
+
 static const struct agent_route {
     const char *method;
     const char *path; /* "{project}" stands for any one segment */
@@ -150,8 +160,8 @@ static const struct agent_route {
     { "GET", "/", show_list },
     { "GET", "/v2.1", show_one },
     { "GET", "/v2.1/", show_one },
-    { "POST", "/v2.1/os-server-external-events", take_events },
-    { "POST", "/v2.1/{project}/os-server-external-events", take_events },
+    { "POST", "/v2.1/os-server-external-events", let_events_in },
+    { "POST", "/v2.1/{project}/os-server-external-events", let_events_in },
 };
 
 static bool path_matches(const char *pattern, const char *path) {
@@ -201,7 +211,9 @@ static int64_t or_default(int64_t value, int64_t fallback) {
 }
 
 int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
-    struct volume_api api = { .url = settings->volume_url, .token = settings->token };
+    struct volume_api api = { .url = settings->volume_url,
+                              .token = settings->token,
+                              .user = settings->user };
     int64_t retry_ms = or_default(settings->retry_ms, 1000);
     struct job_settings job_settings = {
         .hypervisor = settings->hypervisor,
@@ -221,7 +233,8 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     };
     struct agent *agent;
 
-    if (!settings->host || !settings->volume_url || !settings->own_url || !settings->hypervisor)
+    if (!settings->host || (!settings->volume_url && !own_user_is_known(settings->user)) ||
+        !settings->own_url || !settings->hypervisor)
         return error_set(err, ERROR_BAD_REQUEST,
                          "The agent needs a host name, the volume API, its own URL and a "
                          "hypervisor.");
@@ -229,6 +242,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     assert(agent);
     agent->hypervisor = settings->hypervisor;
     agent->own_url = settings->own_url;
+    agent->gate = settings->gate;
     pthread_mutex_init(&agent->lock, NULL);
     LIST_INIT(&agent->waiting);
     agent->front = worker_pool_new("compute", FRONT_THREADS);

@@ -12,14 +12,20 @@
 
 struct agent;
 struct hypervisor;
+struct own_user;
+struct token_gate;
 
 extern const struct option agent_options[]; /* section compute_agent */
 
 struct agent_settings {
-    const char *host;       /* as in the connectors of its instances */
-    const char *volume_url; /* root of the volume API with /v3, no slash at the end */
-    const char *own_url;    /* what it registers as endpoint: …/v2.1 */
-    const char *token;      /* X-Auth-Token for the volume API; NULL: none */
+    const char *host; /* as in the connectors of its instances */
+    /* root of the volume API with /v3, no slash at the end; NULL: in the catalog of `user` */
+    const char *volume_url;
+    const char *own_url;   /* what it registers as endpoint: …/v2.1 */
+    const char *token;     /* X-Auth-Token for the volume API; NULL: none */
+    struct own_user *user; /* who calls the volume API; NULL: nobody in particular */
+    /* who may send events: tokens with the role admin or service; NULL: everybody */
+    const struct token_gate *gate;
     struct hypervisor *hypervisor;
     unsigned workers;    /* volumes worked on at once; 0: 4 */
     int64_t heartbeat_s; /* 0: 10 */

@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	compute/agent.c compute/agent.h \
 	compute/complete.c compute/complete.h \
 	compute/event.c compute/event.h \
+	compute/guard.c compute/guard.h \
 	compute/hypervisor.h \
 	compute/image.c compute/image.h \
 	compute/job.c compute/job.h \
@@ -21,6 +22,7 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/compute/test_agent \
 	tests/unit/compute/test_event \
+	tests/unit/compute/test_guard \
 	tests/unit/compute/test_image \
 	tests/unit/compute/test_job \
 	tests/unit/compute/test_report \

@@ -2,6 +2,7 @@
 
 #include "common/json.h"
 #include "common/json_out.h"
+#include "common/own_user.h"
 
 #include <string.h>
 
@@ -15,6 +16,14 @@ static enum error_kind kind_of_status(int status) {
     return ERROR_BACKEND;
 }
 
+static int find_url(const struct volume_api *api, struct arena *arena, const char **ret,
+                    struct error *err) {
+    static const char *const types[] = { "volumev3", "block-storage", NULL };
+
+    *ret = api->url;
+    return api->url ? 0 : own_user_endpoint(api->user, arena, types, CALL_TIMEOUT_MS, ret, err);
+}
+
 int volume_api_call(const struct volume_api *api, struct arena *arena, const char *method,
                     const char *path, const char *body, const char *request_id,
                     struct http_answer *ret, struct error *err) {
@@ -22,18 +31,21 @@ int volume_api_call(const struct volume_api *api, struct arena *arena, const cha
     unsigned count = 1;
     struct http_call call = {
         .method = method,
-        .url = arena_format(arena, "%s%s", api->url, path),
         .headers = headers,
         .body = body,
         .timeout_ms = CALL_TIMEOUT_MS,
     };
     struct error failure = { 0 };
+    const char *url;
 
-    if (api->token)
+    if (find_url(api, arena, &url, err) < 0)
+        return -1;
+    call.url = arena_format(arena, "%s%s", url, path);
+    if (api->token && !own_user_is_known(api->user))
         headers[count++] = (struct http_header){ "X-Auth-Token", api->token };
     if (request_id)
         headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", request_id };
-    if (http_call(arena, &call, ret, &failure) != 0)
+    if (own_user_call(api->user, arena, &call, ret, &failure) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", method, path, failure.message);
     if (ret->status < 200 || ret->status > 299)
         return error_set(err, kind_of_status(ret->status),

@@ -3,7 +3,7 @@
  *
  * A failure's kind is the one whose HTTP status the API answered (error.def; ERROR_BACKEND for any
  * other); ERROR_UNAVAILABLE also when no whole answer came or it made no sense.  Thread-safe; calls
- * block for at most 10 s.
+ * block for at most 10 s, and 10 more for each answer of Keystone that they need.
  */
 #pragma once
 
@@ -14,9 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct own_user;
+
 struct volume_api {
-    const char *url;   /* …/v3, no slash at the end */
-    const char *token; /* NULL: none */
+    const char *url;       /* …/v3, no slash at the end; NULL: what the catalog says to `user` */
+    const char *token;     /* when there is no `user`; NULL: none */
+    struct own_user *user; /* who calls; NULL: nobody in particular */
 };
 
 struct remote_attachment {

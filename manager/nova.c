@@ -4,6 +4,7 @@
 #include "common/http_client.h"
 #include "common/json.h"
 #include "common/json_out.h"
+#include "common/own_user.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -30,7 +31,9 @@ const struct option compute_client_options[] = {
     { .section = SECTION,
       .key = "endpoint",
       .type = OPTION_TEXT,
-      .help = "URL of the compute service, with /v2.1. Needed for service = nova." },
+      .help =
+          "URL of the compute service, with /v2.1. Unset, with service = nova: what the catalog "
+          "says to the user of section nova." },
     { .section = SECTION,
       .key = "extend_completion_microversion",
       .type = OPTION_TEXT,
@@ -41,7 +44,8 @@ const struct option compute_client_options[] = {
       .key = "token",
       .type = OPTION_TEXT,
       .secret = true,
-      .help = "Sent to the compute side as X-Auth-Token. Unset: none." },
+      .help = "Sent to the compute side as X-Auth-Token, when section nova has no user. Unset: "
+              "none." },
     { .section = SECTION,
       .key = "event_timeout",
       .type = OPTION_SECONDS,
@@ -62,6 +66,7 @@ struct nova_sender {
     const char *microversion; /* that promises the report; NULL: unset */
     int64_t wanted;           /* the same as a number */
     const char *token;
+    struct own_user *user;
     int64_t timeout_ms;
 
     pthread_mutex_t lock;   /* guards the three below */
@@ -114,16 +119,16 @@ static int parse_range(struct arena *arena, const struct http_answer *answer, in
     return 0;
 }
 
-static int fetch_range(struct nova_sender *nova, struct arena *arena, int64_t *ret_least,
-                       int64_t *ret_newest, struct error *err) {
+static int fetch_range(struct nova_sender *nova, struct arena *arena, const char *endpoint,
+                       int64_t *ret_least, int64_t *ret_newest, struct error *err) {
     struct http_call call = {
         .method = "GET",
-        .url = document_url(arena, nova->endpoint),
+        .url = document_url(arena, endpoint),
         .timeout_ms = nova->timeout_ms,
     };
     struct http_answer answer;
 
-    if (http_call(arena, &call, &answer, err) != 0)
+    if (own_user_call(nova->user, arena, &call, &answer, err) != 0)
         return error_context(err, "asking the compute service for its versions");
     return parse_range(arena, &answer, ret_least, ret_newest, err);
 }
@@ -148,7 +153,8 @@ static void keep_range(struct nova_sender *nova, int64_t least, int64_t newest) 
 }
 
 /* Does the service promise to report back? Only then the extend may be left to it (R36, D11). */
-static int check_promise(struct nova_sender *nova, struct arena *arena, struct error *err) {
+static int check_promise(struct nova_sender *nova, struct arena *arena, const char *endpoint,
+                         struct error *err) {
     int64_t least, newest;
 
     if (!nova->microversion)
@@ -156,7 +162,7 @@ static int check_promise(struct nova_sender *nova, struct arena *arena, struct e
                          "[compute] extend_completion_microversion is not set: the compute service "
                          "does not report back");
     if (!recall_range(nova, &least, &newest)) {
-        if (fetch_range(nova, arena, &least, &newest, err) < 0)
+        if (fetch_range(nova, arena, endpoint, &least, &newest, err) < 0)
             return -1;
         keep_range(nova, least, newest);
     }
@@ -263,37 +269,49 @@ static enum event_verdict post_event(struct nova_sender *nova, struct arena *are
 
     if (event->request_id)
         headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", event->request_id };
-    if (nova->token)
+    if (nova->token && !own_user_is_known(nova->user))
         headers[count++] = (struct http_header){ "X-Auth-Token", nova->token };
-    outcome = http_call(arena, &call, &answer, err);
+    outcome = own_user_call(nova->user, arena, &call, &answer, err);
     if (outcome == 0)
         return judge(arena, event, &answer, err);
     error_context(err, "sending the event for host %s", event->host ? event->host : "-");
     return outcome == HTTP_NOT_SENT ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
+/* The agent's own, the configured one, or the catalog's. */
+static int find_endpoint(struct nova_sender *nova, struct arena *arena,
+                         const struct compute_event *event, const char **ret, struct error *err) {
+    static const char *const types[] = { "compute", NULL };
+
+    *ret = nova->to_agent ? event->endpoint : nova->endpoint;
+    if (*ret)
+        return 0;
+    if (nova->to_agent)
+        return error_set(err, ERROR_UNAVAILABLE, "no compute agent is registered for host %s",
+                         event->host ? event->host : "-");
+    return own_user_endpoint(nova->user, arena, types, nova->timeout_ms, ret, err);
+}
+
 static enum event_verdict nova_send(struct compute_sender *sender, struct arena *arena,
                                     const struct compute_event *event, struct error *err) {
     struct nova_sender *nova = (struct nova_sender *)sender;
-    const char *endpoint = nova->to_agent ? event->endpoint : nova->endpoint;
     const char *promising = nova->to_agent ? AGENT_VERSION : nova->microversion;
+    const char *endpoint;
 
-    if (!endpoint) {
-        error_set(err, ERROR_UNAVAILABLE, "no compute agent is registered for host %s",
-                  event->host ? event->host : "-");
+    if (find_endpoint(nova, arena, event, &endpoint, err) < 0)
         return EVENT_REFUSED;
-    }
     if (!event->wants_completion)
         return post_event(nova, arena, event, endpoint, PLAIN_VERSION, err);
-    if (!nova->to_agent && check_promise(nova, arena, err) < 0)
+    if (!nova->to_agent && check_promise(nova, arena, endpoint, err) < 0)
         return EVENT_REFUSED;
     return post_event(nova, arena, event, endpoint, promising, err);
 }
 
 static int check_options(struct nova_sender *nova, struct error *err) {
-    if (!nova->to_agent && !nova->endpoint)
+    if (!nova->to_agent && !nova->endpoint && !own_user_is_known(nova->user))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "[compute] endpoint must be set when service is nova.");
+                         "[compute] endpoint, or [nova] auth_url, must be set when service is "
+                         "nova.");
     if (nova->microversion && !read_version(nova->microversion, &nova->wanted))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[compute] extend_completion_microversion: '%s' is no microversion such "
@@ -313,8 +331,12 @@ int nova_sender_new(const struct config *config, struct compute_sender **ret, st
     };
     struct nova_sender *nova;
 
-    if (check_options(&options, err) < 0)
+    if (own_user_new(config, "nova", &options.user, err) < 0)
         return -1;
+    if (check_options(&options, err) < 0) {
+        own_user_free(options.user);
+        return -1;
+    }
     nova = malloc(sizeof(*nova));
     assert(nova);
     *nova = options;
@@ -328,6 +350,7 @@ void nova_sender_free(struct compute_sender *sender) {
 
     if (!nova)
         return;
+    own_user_free(nova->user);
     pthread_mutex_destroy(&nova->lock);
     free(nova);
 }

@@ -1,12 +1,13 @@
 /*
- * compute_event.h over HTTP: POST <endpoint>/os-server-external-events.
+ * compute_event.h over HTTP: POST <endpoint>/os-server-external-events, as the user of section nova
+ * (own_user.h) when it has one.
  *
  * [compute] service = agent: the endpoint of the host's agent, whose contract includes the
- * callback. service = nova: [compute] endpoint, and extend_completion_microversion must be set and
- * lie inside the range of the service's version document, else nothing is sent and the verdict is
- * EVENT_REFUSED.
+ * callback. service = nova: [compute] endpoint or the catalog's, and
+ * extend_completion_microversion must be set and lie inside the range of the service's version
+ * document, else nothing is sent and the verdict is EVENT_REFUSED.
  *
- * Thread-safe; one call blocks for at most twice [compute] event_timeout.
+ * Thread-safe; one call blocks for at most eight times [compute] event_timeout.
  */
 #pragma once
 

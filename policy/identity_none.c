@@ -4,15 +4,16 @@
 
 #define NAME_MOST    255
 #define ADMIN        "admin"
-#define BASE_DEFAULT "http://localhost:8776"
+#define HOST_DEFAULT "localhost:8776"
 #define TOKEN_NONE   "notused" /* what clients send that authenticate with "none" (keystoneauth) */
 
 /* clang-format off */
 const struct option identity_options[] = {
     { .section = "DEFAULT", .key = "auth_strategy", .type = OPTION_WORD, .fallback = "noauth",
-      .words = (const char *const[]){ "noauth", NULL },
-      .help = "Who says who a caller is. noauth: nobody; every caller is an administrator of the "
-              "project it names, so only this machine can connect unless told so." },
+      .words = (const char *const[]){ "keystone", "noauth", "none", NULL },
+      .help = "Who says who a caller is. keystone: Keystone, by the caller's token. noauth, none: "
+              "nobody; every caller is an administrator of the project it names, so only this "
+              "machine can connect unless told so." },
     OPTIONS_END,
 };
 /* clang-format on */
@@ -27,9 +28,8 @@ static bool host_is_plain(const char *host) {
 const char *identity_base_url(struct http_exchange *exchange) {
     const char *host = http_header(exchange, "Host");
 
-    if (!host || !host_is_plain(host))
-        return BASE_DEFAULT;
-    return arena_join(exchange->arena, "http://", host, NULL);
+    return arena_join(exchange->arena, exchange->secure ? "https://" : "http://",
+                      host && host_is_plain(host) ? host : HOST_DEFAULT, NULL);
 }
 
 /* Names of users and projects go into rows, logs and headers. */
@@ -93,12 +93,13 @@ static enum identity_outcome become(struct context *context, const char *user, c
 
 static enum identity_outcome none_authenticate(const struct identity *identity,
                                                struct http_exchange *exchange,
-                                               const char *path_project, struct context *context,
-                                               struct error *err) {
+                                               const char *path_project,
+                                               const struct identity_later *later,
+                                               struct context *context, struct error *err) {
     const char *token = http_header(exchange, "X-Auth-Token");
     const char *colon;
 
-    (void)identity;
+    (void)identity, (void)later;
     if (token && *token && strcmp(token, TOKEN_NONE) != 0) {
         colon = strchr(token, ':');
         if (!colon)

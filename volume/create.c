@@ -174,6 +174,9 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     };
     int placed;
 
+    if (!volume.project_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume belongs to a project, and the token is for none.");
     if (check_sources(work, request, err) < 0)
         return -1;
     if (request->size_gb == 0)

@@ -17,12 +17,13 @@ static const char *const admin[] = { "admin", "member", "reader", NULL };
 
 static enum identity_outcome authenticate(const struct identity *identity,
                                           struct http_exchange *exchange, const char *path_project,
+                                          const struct identity_later *later,
                                           struct context *context, struct error *err) {
     static const char *const *const all[] = { reader, member, service, admin };
     const char *token = http_header(exchange, "X-Auth-Token");
     size_t length = strcspn(token, ":");
 
-    (void)identity, (void)path_project;
+    (void)identity, (void)path_project, (void)later;
     context->user_id = arena_text_n(exchange->arena, token, length);
     context->project_id = arena_text(exchange->arena, token + length + 1);
     context->from_service = strcmp(context->user_id, "service") == 0;

@@ -23,7 +23,10 @@ static void expect_fault(enum error_kind kind, int status, const char *key) {
     ck_assert_int_eq(json_integer_value(json_object_get(fault, "code")), status);
     ck_assert_str_eq(json_string_value(json_object_get(fault, "message")), "why \"so\"");
     ck_assert_str_eq(test_exchange_header(test, "Content-Type"), "application/json");
-    ck_assert_ptr_null(test_exchange_header(test, "Retry-After"));
+    if (kind == ERROR_UNAVAILABLE)
+        ck_assert_str_eq(test_exchange_header(test, "Retry-After"), "5");
+    else
+        ck_assert_ptr_null(test_exchange_header(test, "Retry-After"));
     ck_assert_ptr_null(json_object_get(fault, "retryAfter"));
     test_exchange_free(test);
 }

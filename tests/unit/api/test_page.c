@@ -170,11 +170,12 @@ static const char *const member_roles[] = { "member", NULL };
 
 static enum identity_outcome authenticate(const struct identity *identity,
                                           struct http_exchange *exchange, const char *path_project,
+                                          const struct identity_later *later,
                                           struct context *context, struct error *err) {
     const char *token = http_header(exchange, "X-Auth-Token");
 
     if (strcmp(token, "member") != 0)
-        return identity_none.authenticate(identity, exchange, path_project, context, err);
+        return identity_none.authenticate(identity, exchange, path_project, later, context, err);
     context->user_id = "u";
     context->project_id = MINE;
     context->roles = member_roles;

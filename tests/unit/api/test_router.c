@@ -254,19 +254,56 @@ const struct route *const api_routes[] = { thing_routes, object_routes, extensio
 static const char *const member_roles[] = { "member", "reader", NULL };
 static const char *const guest_roles[] = { "guest", NULL };
 
+/* Somebody who becomes known in another thread. */
+struct latecomer {
+    const char *token;
+    struct http_exchange *exchange;
+    struct context *context;
+    const struct identity_later *later;
+};
+
+static void *come_late(void *arg) {
+    const struct latecomer *late = arg;
+    bool known = strcmp(late->token, "late") == 0;
+    struct error err = { .kind = ERROR_NONE };
+
+    if (known) {
+        late->context->user_id = "late";
+        late->context->project_id = PROJECT;
+        late->context->roles = member_roles;
+    } else {
+        http_add_header(late->exchange, "WWW-Authenticate", "somewhere");
+        error_set(&err, ERROR_UNAUTHORIZED, "Nobody knows you.");
+    }
+    late->later->tell(late->later->arg, known ? IDENTITY_KNOWN : IDENTITY_FAILED, &err);
+    return NULL;
+}
+
+static enum identity_outcome start_latecomer(const struct latecomer *values) {
+    struct latecomer *late = arena_copy(values->exchange->arena, values, sizeof(*values));
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, come_late, late), 0);
+    pthread_detach(thread);
+    return IDENTITY_LATER;
+}
+
 /* X-Auth-Token: "member", "guest", "none"; all others are left to the real one. */
 static enum identity_outcome authenticate(const struct identity *identity,
                                           struct http_exchange *exchange, const char *path_project,
+                                          const struct identity_later *later,
                                           struct context *context, struct error *err) {
     const char *token = http_header(exchange, "X-Auth-Token");
 
     (void)identity;
     if (token && strcmp(token, "none") == 0)
         return error_set(err, ERROR_UNAUTHORIZED, "The token is not valid.");
+    if (token && strncmp(token, "late", 4) == 0)
+        return start_latecomer(&(struct latecomer){ token, exchange, context, later });
     if (token && strcmp(token, "unscoped") == 0)
         return IDENTITY_KNOWN;
     if (!token || (strcmp(token, "member") != 0 && strcmp(token, "guest") != 0))
-        return identity_none.authenticate(identity, exchange, path_project, context, err);
+        return identity_none.authenticate(identity, exchange, path_project, later, context, err);
     context->user_id = token;
     context->project_id = PROJECT;
     context->roles = token[0] == 'm' ? member_roles : guest_roles;
@@ -587,6 +624,21 @@ START_TEST(a_bad_token_stops_everything) {
         ask_with(&service, "GET", "/v3/", WITH({ "X-Auth-Token", "none" }), NULL, 401);
 
     ck_assert_ptr_nonnull(json_object_get(test_exchange_json(answer.test), "error"));
+}
+END_TEST
+
+START_TEST(a_caller_may_become_known_later) {
+    SERVICE();
+
+    for (unsigned i = 0; i < 20; i++) {
+        autoanswer struct answer known = ask_with(&service, "GET", "/v3/" PROJECT "/things/caller",
+                                                  WITH({ "X-Auth-Token", "late" }), NULL, 200);
+        autoanswer struct answer unknown = ask_with(&service, "GET", "/v3/things/caller",
+                                                    WITH({ "X-Auth-Token", "late no" }), NULL, 401);
+
+        ck_assert_str_eq(text_of(&known, "user"), "late");
+        ck_assert_str_eq(test_exchange_header(unknown.test, "WWW-Authenticate"), "somewhere");
+    }
 }
 END_TEST
 
@@ -1029,10 +1081,11 @@ CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
            segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_page,
            another_regex_for_projects_is_taken, the_default_regex_can_be_given_in_words,
            a_bad_regex_is_refused_at_start, the_version_documents_stand_where_clients_look,
-           health_needs_nobody, a_bad_token_stops_everything, the_handshake_answers_for_the_router,
-           the_context_is_complete, the_paths_project_must_be_the_tokens,
-           answers_carry_the_version_that_was_used, a_route_does_not_exist_before_its_version,
-           only_json_bodies_are_taken, a_body_above_the_limit_is_refused, a_wrapped_body_is_decoded,
+           health_needs_nobody, a_bad_token_stops_everything, a_caller_may_become_known_later,
+           the_handshake_answers_for_the_router, the_context_is_complete,
+           the_paths_project_must_be_the_tokens, answers_carry_the_version_that_was_used,
+           a_route_does_not_exist_before_its_version, only_json_bodies_are_taken,
+           a_body_above_the_limit_is_refused, a_wrapped_body_is_decoded,
            bad_bodies_are_bad_requests, the_flags_of_a_row_loosen_its_body,
            actions_are_found_by_their_key,
            what_is_no_action_is_a_bad_request_and_what_is_not_yet_is_not_found,

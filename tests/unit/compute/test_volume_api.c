@@ -1,8 +1,9 @@
 #include "tests/lib/check_main.h"
 
+#include "common/own_user.h"
 #include "compute/complete.h"
 #include "compute/volume_api.h"
-#include "tests/lib/script_server.h"
+#include "tests/lib/script_keystone.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -292,7 +293,43 @@ START_TEST(answers_to_a_completion_are_told_apart) {
 }
 END_TEST
 
-CHECK_MAIN("volume_api", a_volume_is_read_with_its_target_and_attachments,
+START_TEST(the_catalog_leads_to_the_volume_api) {
+    static const struct option *const tables[] = { own_user_options, NULL };
+    struct scene *scene = scene_new();
+    const struct script_request *request;
+    struct remote_volume volume;
+    struct config *config;
+    char url[128];
+    const char *arguments[] = { url, "--service_user.username=scoria",
+                                "--service_user.password=secret",
+                                "--service_user.project_name=service", NULL };
+
+    snprintf(url, sizeof(url), "--service_user.auth_url=%s/v3", script_server_url(scene->server));
+    ck_assert_int_eq(config_load(tables, NULL, arguments, &config, &scene->err), 0);
+    ck_assert_int_eq(own_user_new(config, "service_user", &scene->api.user, &scene->err), 0);
+    scene->api.url = NULL;
+    scene->api.token = "not this one";
+    ck_assert_int_eq(read_it(scene, &volume), -1); /* no Keystone yet */
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    script_keystone_begin(scene->server);
+    script_server_add(scene->server,
+                      &(struct script_rule){ .path = "/volume/v3/volumes/" ID,
+                                             .status = 200,
+                                             .body = "{\"volume\": {\"id\": \"" ID
+                                                     "\", \"status\": \"in-use\", \"size\": 2}}" });
+    ck_assert_msg(read_it(scene, &volume) == 0, "%s", scene->err.message);
+    ck_assert_int_eq(volume.size_gb, 2);
+    request = script_server_request(scene->server, "GET", "/volume/v3/volumes/" ID, 0);
+    ck_assert(script_request_has(request, "X-Auth-Token", KEYSTONE_OWN));
+    ck_assert_ptr_null(strstr(request->head, "not this one"));
+    own_user_free(scene->api.user);
+    config_free(config);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("volume_api", the_catalog_leads_to_the_volume_api,
+           a_volume_is_read_with_its_target_and_attachments,
            a_target_is_plain_digits_of_a_size_or_none, a_volume_without_the_key_has_no_target,
            an_answer_that_makes_no_sense_counts_as_none, a_failure_has_the_kind_of_its_status,
            no_answer_is_unavailable, extending_volumes_are_asked_for_page_by_page,

@@ -1,8 +1,9 @@
 #include "tests/lib/check_main.h"
 
 #include "common/http_server.h"
+#include "common/own_user.h"
 #include "manager/nova.h"
-#include "tests/lib/script_server.h"
+#include "tests/lib/script_keystone.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@
     "\", \"status\": \"completed\", \"code\": " code "}]}"
 #define OURS(code) ANSWERED("volume-extended", INSTANCE, VOLUME, code)
 
-static const struct option *const tables[] = { compute_client_options, NULL };
+static const struct option *const tables[] = { compute_client_options, own_user_options, NULL };
 
 /* A scripted compute side and a sender to it. */
 struct scene {
@@ -448,10 +449,47 @@ START_TEST(a_real_server_is_understood) {
 }
 END_TEST
 
-CHECK_MAIN("nova", an_accepted_event_is_one_request_in_the_right_form,
-           our_event_is_found_among_others, every_other_whole_answer_is_a_refusal,
-           a_host_that_is_not_there_is_a_refusal, a_host_without_an_agent_is_a_refusal,
-           no_whole_answer_is_unknown, a_plain_event_asks_for_no_more_than_it_needs,
+START_TEST(the_catalog_leads_to_the_compute_service) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+    const struct script_request *request;
+    char url[128];
+    const char *arguments[] = {
+        "--compute.service=nova",       "--compute.extend_completion_microversion=2.200",
+        "--compute.token=not this one", url,
+        "--nova.username=scoria",       "--nova.password=secret",
+        "--nova.project_name=service",  NULL
+    };
+
+    scene->server = script_server_new();
+    scene->arena = arena_new();
+    script_keystone_begin(scene->server);
+    snprintf(url, sizeof(url), "--nova.auth_url=%s/v3", script_server_url(scene->server));
+    script_server_add(scene->server, &(struct script_rule){ .path = "/compute/v2.1/",
+                                                            .status = 200,
+                                                            .body = RANGE("2.1", "2.200") });
+    script_server_add(scene->server, &(struct script_rule){
+                                         .path = "/compute" EVENTS, .status = 401, .times = 1 });
+    script_server_add(
+        scene->server,
+        &(struct script_rule){ .path = "/compute" EVENTS, .status = 200, .body = OURS("200") });
+    ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
+    ck_assert_int_eq(nova_sender_new(scene->config, &scene->sender, &scene->err), 0);
+    ck_assert_msg(send_it(scene) == EVENT_ACCEPTED, "%s", scene->err.message);
+    request = script_server_request(scene->server, "POST", "/compute" EVENTS, 1);
+    ck_assert(script_request_has(request, "X-Auth-Token", KEYSTONE_OWN));
+    ck_assert(script_request_has(request, "OpenStack-API-Version", "compute 2.200"));
+    ck_assert_ptr_null(strstr(request->head, "not this one"));
+    script_server_clear(scene->server); /* no Keystone, no peer: nothing is sent */
+    ck_assert_int_eq(send_it(scene), EVENT_REFUSED);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("nova", the_catalog_leads_to_the_compute_service,
+           an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
+           every_other_whole_answer_is_a_refusal, a_host_that_is_not_there_is_a_refusal,
+           a_host_without_an_agent_is_a_refusal, no_whole_answer_is_unknown,
+           a_plain_event_asks_for_no_more_than_it_needs,
            a_service_that_promises_the_report_gets_the_event_at_that_version,
            the_range_is_remembered_for_a_while, versions_are_compared_as_numbers,
            a_range_that_cannot_be_read_sends_nothing,

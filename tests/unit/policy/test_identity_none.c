@@ -15,7 +15,7 @@ static struct asked ask(const struct http_header *headers, const char *path_proj
     struct asked asked = { .test = test_exchange_new("GET", "/v3/", headers, NULL) };
 
     asked.outcome = identity_none.authenticate(&identity_none, test_exchange_of(asked.test),
-                                               path_project, &asked.context, &asked.err);
+                                               path_project, NULL, &asked.context, &asked.err);
     return asked;
 }
 

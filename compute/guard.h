@@ -1,0 +1,13 @@
+/*
+ * Who may send events to this host: a caller whose token has the role admin or service.
+ */
+#pragma once
+
+#include "common/http_server.h"
+
+struct token_gate;
+
+/* Runs pass(arg, exchange), here or in a thread of the gate, or answers 401, 403 or 503.  `gate`
+ * NULL: everybody may. */
+void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, http_handler *pass,
+                void *arg);

@@ -1,0 +1,106 @@
+#include "compute/guard.h"
+
+#include "common/token_gate.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+#include "tests/lib/script_keystone.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct scene {
+    struct script_server *server;
+    struct config *config;
+    struct token_gate *gate;
+};
+
+static struct scene scene_new(void) {
+    static const struct option *const tables[] = { token_gate_options, NULL };
+    struct scene scene = { .server = script_server_new() };
+    char url[128];
+    const char *arguments[] = { url, "--keystone_authtoken.username=scoria",
+                                "--keystone_authtoken.password=secret",
+                                "--keystone_authtoken.project_name=service", NULL };
+    struct error err;
+
+    script_keystone_begin(scene.server);
+    snprintf(url, sizeof(url), "--keystone_authtoken.auth_url=%s/v3",
+             script_server_url(scene.server));
+    ck_assert_int_eq(config_load(tables, NULL, arguments, &scene.config, &err), 0);
+    ck_assert_int_eq(token_gate_new(scene.config, &scene.gate, &err), 0);
+    return scene;
+}
+
+static void scene_end(struct scene *scene) {
+    token_gate_free(scene->gate);
+    config_free(scene->config);
+    script_server_free(scene->server);
+}
+
+static void pass(void *arg, struct http_exchange *exchange) {
+    ck_assert_str_eq(arg, "arg");
+    exchange->status = 200;
+    http_reply(exchange);
+}
+
+static int visit(const struct token_gate *gate, const char *token, const char *header,
+                 const char *value) {
+    const struct http_header headers[] = { { "X-Auth-Token", token }, { NULL, NULL } };
+    struct test_exchange *test = test_exchange_new("POST", "/", token ? headers : NULL, NULL);
+    char arg[] = "arg";
+    int status;
+
+    guard_pass(gate, test_exchange_of(test), pass, arg);
+    status = test_exchange_await(test);
+    if (header)
+        ck_assert_str_eq(test_exchange_header(test, header), value);
+    test_exchange_free(test);
+    return status;
+}
+
+START_TEST(without_a_gate_everybody_passes) {
+    ck_assert_int_eq(visit(NULL, NULL, NULL, NULL), 200);
+}
+END_TEST
+
+START_TEST(only_services_and_administrators_pass) {
+    static const struct {
+        const char *roles, *more;
+        int status;
+    } cases[] = {
+        { "\"service\"", "", 200 },
+        { "\"reader\", \"ADMIN\"", "", 200 },
+        { "\"member\"", "", 403 },
+        { "", "", 403 },
+        { "\"admin\"", "\"application_credential\": {\"access_rules\": []}", 403 },
+    };
+    struct scene scene = scene_new();
+    char token[16];
+
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        script_keystone_say(scene.server, 200,
+                            script_keystone_token(cases[i].roles, 100, cases[i].more), 1);
+    for (size_t i = 0; i < 2 * LENGTH(cases); i++) { /* asked, and remembered */
+        snprintf(token, sizeof(token), "t%zu", i % LENGTH(cases));
+        ck_assert_int_eq(visit(scene.gate, token, NULL, NULL), cases[i % LENGTH(cases)].status);
+    }
+    scene_end(&scene);
+}
+END_TEST
+
+START_TEST(no_token_a_bad_one_and_an_outage_are_told_apart) {
+    struct scene scene = scene_new();
+    char challenge[128];
+
+    snprintf(challenge, sizeof(challenge), "Keystone uri=\"%s/v3\"",
+             script_server_url(scene.server));
+    script_keystone_say(scene.server, 404, "{}", 1);
+    ck_assert_int_eq(visit(scene.gate, NULL, "WWW-Authenticate", challenge), 401);
+    ck_assert_int_eq(visit(scene.gate, "bad", "WWW-Authenticate", challenge), 401);
+    ck_assert_int_eq(visit(scene.gate, "other", "Retry-After", "5"), 503);
+    scene_end(&scene);
+}
+END_TEST
+
+CHECK_MAIN("guard", without_a_gate_everybody_passes, only_services_and_administrators_pass,
+           no_token_a_bad_one_and_an_outage_are_told_apart)
