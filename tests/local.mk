@@ -53,11 +53,13 @@ EXTRA_DIST += \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
 	tests/e2e/test_rabbitmq.py \
+	tests/e2e/test_keystone.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/hypervisor.py \
+	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/packages.sh \

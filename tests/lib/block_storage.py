@@ -60,10 +60,11 @@ def parse(data):
 
 
 class BlockStorage:
-    def __init__(self, endpoint, timeout=30):
+    def __init__(self, endpoint, timeout=30, token=None):
         url = urllib.parse.urlsplit(endpoint)
         self.endpoint = endpoint
         self.root = url.path
+        self.token = token
         self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
 
     def close(self):
@@ -72,6 +73,8 @@ class BlockStorage:
     def call(self, method, path, body=None, version=MICROVERSION, headers=None):
         """One request, whatever the answer. A body of bytes is sent as it is."""
         fields = {"Accept": "application/json", **(headers or {})}
+        if self.token:
+            fields.setdefault("X-Auth-Token", self.token)
         if version:
             fields.setdefault("OpenStack-API-Version", f"volume {version}")
         if body is not None:

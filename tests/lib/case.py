@@ -29,6 +29,7 @@ class Workplace(unittest.TestCase):
 
 class ServiceCase(unittest.TestCase):
     options = ()
+    listen = "127.0.0.1:0"
 
     @classmethod
     def setUpClass(cls):
@@ -36,7 +37,7 @@ class ServiceCase(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
         cls.state = os.path.join(cls.directory, "state")
         cls.service = program.serve(cls.state, f"--host={NODE}", "--quota_volumes=-1",
-                                    "--quota_gigabytes=-1", *cls.options)
+                                    "--quota_gigabytes=-1", *cls.options, listen=cls.listen)
         cls.addClassCleanup(cls.service.kill)
         cls.service.start()
 
@@ -50,9 +51,13 @@ class ServiceCase(unittest.TestCase):
     def setUp(self):
         self.api = self.connect()
 
+    @classmethod
+    def client(cls):
+        return BlockStorage(cls.service.endpoint)
+
     def connect(self):
         """A client of its own, for a thread."""
-        api = BlockStorage(self.service.endpoint)
+        api = self.client()
         self.addCleanup(api.close)
         return api
 
@@ -63,7 +68,7 @@ class ServiceCase(unittest.TestCase):
         return volume["id"]
 
     def discard(self, volume_id):
-        api = BlockStorage(self.service.endpoint)
+        api = self.client()
         if api.exists(volume_id):
             api.remove(volume_id)
         api.close()
@@ -75,7 +80,7 @@ class ServiceCase(unittest.TestCase):
 
     def assert_answers(self):
         """The service is alive and does its work."""
-        api = BlockStorage(self.service.endpoint)
+        api = self.client()
         volume_id = api.create_available(1)["id"]
         api.delete_and_wait(volume_id)
         api.close()
