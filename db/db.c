@@ -55,7 +55,8 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
                          (int)strcspn(settings->url, ":"), settings->url);
     if (engine->open(settings, &db, err) < 0)
         return -1;
-    db->local = settings->clock ? settings->clock : &clock_system;
+    if (!db->local) /* an engine whose threads read it has set it before them */
+        db->local = settings->clock ? settings->clock : &clock_system;
     db->clock = (struct clock){ .now_us = tell_instant, .random = tell_random, .arg = db };
     *ret = db;
     return 0;
