@@ -90,13 +90,11 @@ static struct bucket *bucket_of(struct sender *sender, const char *key) {
 }
 
 static struct lane *lane_find(struct sender *sender, const char *key) {
-    struct lane *lane;
+    struct lane *lane = LIST_FIRST(bucket_of(sender, key));
 
-    LIST_FOREACH(lane, bucket_of(sender, key), bucket) {
-        if (strcmp(lane->key, key) == 0)
-            return lane;
-    }
-    return NULL;
+    while (lane && strcmp(lane->key, key) != 0)
+        lane = LIST_NEXT(lane, bucket);
+    return lane;
 }
 
 static void lane_append(struct sender *sender, const char *key, struct outgoing *message) {
