@@ -35,6 +35,9 @@ static const struct option service_options[] = {
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on volumes." },
+    { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
+      .help = "Seconds after SIGTERM that work in progress gets to end; then it is left to another manager or the "
+              "next start. 0: as long as it takes." },
     { .section = "DEFAULT", .key = "public_endpoint", .type = OPTION_TEXT,
       .help = "URL before /v3 in links and version documents. Unset: as the client called it." },
     { .section = "DEFAULT", .key = "allow_insecure_listen", .type = OPTION_BOOL, .fallback = "false",

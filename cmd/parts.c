@@ -93,6 +93,7 @@ static int open_backend(const struct config *config, const char *name,
     };
 
     backend->name = name;
+    backend->host_name = config_text(config, name, "backend_host");
     backend->backend_name = backend_name ? backend_name : name;
     backend->driver = driver_find(driver_name);
     if (!backend->driver)

@@ -6,6 +6,7 @@
 
 #include "api/router.h"
 #include "cmd/messaging.h"
+#include "cmd/notify.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -23,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
@@ -37,6 +39,8 @@ struct parts {
     struct arena *arena;
     struct settings settings;
     int lock;
+    char place[UUID_SIZE]; /* what the lock file holds */
+    struct notify *notify;
 
     struct db *db;
     struct messaging messaging;
@@ -72,7 +76,22 @@ static unsigned listen_port(const struct parts *parts) {
 
 /* ---- store ---- */
 
-/* Two managers of one node on one database would free each other's leases. */
+/* The name of this state directory among all of the same database: made once, kept in the lock
+ * file, so that nobody but the one who holds the lock ever uses it. */
+static int read_place(struct parts *parts, const char *path, struct error *err) {
+    ssize_t size = pread(parts->lock, parts->place, UUID_SIZE - 1, 0);
+
+    if (size == UUID_SIZE - 1 && strspn(parts->place, "0123456789abcdef-") == UUID_SIZE - 1)
+        return 0;
+    clock_uuid(&clock_system, parts->place);
+    if (size < 0 || ftruncate(parts->lock, 0) < 0 ||
+        pwrite(parts->lock, parts->place, UUID_SIZE - 1, 0) != UUID_SIZE - 1 ||
+        fsync(parts->lock) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "cannot write %s", path);
+    return 0;
+}
+
+/* Who holds the lock knows that former holders are dead, and frees their leases. */
 static int lock_state(struct parts *parts, struct error *err) {
     const char *path = arena_format(parts->arena, "%s/lock", text(parts, "state_path"));
 
@@ -83,7 +102,7 @@ static int lock_state(struct parts *parts, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "another scoria works in %s (its lock file is held)",
                          text(parts, "state_path"));
-    return 0;
+    return read_place(parts, path, err);
 }
 
 static int bootstrap_body(struct work *work, void *arg, struct error *err) {
@@ -135,8 +154,9 @@ static int start_manager(struct parts *parts, struct error *err) {
         return -1;
     settings.backends = parts->backends;
     settings.compute = parts->compute;
-    settings.owner = arena_format(parts->arena, "%s:%jd:%jd", settings.node, (intmax_t)getpid(),
-                                  (intmax_t)clock_now_us(&clock_system));
+    settings.owner_prefix = arena_format(parts->arena, "%s:%s:", settings.node, parts->place);
+    settings.owner = arena_format(parts->arena, "%s%jd:%jd", settings.owner_prefix,
+                                  (intmax_t)getpid(), (intmax_t)clock_now_us(&clock_system));
     return manager_start(&settings, &parts->manager, err);
 }
 
@@ -348,9 +368,38 @@ static int start(struct parts *parts, struct error *err) {
     return 0;
 }
 
+/* A job that does not end in time ends with the process; its lease runs out and another manager, or
+ * the next start, takes it up. */
+static void *stop_at_last(void *arg) {
+    const struct parts *parts = arg;
+    int64_t limit_s = config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout");
+    struct timespec until = { .tv_sec = limit_s };
+
+    pthread_detach(pthread_self());
+    while (nanosleep(&until, &until) < 0)
+        ;
+    log_warning(NULL, "work in progress is left to others", "graceful_shutdown_timeout",
+                LOG_INT(limit_s), NULL);
+    _exit(EXIT_SUCCESS);
+}
+
+static void drain(struct parts *parts) {
+    pthread_t thread;
+
+    if (config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout") > 0 &&
+        pthread_create(&thread, NULL, stop_at_last, parts) != 0)
+        log_error(NULL, "the end of this process has no limit", NULL);
+    notify_stopping(parts->notify);
+    /* Requests that are being answered may still wait for a connection: with an API, after it. */
+    if (parts->manager && !parts->api)
+        manager_drain(parts->manager);
+}
+
 static void stop(struct parts *parts) {
     if (parts->http)
         http_server_stop(parts->http, DRAIN_MS);
+    if (parts->manager)
+        manager_drain(parts->manager);
     if (parts->gate)
         token_gate_close(parts->gate); /* its threads answer for API and agent */
     if (parts->agent)
@@ -390,14 +439,33 @@ static void open_log(const struct config *config) {
             log_open(STDERR_FILENO, (enum log_level)i, json ? LOG_JSON : LOG_TEXT);
 }
 
-static void announce(const struct parts *parts) {
+static int look(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t one;
+
+    (void)arg;
+    return db_query_int(tx, &one, err, "SELECT 1");
+}
+
+/* A database that refuses is alive; one that never answers holds us here. */
+static bool is_alive(void *arg) {
+    const struct parts *parts = arg;
+    struct error err;
+
+    if (parts->db)
+        db_read(parts->db, look, NULL, &err);
+    return !parts->manager || manager_alive(parts->manager);
+}
+
+static void announce(struct parts *parts) {
+    const char *ready = "ready";
+
     if (parts->roles.api)
-        printf("ready %s\n", own_url(parts, "/v3"));
+        ready = arena_format(parts->arena, "ready %s", own_url(parts, "/v3"));
     else if (parts->roles.agent)
-        printf("ready %s\n", own_url(parts, "/v2.1"));
-    else
-        printf("ready\n");
+        ready = arena_format(parts->arena, "ready %s", own_url(parts, "/v2.1"));
+    puts(ready);
     fflush(stdout);
+    notify_ready(parts->notify, ready, is_alive, parts);
 }
 
 int parts_run(const struct config *config, struct roles roles) {
@@ -421,7 +489,7 @@ int parts_run(const struct config *config, struct roles roles) {
     settings_load(config, &clock_system, &parts.settings);
     parts.settings.node = parts_node(config);
     parts.settings.one_process = roles.api && roles.manager;
-    if (start(&parts, &err) < 0) {
+    if (notify_open(&parts.notify, &err) < 0 || start(&parts, &err) < 0) {
         fprintf(stderr, "scoria: %s\n", err.message);
         status = EXIT_FAILURE;
     } else {
@@ -430,7 +498,9 @@ int parts_run(const struct config *config, struct roles roles) {
         sigwait(&ends, &sig);
         log_info(NULL, "ending", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
         pthread_sigmask(SIG_UNBLOCK, &ends, NULL); /* a second one ends at once: nothing is lost */
+        drain(&parts);
     }
     stop(&parts);
+    notify_close(parts.notify);
     return status;
 }

@@ -11,6 +11,12 @@ const struct driver *const drivers[] = { &file_driver,       &nfs_driver,
                                          &quobyte_driver,    &memory_driver,
                                          &fault_driver,      NULL };
 
+int driver_fence_check(const struct driver_fence *fence, struct error *err) {
+    if (!fence || fence->holds(fence))
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "This work may belong to another worker by now.");
+}
+
 static const char *const permission_words[] = { "auto", "true", "false", NULL };
 
 const struct option driver_options[] = {
@@ -26,6 +32,12 @@ const struct option driver_options[] = {
       .type = OPTION_TEXT,
       .help = "Name that volume types ask for by their extra spec of this name. Unset: the name of "
               "the section." },
+    { .section = OPTION_BACKEND,
+      .key = "backend_host",
+      .type = OPTION_TEXT,
+      .help =
+          "Host of this backend's volumes in place of [DEFAULT] host. Managers on several nodes "
+          "that reach the same storage and give the same name here serve the backend together." },
     { .section = OPTION_BACKEND,
       .key = "max_over_subscription_ratio",
       .type = OPTION_FLOAT,

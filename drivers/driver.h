@@ -34,6 +34,19 @@ enum driver_feature {
     DRIVER_THICK = 1 << 3,
 };
 
+/*
+ * A worker that was paused may wake up after another one has taken its work over, finished it, and
+ * others have built on that.  So a driver asks right before each side effect whether the work is
+ * still its own, and makes the effect one that harms nobody even when the pause comes between: grow
+ * only, replace nothing, remove only what carries the volume's own name.
+ */
+struct driver_fence {
+    bool (*holds)(const struct driver_fence *fence);
+};
+
+/* 0: go on.  -1: the work is somebody else's now (ERROR_CONFLICT).  NULL always holds. */
+int driver_fence_check(const struct driver_fence *fence, struct error *err);
+
 /* What the database knows of a volume; all text belongs to the caller. */
 struct driver_volume {
     const char *id;
@@ -46,6 +59,8 @@ struct driver_volume {
     bool attached;                 /* has an attachment that is more than reserved */
     bool multiattach;
     bool encrypted;
+    const struct driver_fence *fence; /* NULL: nobody else can take the work over */
+    unsigned attempt; /* of how many workers this is which one: no two use one temporary file */
 };
 
 /* What create made; text in the arena of the call. */

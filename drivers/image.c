@@ -130,51 +130,82 @@ int image_read_facts(int fd, const char *format, struct image_facts *ret, struct
     return 0;
 }
 
-static int write_zeros(int fd, off_t from, off_t to) {
+/* Length comes with the last byte, which is allocated and never written: in one step and upwards
+ * only, whoever else grew the file or wrote to it meanwhile. */
+static int set_length(int fd, off_t bytes, const struct driver_fence *fence, struct error *err) {
+    struct stat status;
+    int result;
+
+    do
+        result = fallocate(fd, 0, bytes - 1, 1);
+    while (result < 0 && errno == EINTR);
+    if (result == 0 || errno != EOPNOTSUPP)
+        return result < 0 ? error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes",
+                                        (intmax_t)bytes)
+                          : 0;
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && status.st_size >= bytes)
+        return 0;
+    if (ftruncate(fd, bytes) < 0)
+        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
+    return 0;
+}
+
+static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *fence,
+                       struct error *err) {
     static const char zeros[1 << 18];
 
     while (from < to) {
         off_t left = to - from;
         size_t size = left < (off_t)sizeof(zeros) ? (size_t)left : sizeof(zeros);
-        ssize_t written = pwrite(fd, zeros, size, from);
+        ssize_t written;
 
+        if (driver_fence_check(fence, err) < 0)
+            return -1;
+        written = pwrite(fd, zeros, size, from);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return -1;
+            return error_errno(err, ERROR_BACKEND, "writing zeros");
         from += written;
     }
     return 0;
 }
 
-static int allocate(int fd, off_t from, off_t to) {
+/* Takes the blocks first, behind the end of the file, then the length. */
+static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fence,
+                    struct error *err) {
     int result;
 
     do
-        result = fallocate(fd, 0, from, to - from);
+        result = fallocate(fd, FALLOC_FL_KEEP_SIZE, from, to - from);
     while (result < 0 && errno == EINTR);
     if (result < 0 && errno == EOPNOTSUPP)
-        result = write_zeros(fd, from, to);
-    return result;
+        return write_zeros(fd, from, to, fence, err);
+    if (result < 0)
+        return error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(to - from));
+    return set_length(fd, to, fence, err);
 }
 
-int image_grow_raw(int fd, int64_t bytes, bool sparse, struct error *err) {
+int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
+                   struct error *err) {
     struct stat status;
 
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at the file's length");
     if (bytes <= status.st_size)
         return 0;
-    if (sparse && ftruncate(fd, bytes) < 0)
-        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
-    if (!sparse && allocate(fd, status.st_size, bytes) < 0) {
-        error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(bytes - status.st_size));
-        /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
-        if (ftruncate(fd, status.st_size) < 0)
-            return error_context(err, "the file stays partly grown");
+    if (driver_fence_check(fence, err) < 0)
         return -1;
-    }
-    return 0;
+    if (sparse)
+        return set_length(fd, bytes, fence, err);
+    if (allocate(fd, status.st_size, bytes, fence, err) == 0)
+        return 0;
+    /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
+    if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
+        return error_context(err, "the file stays partly grown");
+    return -1;
 }
 
 static int take_byte(int fd, int byte, struct error *err) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "common/error.h"
+#include "drivers/driver.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,11 +37,14 @@ bool image_looks_qcow2(int fd);
 bool image_looks_luks(int fd);
 
 /*
- * Makes the file as long as `bytes`; one that is so long already stays.  The new part reads as
- * zeros; when not sparse its blocks are taken.  After a failure the length is what it was.  The
- * caller flushes.
+ * Makes the file as long as `bytes`; one that is so long already stays, also when it became so
+ * during the call.  The new part reads as zeros; when not sparse its blocks are taken.  After a
+ * failure the length is what it was.  The caller flushes.  On file systems without fallocate (NFS
+ * before 4.2) the length is set after a last look: there the fence alone keeps a paused worker from
+ * undoing what another one did meanwhile.
  */
-int image_grow_raw(int fd, int64_t bytes, bool sparse, struct error *err);
+int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
+                   struct error *err);
 
 enum image_hold {
     IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */

@@ -26,8 +26,29 @@ static const char *file_name(struct arena *arena, const struct driver_volume *vo
     return NULL;
 }
 
-static const char *unfinished_name(struct arena *arena, const char *name) {
-    return arena_format(arena, ".%s.new", name);
+/* Each worker that ever took up the create has a file of its own: one that was paused must not
+ * write into another's.  Names come again only after so many takeovers. */
+enum { UNFINISHED_NAMES = 16 };
+
+static const char *unfinished_name(struct arena *arena, const char *name, unsigned attempt) {
+    unsigned number = attempt % UNFINISHED_NAMES;
+
+    return number > 1 ? arena_format(arena, ".%s.%u.new", name, number)
+                      : arena_format(arena, ".%s.new", name);
+}
+
+static int remove_name(const struct directory *directory, const char *name, struct error *err) {
+    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    return 0;
+}
+
+static int remove_unfinished(const struct directory *directory, struct arena *arena,
+                             const char *name, struct error *err) {
+    for (unsigned attempt = 1; attempt < UNFINISHED_NAMES; attempt++)
+        if (remove_name(directory, unfinished_name(arena, name, attempt), err) < 0)
+            return -1;
+    return 0;
 }
 
 static const char *full_path(const struct directory *directory, struct arena *arena,
@@ -62,7 +83,11 @@ int volume_file_exists(const struct directory *directory, struct arena *arena,
 
 /* ---- create ---- */
 
-/* A file that an earlier call with the same arguments made: 1 it is whole, 0 there is none. */
+/*
+ * A file that an earlier call with the same arguments made: 1 it is whole, 0 there is none.  An
+ * empty one is left from a crash between the making of a sparse file and its size; it is filled,
+ * never removed, because a worker that wakes up late would remove what another one has filled.
+ */
 static int accept_existing(const struct directory *directory, const char *name, const char *format,
                            int64_t bytes, struct error *err) {
     struct error missing = { .kind = ERROR_NONE };
@@ -74,12 +99,8 @@ static int accept_existing(const struct directory *directory, const char *name, 
         return 0;
     if (fd < 0)
         return error_set(err, missing.kind, "%s", missing.message);
-    if (fstat(fd, &status) == 0 && status.st_size == 0) {
-        /* A crash came between the making of a sparse file and its size. */
-        if (unlinkat(directory->fd, name, 0) < 0)
-            return error_errno(err, ERROR_BACKEND, "removing the empty %s", name);
+    if (fstat(fd, &status) == 0 && status.st_size == 0)
         return 0;
-    }
     if (image_read_facts(fd, format, &facts, err) < 0)
         return error_context(err, "%s exists already", name);
     if (facts.virtual_bytes != bytes)
@@ -88,9 +109,10 @@ static int accept_existing(const struct directory *directory, const char *name, 
     return flush_file(fd, name, err) < 0 ? -1 : 1;
 }
 
-static int open_new(const struct directory *directory, const char *name, struct error *err) {
+static int open_new(const struct directory *directory, const char *name, int flags,
+                    struct error *err) {
     mode_t mode = directory->settings->mode;
-    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | O_EXCL, err);
+    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | flags, err);
 
     if (fd < 0)
         return -1;
@@ -100,14 +122,18 @@ static int open_new(const struct directory *directory, const char *name, struct 
 }
 
 /* The size comes last and in one step, so the file needs no other name meanwhile. */
-static int make_sparse(const struct directory *directory, const char *name, int64_t bytes,
-                       struct error *err) {
-    autoclose int fd = open_new(directory, name, err);
+static int make_sparse(const struct directory *directory, const struct driver_volume *volume,
+                       const char *name, int64_t bytes, struct error *err) {
+    autoclose int fd = -1;
 
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    fd = open_new(directory, name, 0, err);
     if (fd < 0)
         return -1;
-    if (image_grow_raw(fd, bytes, true, err) < 0) {
-        unlinkat(directory->fd, name, 0);
+    if (image_grow_raw(fd, bytes, true, volume->fence, err) < 0) {
+        if (driver_fence_check(volume->fence, NULL) == 0)
+            unlinkat(directory->fd, name, 0);
         return -1;
     }
     return flush_file(fd, name, err);
@@ -141,34 +167,48 @@ static int publish(const struct directory *directory, const char *from, const ch
 }
 
 static int fill_and_publish(const struct directory *directory, struct arena *arena,
-                            const char *name, int64_t bytes, struct error *err) {
-    const char *unfinished = unfinished_name(arena, name);
-    autoclose int fd = open_new(directory, unfinished, err);
+                            const struct driver_volume *volume, const char *name, int64_t bytes,
+                            struct error *err) {
+    const char *unfinished = unfinished_name(arena, name, volume->attempt);
+    autoclose int fd = open_new(directory, unfinished, O_EXCL, err);
 
     if (fd < 0)
         return -1;
     if (directory->settings->qcow2) {
         if (fill_qcow2(directory, arena, fd, unfinished, bytes, err) < 0)
             return -1;
-    } else if (image_grow_raw(fd, bytes, false, err) < 0) {
-        return -1;
+    } else if (image_grow_raw(fd, bytes, false, NULL, err) < 0) {
+        return -1; /* nobody else knows this file: it needs no fence */
     }
-    if (flush_file(fd, unfinished, err) < 0)
+    if (flush_file(fd, unfinished, err) < 0 || driver_fence_check(volume->fence, err) < 0)
         return -1;
     return publish(directory, unfinished, name, err);
 }
 
-static int make_slowly(const struct directory *directory, struct arena *arena, const char *name,
-                       int64_t bytes, struct error *err) {
-    const char *unfinished = unfinished_name(arena, name);
+static int make_slowly(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char *name, int64_t bytes,
+                       struct error *err) {
+    const char *unfinished = unfinished_name(arena, name, volume->attempt);
 
-    if (unlinkat(directory->fd, unfinished, 0) < 0 && errno != ENOENT)
-        return error_errno(err, ERROR_BACKEND, "removing the half-made %s", unfinished);
-    if (fill_and_publish(directory, arena, name, bytes, err) < 0) {
+    if (driver_fence_check(volume->fence, err) < 0 || remove_name(directory, unfinished, err) < 0)
+        return -1;
+    if (fill_and_publish(directory, arena, volume, name, bytes, err) < 0) {
         unlinkat(directory->fd, unfinished, 0);
         return -1;
     }
     return 0;
+}
+
+static int make(const struct directory *directory, struct arena *arena,
+                const struct driver_volume *volume, const char *name, int64_t bytes,
+                struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+
+    if (directory_check_room(directory, bytes, err) < 0)
+        return -1;
+    if (settings->sparse && !settings->qcow2)
+        return make_sparse(directory, volume, name, bytes, err);
+    return make_slowly(directory, arena, volume, name, bytes, err);
 }
 
 int volume_file_create(const struct directory *directory, struct arena *arena,
@@ -189,14 +229,10 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
     existing = accept_existing(directory, name, format, bytes, err);
     if (existing < 0)
         return -1;
-    if (!existing) {
-        if (directory_check_room(directory, bytes, err) < 0)
-            return -1;
-        if (settings->sparse && !settings->qcow2
-                ? make_sparse(directory, name, bytes, err) < 0
-                : make_slowly(directory, arena, name, bytes, err) < 0)
-            return -1;
-    }
+    if (!existing && make(directory, arena, volume, name, bytes, err) < 0)
+        return -1;
+    if (volume->attempt > 1 && remove_unfinished(directory, arena, name, err) < 0)
+        return -1;
     if (directory_flush(directory, err) < 0)
         return -1;
     *ret_format = format;
@@ -209,11 +245,12 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
 
     if (!name)
         return -1;
-    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
-        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
-    name = unfinished_name(arena, name);
-    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
-        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    if (driver_fence_check(volume->fence, err) < 0 || remove_name(directory, name, err) < 0)
+        return -1;
+    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
+    if ((volume->provider_location ? remove_name(directory, unfinished_name(arena, name, 1), err)
+                                   : remove_unfinished(directory, arena, name, err)) < 0)
+        return -1;
     return directory_flush(directory, err);
 }
 
@@ -290,14 +327,16 @@ int volume_file_connect(const struct directory *directory, struct arena *arena,
 
 /* ---- extend ---- */
 
-static enum driver_outcome grow_raw(const struct directory *directory, int fd, int64_t bytes,
+static enum driver_outcome grow_raw(const struct directory *directory,
+                                    const struct driver_volume *volume, int fd, int64_t bytes,
                                     struct error *err) {
     switch (image_lock(fd, err)) {
     case IMAGE_HELD:
         return DRIVER_DEFERRED;
     case IMAGE_LOCKED:
-        return image_grow_raw(fd, bytes, directory->settings->sparse, err) < 0 ? DRIVER_FAILED
-                                                                               : DRIVER_DONE;
+        return image_grow_raw(fd, bytes, directory->settings->sparse, volume->fence, err) < 0
+                   ? DRIVER_FAILED
+                   : DRIVER_DONE;
     case IMAGE_LOCK_FAILED:
         break;
     }
@@ -323,7 +362,7 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
     const char *name = file_name(arena, volume, err);
     enum driver_outcome outcome =
         strcmp(volume->format, "raw") == 0
-            ? grow_raw(directory, fd, bytes, err)
+            ? grow_raw(directory, volume, fd, bytes, err)
             : qemu_img_resize(arena, &directory->settings->qemu_img,
                               full_path(directory, arena, name), volume->format, bytes, err);
 
@@ -366,5 +405,7 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
                          "Volume %s is encrypted: it can grow only while attached.", volume->id);
     if (is_beyond_us(directory, volume))
         return DRIVER_DEFERRED;
+    if (driver_fence_check(volume->fence, err) < 0)
+        return DRIVER_FAILED;
     return grow(directory, arena, volume, fd, bytes, err);
 }

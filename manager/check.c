@@ -246,7 +246,7 @@ static int check_object(struct round *round, const struct manager_backend *backe
 static int check_backend(struct round *round, const struct manager_backend *backend,
                          const struct work *base, struct error *err) {
     struct backend_round objects = {
-        round, arena_format(round->arena, "%s@%s", round->check->node, backend->name), NULL
+        round, manager_backend_host(round->arena, backend, round->check->node), NULL
     };
     size_t length = strlen(objects.host);
 

@@ -16,7 +16,12 @@ struct connect_result {
 
 static int connected_body(struct work *work, void *arg, struct error *err) {
     const struct connect_result *result = arg;
+    struct operation operation;
+    int held =
+        operation_held(work, result->operation->id, result->operation->owner, &operation, err);
 
+    if (held <= 0)
+        return held;
     return attachment_connected(work, result->operation, result->connection_info, result->failure,
                                 err);
 }

@@ -35,8 +35,8 @@ struct finish {
 static int finish_body(struct work *work, void *arg, struct error *err) {
     const struct finish *finish = arg;
 
-    return volume_extend_finish(work, finish->job->operation.id, finish->allowed, finish->ending,
-                                finish->real_gb, err);
+    return volume_extend_finish(work, finish->job->operation.id, job_owner(finish->job),
+                                finish->allowed, finish->ending, finish->real_gb, err);
 }
 
 static int finish(struct job *job, unsigned allowed, enum extend_ending ending, int64_t real_gb,
@@ -99,7 +99,7 @@ static int finish_failed(struct job *job, unsigned allowed, enum extend_ending e
 static int handed_over_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
 
-    return volume_extend_handed_over(work, job->operation.id, job->manager->settings.owner, err);
+    return volume_extend_handed_over(work, job->operation.id, job_owner(job), err);
 }
 
 static int send(struct job *job, struct error *err) {
@@ -125,7 +125,7 @@ static int send(struct job *job, struct error *err) {
 static int hand_over_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
 
-    return volume_extend_hand_over(work, job->operation.id, job->manager->settings.owner, err);
+    return volume_extend_hand_over(work, job->operation.id, job_owner(job), err);
 }
 
 static int hand_over(struct job *job, struct error *err) {
@@ -159,6 +159,8 @@ static int drive(struct job *job, struct error *err) {
     case DRIVER_FAILED:
         break;
     }
+    if (job_check_lease(job, err) < 0)
+        return -1;
     return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
@@ -167,8 +169,7 @@ static int drive(struct job *job, struct error *err) {
 static int stay_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     int64_t deadline = work->now_us + work->settings->extend_deadline_s * 1000000;
-    int stayed =
-        operation_postpone(work, job->operation.id, job->manager->settings.owner, deadline, err);
+    int stayed = operation_postpone(work, job->operation.id, job_owner(job), deadline, err);
 
     if (stayed <= 0)
         return stayed;
@@ -188,6 +189,8 @@ static int settle_detached(struct job *job, const struct driver_volume *volume, 
     if (job->backend->driver->extend_volume(job->backend->handle, job->arena, volume,
                                             job->operation.new_size_gb, &failure) == DRIVER_DONE)
         return finish(job, EXTEND_IN_WAITING, EXTEND_GROWN, 0, NULL, err);
+    if (job_check_lease(job, err) < 0)
+        return -1;
     if (!*failure.message)
         error_set(&failure, ERROR_BACKEND, "the image is still locked after the last detach");
     return finish_failed(job, EXTEND_IN_WAITING, EXTEND_DRIVER_FAILED, &failure, err);

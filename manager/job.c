@@ -15,8 +15,15 @@ static job_function *const functions[OPERATION_KINDS] = {
 
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
-    int claimed = operation_claim(work, job->operation.id, job->manager->settings.owner,
-                                  &job->operation, err);
+    int claimed;
+
+    pthread_mutex_lock(&job->manager->lock);
+    claimed = job->manager->draining ? 0 : 1;
+    pthread_mutex_unlock(&job->manager->lock);
+    if (!claimed)
+        return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
+    claimed = operation_claim(work, job->operation.id, job->manager->settings.owner,
+                              &job->operation, err);
 
     if (claimed <= 0)
         return claimed;
@@ -58,6 +65,34 @@ static void running_end(struct manager *manager, const struct running *running) 
     pthread_mutex_unlock(&manager->lock);
 }
 
+static bool lease_holds(const struct driver_fence *fence) {
+    const struct job *job =
+        (const struct job *)(const void *)((const char *)fence - offsetof(struct job, fence));
+    struct manager *manager = job->manager;
+    int64_t safe_until_us;
+
+    pthread_mutex_lock(&manager->lock);
+    safe_until_us = job->running.safe_until_us;
+    pthread_mutex_unlock(&manager->lock);
+    return clock_now_us(manager->settings.settings->clock) < safe_until_us;
+}
+
+int job_check_lease(struct job *job, struct error *err) {
+    return driver_fence_check(&job->fence, err);
+}
+
+/* Of several managers that hear of an operation all but one find it taken; a look costs them less
+ * than an attempt to write. 1 worth it, 0 gone or taken. */
+static int look_body(struct work *work, void *arg, struct error *err) {
+    const char *id = arg;
+    struct operation operation;
+    int found = operation_get(work, id, &operation, err);
+
+    if (found <= 0)
+        return found;
+    return !operation.owner || operation.lease_until < work->now_us;
+}
+
 /*
  * A job that could not get through, usually because the database would not take its end, gives the
  * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
@@ -85,8 +120,8 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .backend = host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
+        .fence = { .holds = lease_holds },
     };
-    struct running running = { .operation_id = operation_id };
     struct error reason;
     int claimed, result;
 
@@ -95,13 +130,20 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .context = &job.context,
         .settings = manager->settings.settings,
     };
-    claimed = work_transaction(manager->settings.db, &job.base, claim_body, &job, err);
+    claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
+    if (claimed > 0)
+        claimed = work_transaction(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed <= 0)
         return claimed;
     job_identify(&job);
-    running_begin(manager, &running);
+    job.running = (struct running){
+        .operation_id = operation_id,
+        .safe_until_us =
+            operation_safe_until(manager->settings.settings, job.operation.lease_until),
+    };
+    running_begin(manager, &job.running);
     result = job_do(&job, &reason);
-    running_end(manager, &running);
+    running_end(manager, &job.running);
     if (result < 0)
         result = job_give_back(&job, &reason, err);
     if (manager->settings.operation_ended)
@@ -122,6 +164,8 @@ struct driver_volume job_driver_volume(const struct job *job) {
         .largest_gb = volume->largest_gb,
         .multiattach = volume->multiattach,
         .encrypted = volume->encryption_key_id != NULL,
+        .fence = &job->fence,
+        .attempt = (unsigned)job->operation.attempts,
     };
 
     for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
@@ -153,12 +197,14 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err) {
 
 static int end_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
+    struct operation operation;
+    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
 
-    return operation_end(work, job->operation.id, err);
+    return held <= 0 ? held : operation_end(work, operation.id, err);
 }
 
 int job_end(struct job *job, struct error *err) {
-    return job_transaction(job, end_body, job, err);
+    return job_transaction(job, end_body, job, err) < 0 ? -1 : 0;
 }
 
 static int hand_on_body(struct work *work, void *arg, struct error *err) {

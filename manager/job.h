@@ -11,6 +11,13 @@
 
 #include <pthread.h>
 
+/* An operation that a thread of this process has in its hands: its lease is kept alive. */
+struct running {
+    const char *operation_id;
+    int64_t safe_until_us; /* manager->lock; until then no other worker begins with it */
+    struct running *next;
+};
+
 struct job {
     struct manager *manager;
     const struct manager_backend *backend;
@@ -20,18 +27,16 @@ struct job {
     struct operation operation; /* as claimed */
     struct volume volume;       /* as it was then */
     bool has_volume;
-};
-
-/* An operation that a thread of this process has in its hands: its lease is kept alive. */
-struct running {
-    const char *operation_id;
-    struct running *next;
+    struct running running;
+    struct driver_fence fence; /* what drivers ask: does the lease still hold? */
 };
 
 struct manager {
     struct manager_settings settings;
-    pthread_mutex_t lock; /* guards running */
+    pthread_mutex_t lock; /* guards running, draining and round_us */
     struct running *running;
+    bool draining;
+    int64_t round_us;           /* monotonic: when the last round ended */
     struct manager_host *hosts; /* one for each backend */
     unsigned host_count;
     struct ticker *ticker;           /* NULL when nothing runs by itself */
@@ -52,6 +57,12 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
 typedef int job_function(struct job *job, struct error *err);
 job_function job_create, job_delete, job_extend, job_connect, job_notify;
 
+/* 0: the lease holds.  -1: it may be over, so a failure of the driver says nothing of the volume:
+ * the operation is given back. */
+int job_check_lease(struct job *job, struct error *err);
+static inline const char *job_owner(const struct job *job) {
+    return job->manager->settings.owner;
+}
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
 /* work_transaction() for the job. */

@@ -21,5 +21,6 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/manager/test_call \
 	tests/unit/manager/test_extend_job \
+	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_nova
 endif

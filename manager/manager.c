@@ -10,9 +10,10 @@
 
 #define SECOND_US       ((int64_t)1000000)
 #define TICK_MS         1000
+#define HANGS_US        (120 * SECOND_US)
 #define REPORT_US       (10 * SECOND_US)
 #define EXPIRE_US       (60 * SECOND_US)
-#define ORPHAN_GRACE_US (5 * SECOND_US)
+#define ORPHAN_GRACE_US (15 * SECOND_US)
 #define ORPHANS_AT_ONCE 256
 #define ANSWER_AGE_US   (120 * SECOND_US)
 #define GENERAL_TOPIC   "cinder-volume"
@@ -78,8 +79,16 @@ static int subscribe(struct manager *manager, struct error *err) {
 
 struct round {
     struct manager *manager;
-    int64_t grace_us;
     bool expire;
+    const char **ids; /* of what runs here */
+    bool *renewed;
+    unsigned count;
+    int64_t lease_until;
+};
+
+struct hand_out {
+    const char *host;
+    int64_t since_us;
 };
 
 /* The ids of what runs in this process, copied: their owners may end at any moment. */
@@ -100,22 +109,59 @@ static const char **running_ids(struct manager *manager, struct arena *arena, un
 }
 
 static int round_body(struct work *work, void *arg, struct error *err) {
-    const struct round *round = arg;
-    struct manager *manager = round->manager;
-    unsigned count;
-    const char **ids = running_ids(manager, work->arena, &count);
+    struct round *round = arg;
 
-    if (operation_renew(work, manager->settings.owner, ids, count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < manager->host_count; i++)
-        if (operation_hand_out_orphans(work, manager->hosts[i].host, round->grace_us,
-                                       ORPHANS_AT_ONCE, err) < 0)
+    round->lease_until = work->now_us + work->settings->operation_lease_s * SECOND_US;
+    for (unsigned i = 0; i < round->count; i++) {
+        int renewed = operation_renew(work, round->manager->settings.owner, round->ids[i], err);
+
+        if (renewed < 0)
             return -1;
+        round->renewed[i] = renewed > 0;
+    }
     if (!round->expire)
         return 0;
     if (operation_expire(work, ANSWER_AGE_US, err) < 0 || message_expire(work, err) < 0)
         return -1;
     return 0;
+}
+
+static int hand_out_body(struct work *work, void *arg, struct error *err) {
+    const struct hand_out *hand_out = arg;
+
+    return operation_hand_out_orphans(work, hand_out->host, hand_out->since_us, ORPHANS_AT_ONCE,
+                                      err);
+}
+
+/* All of them, in portions: a transaction with thousands would keep every other one waiting. */
+static int hand_out_orphans(struct manager *manager, const struct work *base, int64_t grace_us,
+                            struct error *err) {
+    int64_t since_us = clock_now_us(manager->settings.settings->clock) - grace_us;
+
+    for (unsigned i = 0; i < manager->host_count; i++) {
+        struct hand_out hand_out = { manager->hosts[i].host, since_us };
+        int count;
+
+        do
+            count = work_transaction(manager->settings.db, base, hand_out_body, &hand_out, err);
+        while (count == ORPHANS_AT_ONCE);
+        if (count < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What was renewed may go on; what is another's by now gets no more side effects. */
+static void prolong(struct manager *manager, const struct round *round) {
+    int64_t safe_until_us = operation_safe_until(manager->settings.settings, round->lease_until);
+
+    pthread_mutex_lock(&manager->lock);
+    for (struct running *running = manager->running; running; running = running->next)
+        for (unsigned i = 0; i < round->count; i++)
+            if (strcmp(running->operation_id, round->ids[i]) == 0)
+                running->safe_until_us = round->renewed[i] ? safe_until_us : 0;
+    manager->round_us = clock_monotonic_us();
+    pthread_mutex_unlock(&manager->lock);
 }
 
 static int do_round(struct manager *manager, int64_t grace_us, bool expire, struct error *err) {
@@ -124,9 +170,14 @@ static int do_round(struct manager *manager, int64_t grace_us, bool expire, stru
     struct work base = { .arena = arena,
                          .context = &context,
                          .settings = manager->settings.settings };
-    struct round round = { manager, grace_us, expire };
+    struct round round = { .manager = manager, .expire = expire };
 
-    return work_transaction(manager->settings.db, &base, round_body, &round, err);
+    round.ids = running_ids(manager, arena, &round.count);
+    round.renewed = arena_alloc(arena, (round.count + 1) * sizeof *round.renewed);
+    if (work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
+        return -1;
+    prolong(manager, &round);
+    return hand_out_orphans(manager, &base, grace_us, err);
 }
 
 int manager_tick(struct manager *manager, struct error *err) {
@@ -205,12 +256,11 @@ static void ticker_stop(struct ticker *ticker) {
 
 static int disown_body(struct work *work, void *arg, struct error *err) {
     const struct manager *manager = arg;
-    const char *prefix = arena_format(work->arena, "%s:", manager->settings.node);
 
-    return operation_disown(work, prefix, manager->settings.owner, err);
+    return operation_disown(work, manager->settings.owner_prefix, manager->settings.owner, err);
 }
 
-/* A former incarnation of this node is dead: nobody has to wait for its leases. */
+/* A former incarnation of this place is dead: nobody has to wait for its leases. */
 static int disown(struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
@@ -247,7 +297,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
 
         host->manager = manager;
         host->backend = &settings->backends[i];
-        host->host = strdup(arena_format(arena, "%s@%s", settings->node, host->backend->name));
+        host->host = strdup(manager_backend_host(arena, host->backend, settings->node));
         host->topic = strdup(operation_topic(arena, host->host));
     }
     return manager;
@@ -265,6 +315,21 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
     }
     *ret = manager;
     return 0;
+}
+
+bool manager_alive(struct manager *manager) {
+    bool alive;
+
+    pthread_mutex_lock(&manager->lock);
+    alive = clock_monotonic_us() - manager->round_us < HANGS_US;
+    pthread_mutex_unlock(&manager->lock);
+    return alive;
+}
+
+void manager_drain(struct manager *manager) {
+    pthread_mutex_lock(&manager->lock);
+    manager->draining = true;
+    pthread_mutex_unlock(&manager->lock);
 }
 
 void manager_stop(struct manager *manager) {

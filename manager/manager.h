@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "common/arena.h"
 #include "common/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
@@ -17,19 +18,29 @@
 struct manager;
 
 struct manager_backend {
-    const char *name;         /* section; the host is <node>@<name> */
+    const char *name;         /* section; the host is <host_name>@<name> */
+    const char *host_name;    /* backend_host; NULL: the node */
     const char *backend_name; /* volume_backend_name, what types ask for */
     const struct driver *driver;
     void *handle;
 };
+
+/* node@backend, as it stands in the host of its volumes before '#'. */
+static inline char *manager_backend_host(struct arena *arena, const struct manager_backend *backend,
+                                         const char *node) {
+    return arena_format(arena, "%s@%s", backend->host_name ? backend->host_name : node,
+                        backend->name);
+}
 
 struct manager_settings {
     struct db *db;
     struct rpc *rpc;
     const struct settings *settings;
     struct compute_sender *compute;
-    const char *node;  /* option host, or the machine's name */
-    const char *owner; /* of this incarnation: "<node>:<pid>:<start>" */
+    const char *node; /* option host, or the machine's name */
+    /* Of this incarnation; what begins with the prefix and is not it are former incarnations of
+     * this very place, dead for certain.  Other managers of the backend have other prefixes. */
+    const char *owner, *owner_prefix;
     const char *zone;
     const struct manager_backend *backends; /* ended with a NULL name */
     bool threaded; /* false: no thread of its own; manager_tick() does (tests) */
@@ -41,4 +52,9 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
 /* One round of the periodic work by the clock: leases, orphans and deadlines, and from time to time
  * heartbeat, pools, old messages. A crash of this process is as if no more rounds came. */
 int manager_tick(struct manager *manager, struct error *err);
+/* True while its rounds go on; one that hangs is not alive. */
+bool manager_alive(struct manager *manager);
+/* From now on nothing is claimed: what comes is left for others. What runs goes on. */
+void manager_drain(struct manager *manager);
+/* After the rpc engine: nothing runs. */
 void manager_stop(struct manager *manager);

@@ -204,11 +204,12 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 
 /* ---- finish ---- */
 
-int volume_create_finish(struct work *work, const char *operation_id, const char *location,
-                         const char *format, const struct error *failure, struct error *err) {
+int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
+                         const char *location, const char *format, const struct error *failure,
+                         struct error *err) {
     const struct operation_kind *kind = &operation_kinds[OPERATION_CREATE];
     struct operation operation;
-    int found = operation_get(work, operation_id, &operation, err);
+    int found = operation_held(work, operation_id, owner, &operation, err);
 
     if (found <= 0)
         return found < 0 ? -1 : 1;

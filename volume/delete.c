@@ -122,12 +122,12 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
                : 0;
 }
 
-int volume_delete_finish(struct work *work, const char *operation_id, const struct error *failure,
-                         struct error *err) {
+int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
+                         const struct error *failure, struct error *err) {
     const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
     struct operation operation;
     struct volume volume;
-    int found = operation_get(work, operation_id, &operation, err);
+    int found = operation_held(work, operation_id, owner, &operation, err);
 
     if (found <= 0)
         return found < 0 ? -1 : 1;

@@ -248,13 +248,14 @@ static int settle_failed(struct work *work, const struct volume *volume,
                        ending == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
 }
 
-int volume_extend_finish(struct work *work, const char *operation_id, unsigned allowed,
-                         enum extend_ending ending, int64_t real_gb, struct error *err) {
+int volume_extend_finish(struct work *work, const char *operation_id, const char *owner,
+                         unsigned allowed, enum extend_ending ending, int64_t real_gb,
+                         struct error *err) {
     enum volume_status status = operation_kinds[OPERATION_EXTEND].on_failure;
     struct operation operation;
     struct volume volume;
     bool grown = ending == EXTEND_GROWN;
-    int found = operation_get(work, operation_id, &operation, err);
+    int found = operation_held(work, operation_id, owner, &operation, err);
 
     if (found < 0)
         return -1;

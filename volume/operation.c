@@ -98,6 +98,16 @@ int operation_get(struct work *work, const char *id, struct operation *ret, stru
                          ret, err);
 }
 
+int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,
+                   struct error *err) {
+    return operation_one(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE id = $1 AND owner = $2",
+                                  DB_TEXT(id), DB_TEXT(owner)),
+                         ret, err);
+}
+
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err) {
     return operation_one(
@@ -149,16 +159,12 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
                   DB_INT(retry_at), DB_INT(work->now_us), DB_TEXT(id), DB_TEXT(owner));
 }
 
-int operation_renew(struct work *work, const char *owner, const char *const *ids, unsigned count,
-                    struct error *err) {
+int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
     int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
 
-    for (unsigned i = 0; i < count; i++)
-        if (db_run(work->tx, err,
-                   "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3",
-                   DB_INT(lease), DB_TEXT(ids[i]), DB_TEXT(owner)) < 0)
-            return -1;
-    return 0;
+    return db_run(work->tx, err,
+                  "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3",
+                  DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
 }
 
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
@@ -220,22 +226,24 @@ static int operation_all(struct work *work, struct db_rows *query, struct operat
     return (int)count;
 }
 
-int operation_hand_out_orphans(struct work *work, const char *host, int64_t grace_us, unsigned most,
+int operation_hand_out_orphans(struct work *work, const char *host, int64_t since_us, unsigned most,
                                struct error *err) {
     struct operation *orphans;
     int count = operation_all(
         work,
         db_query(work->tx, err,
                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $1 AND "
-                 "(owner IS NULL OR lease_until < $2) AND phase <> 'answered' AND "
-                 "(phase <> 'waiting' OR deadline <= $2) AND "
-                 "COALESCE(updated_at, created_at) <= $3 ORDER BY created_at, id LIMIT $4",
-                 DB_TEXT(host), DB_INT(work->now_us), DB_INT(work->now_us - grace_us),
-                 DB_INT(most)),
+                 "(lease_until < $2 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= $3)) "
+                 "AND phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $2) "
+                 "ORDER BY created_at, id LIMIT $4",
+                 DB_TEXT(host), DB_INT(work->now_us), DB_INT(since_us), DB_INT(most)),
         &orphans, err);
 
     for (int i = 0; i < count; i++)
-        if (db_run(work->tx, err, "UPDATE operations SET updated_at = $1 WHERE id = $2",
+        /* Without its dead owner it counts as handed out just now. */
+        if (db_run(work->tx, err,
+                   "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+                   "WHERE id = $2 AND (owner IS NULL OR lease_until < $1)",
                    DB_INT(work->now_us), DB_TEXT(orphans[i].id)) < 0 ||
             operation_notify(work, &orphans[i], operation_kind_find(orphans[i].kind)->method, err) <
                 0)

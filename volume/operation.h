@@ -43,6 +43,11 @@ int operation_get(struct work *work, const char *id, struct operation *ret, stru
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
 
+/* operation_get() for a worker that wants to act on it: 0 also when it is not `owner`'s any more,
+ * so a worker that was paused beyond its lease ends nothing that another one works on. */
+int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,
+                   struct error *err);
+
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
  * answered, and it is not waiting for a deadline that is still to come.  A queued one becomes
@@ -59,9 +64,13 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 /* Lets go of it, to be tried again from `retry_at`; 1 done, 0 lost. */
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err);
-/* Prolongs the leases of the operations that a living worker of `owner` has in its hands. */
-int operation_renew(struct work *work, const char *owner, const char *const *ids, unsigned count,
-                    struct error *err);
+/* Prolongs the lease of one that a living worker of `owner` has in its hands; 1 done, 0 lost. */
+int operation_renew(struct work *work, const char *owner, const char *id, struct error *err);
+/* How long a worker may begin side effects under a lease that ends at `lease_until`: somewhat
+ * shorter, for clocks of two hosts that disagree. */
+static inline int64_t operation_safe_until(const struct settings *settings, int64_t lease_until) {
+    return lease_until - settings->operation_lease_s * 1000000 / 6;
+}
 /* Frees what former incarnations of this manager held: owner begins with `prefix` and is not
  * `owner`. */
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
@@ -75,11 +84,11 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
 int operation_expire(struct work *work, int64_t age_us, struct error *err);
 
 /*
- * Hands out again what nobody works on at a backend (node@backend): operations without a live
- * lease, untouched for `grace_us`; those that wait only when their deadline is over.  Writes their
- * messages; returns how many.
+ * Hands out again what nobody works on at a backend (node@backend): those whose lease ran out, and
+ * those that nobody has touched since `since_us`; those that wait only when their deadline is over.
+ * Writes the messages of the `most` oldest; returns how many.
  */
-int operation_hand_out_orphans(struct work *work, const char *host, int64_t grace_us, unsigned most,
+int operation_hand_out_orphans(struct work *work, const char *host, int64_t since_us, unsigned most,
                                struct error *err);
 /* Every operation, oldest first; how many. */
 int operation_list(struct work *work, struct operation **ret, struct error *err);

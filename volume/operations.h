@@ -26,17 +26,18 @@ struct volume_new {
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err);
 /* `location` and `format` are what the driver made; failure NULL means made.  0 done, 1 the
- * operation is gone: something took its place. */
-int volume_create_finish(struct work *work, const char *operation_id, const char *location,
-                         const char *format, const struct error *failure, struct error *err);
+ * operation is gone or not `owner`'s any more: nothing changed. */
+int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
+                         const char *location, const char *format, const struct error *failure,
+                         struct error *err);
 
 /* ---- delete.c ---- */
 
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err);
-/* 0 done, 1 the operation is gone. */
-int volume_delete_finish(struct work *work, const char *operation_id, const struct error *failure,
-                         struct error *err);
+/* 0 done, 1 the operation is gone or not `owner`'s any more. */
+int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
+                         const struct error *failure, struct error *err);
 
 /* ---- extend.c ---- */
 
@@ -64,9 +65,10 @@ enum extend_ending {
 };
 /*
  * The one finish of every extend: size, quota, status, keys, reservation, pool figures, operation,
- * in one transaction.  Acts only while the operation is in one of the phases `allowed` (bits
- * EXTEND_IN_…); 0 done, 1 the operation is gone or has moved on: nothing changed.  `real_gb` is the
- * size the backend's object was seen to have (GiB, rounded up), 0 when nobody could look.
+ * in one transaction.  Acts only while the operation is the owner's and in one of the phases
+ * `allowed` (bits EXTEND_IN_…); 0 done, 1 the operation is gone or has moved on: nothing changed.
+ * `real_gb` is the size the backend's object was seen to have (GiB, rounded up), 0 when nobody
+ * could look.
  */
 enum {
     EXTEND_IN_RUNNING = 1,
@@ -74,8 +76,9 @@ enum {
     EXTEND_IN_WAITING = 4,
     EXTEND_IN_COMPLETING = 8
 };
-int volume_extend_finish(struct work *work, const char *operation_id, unsigned allowed,
-                         enum extend_ending ending, int64_t real_gb, struct error *err);
+int volume_extend_finish(struct work *work, const char *operation_id, const char *owner,
+                         unsigned allowed, enum extend_ending ending, int64_t real_gb,
+                         struct error *err);
 /* Rolls back whatever extend the volume has (reset, force delete, R56–R57, X14, X33). */
 int volume_extend_cancel(struct work *work, const char *volume_id, struct error *err);
 /* The last attachment went while an extend is pending (X30): has the backend settle it now. */

@@ -32,7 +32,7 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
       .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
               "has it grown, the extend succeeds; has it not, it is rolled back." },
-    { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "30", .min = 2, .max = 3600,
+    { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "15", .min = 2, .max = 3600,
       .help = "Seconds after which a manager that gives no sign of life counts as dead and its work is taken over." },
     { .section = "DEFAULT", .key = "message_ttl", .type = OPTION_SECONDS, .fallback = "2592000", .min = 1, .max = 315360000,
       .help = "Seconds that user messages are kept." },

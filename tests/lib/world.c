@@ -186,6 +186,7 @@ static void start(struct world *world) {
         .compute = &world->sender,
         .node = WORLD_NODE,
         .owner = world->owner,
+        .owner_prefix = WORLD_NODE ":",
         .zone = "nova",
         .backends = world->backends,
         .operation_ended = operation_ended,

@@ -159,18 +159,18 @@ START_TEST(growing_takes_blocks_only_when_thick) {
 
     bench_new(&bench);
     fd = make(&bench, "data", 4);
-    ck_assert_int_eq(image_grow_raw(fd, 8 * MIB, true, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, 8 * MIB, true, NULL, &bench.err), 0);
     ck_assert_int_eq(fstat(fd, &status), 0);
     ck_assert_int_eq(status.st_size, 8 * MIB);
     ck_assert_int_lt(status.st_blocks * 512, MIB);
 
-    ck_assert_int_eq(image_grow_raw(fd, 12 * MIB, false, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, 12 * MIB, false, NULL, &bench.err), 0);
     ck_assert_int_eq(fstat(fd, &status), 0);
     ck_assert_int_eq(status.st_size, 12 * MIB);
     ck_assert_int_ge(status.st_blocks * 512, 4 * MIB);
 
-    ck_assert_int_eq(image_grow_raw(fd, MIB, true, &bench.err), 0);
-    ck_assert_int_eq(image_grow_raw(fd, MIB, false, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, MIB, true, NULL, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, MIB, false, NULL, &bench.err), 0);
     ck_assert_int_eq(fstat(fd, &status), 0);
     ck_assert_int_eq(status.st_size, 12 * MIB);
 }
@@ -186,11 +186,11 @@ START_TEST(growth_that_fails_leaves_the_length) {
     fd = make(&bench, "data", 4);
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    ck_assert_int_eq(image_grow_raw(fd, 2 * MIB, true, &bench.err), -1);
-    ck_assert_int_eq(image_grow_raw(fd, 2 * MIB, false, &bench.err), -1);
+    ck_assert_int_eq(image_grow_raw(fd, 2 * MIB, true, NULL, &bench.err), -1);
+    ck_assert_int_eq(image_grow_raw(fd, 2 * MIB, false, NULL, &bench.err), -1);
     ck_assert_int_eq(fstat(fd, &status), 0);
     ck_assert_int_eq(status.st_size, 4);
-    ck_assert_int_eq(image_grow_raw(-1, MIB, true, &bench.err), -1);
+    ck_assert_int_eq(image_grow_raw(-1, MIB, true, NULL, &bench.err), -1);
 }
 END_TEST
 

@@ -145,7 +145,7 @@ START_TEST(a_foreign_file_is_not_touched) {
     ck_assert_int_eq(unlinkat(place.directory.fd, FILE_NAME, 0), 0);
     place.settings.sparse = false;
     ck_assert_int_eq(create(&place), -1);
-    ASSERT_ERROR(&place, "removing the half-made");
+    ASSERT_ERROR(&place, "removing " UNFINISHED);
     ck_assert(!bench_has(&place.bench, "target"));
 }
 END_TEST

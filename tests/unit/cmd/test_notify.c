@@ -1,0 +1,144 @@
+#include "cmd/notify.h"
+
+#include "common/cleanup.h"
+#include "tests/lib/check_main.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The starter's end of the socket; `name` begins with '/' or '@'. */
+static int listen_to(const char *name) {
+    const struct timeval patience = { .tv_sec = 10 };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    size_t length = strlen(name);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    memcpy(address.sun_path, name, length);
+    if (*name == '@')
+        address.sun_path[0] = '\0';
+    ck_assert_int_eq(
+        bind(fd, (struct sockaddr *)&address,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (*name == '/'))),
+        0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    setenv("NOTIFY_SOCKET", name, 1);
+    return fd;
+}
+
+#define assert_heard(fd, wanted)                                   \
+    do {                                                           \
+        char text_[1024] = "";                                     \
+        ck_assert_int_gt(recv(fd, text_, sizeof text_ - 1, 0), 0); \
+        ck_assert_str_eq(text_, wanted);                           \
+    } while (0)
+
+static bool says(void *arg) {
+    return atomic_load((atomic_bool *)arg);
+}
+
+static void hear_a_life(const char *name) {
+    autoclose int fd = listen_to(name);
+    atomic_bool alive = true;
+    struct notify *notify;
+    struct error err;
+
+    unsetenv("WATCHDOG_USEC");
+    ck_assert_int_eq(notify_open(&notify, &err), 0);
+    ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
+    notify_ready(notify, "ready http://h:1/v3", says, &alive);
+    assert_heard(fd, "READY=1\nSTATUS=ready http://h:1/v3");
+    notify_stopping(notify);
+    assert_heard(fd, "STOPPING=1\nSTATUS=ending: finishing what runs");
+    notify_close(notify);
+}
+
+START_TEST(a_life_is_told_by_path_and_by_abstract_name) {
+    char directory[] = "/tmp/scoria-notify-XXXXXX", name[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(name, sizeof name, "%s/socket", directory);
+    hear_a_life(name);
+    unlink(name);
+    rmdir(directory);
+    snprintf(name, sizeof name, "@scoria-notify-%d", (int)getpid());
+    hear_a_life(name);
+}
+END_TEST
+
+START_TEST(signs_of_life_end_with_the_life) {
+    char name[64], text[64];
+    atomic_bool alive = true;
+    struct notify *notify;
+    struct error err;
+    autoclose int fd = -1;
+    unsigned heard = 0;
+
+    snprintf(name, sizeof name, "@scoria-watchdog-%d", (int)getpid());
+    fd = listen_to(name);
+    setenv("WATCHDOG_USEC", "20000", 1);
+    snprintf(text, sizeof text, "%d", (int)getpid());
+    setenv("WATCHDOG_PID", text, 1);
+    ck_assert_int_eq(notify_open(&notify, &err), 0);
+    ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
+    notify_ready(notify, "ready", says, &alive);
+    assert_heard(fd, "READY=1\nSTATUS=ready");
+    for (int i = 0; i < 3; i++)
+        assert_heard(fd, "WATCHDOG=1");
+    atomic_store(&alive, false);
+    usleep(100000);
+    while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0)
+        heard++;
+    ck_assert_uint_le(heard, 2); /* on their way, or just asked for */
+    notify_stopping(notify);     /* takes its time, with the starter's patience */
+    assert_heard(fd, "STOPPING=1\nSTATUS=ending: finishing what runs");
+    assert_heard(fd, "WATCHDOG=1");
+    notify_close(notify);
+}
+END_TEST
+
+START_TEST(without_a_starter_nothing_is_said) {
+    struct notify *notify;
+    struct error err;
+
+    unsetenv("NOTIFY_SOCKET");
+    setenv("WATCHDOG_USEC", "1000", 1);
+    setenv("WATCHDOG_PID", "1", 1); /* somebody else's */
+    ck_assert_int_eq(notify_open(&notify, &err), 0);
+    notify_ready(notify, "ready", NULL, NULL);
+    notify_stopping(notify);
+    notify_close(notify);
+    notify_close(NULL);
+}
+END_TEST
+
+START_TEST(nonsense_is_refused) {
+    static const struct {
+        const char *name, *value;
+    } bad[] = { { "NOTIFY_SOCKET", "relative" },
+                { "NOTIFY_SOCKET", "@" },
+                { "WATCHDOG_USEC", "soon" },
+                { "WATCHDOG_USEC", "0" },
+                { "WATCHDOG_PID", "99999999999999999999" } };
+
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct notify *notify;
+        struct error err;
+
+        unsetenv("NOTIFY_SOCKET");
+        unsetenv("WATCHDOG_USEC");
+        unsetenv("WATCHDOG_PID");
+        setenv(bad[i].name, bad[i].value, 1);
+        ck_assert_int_eq(notify_open(&notify, &err), -1);
+        ck_assert_ptr_nonnull(strstr(err.message, bad[i].name));
+    }
+}
+END_TEST
+
+CHECK_MAIN("notify", a_life_is_told_by_path_and_by_abstract_name, signs_of_life_end_with_the_life,
+           without_a_starter_nothing_is_said, nonsense_is_refused)

@@ -1,0 +1,178 @@
+/*
+ * A manager that is paused beyond its lease in the middle of a driver's call, and another one that
+ * takes its work over meanwhile: the late one ends nothing.
+ */
+#include "tests/lib/extend.h"
+
+static const struct fault_decision passes = { .action = FAULT_PASS };
+static const struct fault_decision fails = { .action = FAULT_BEFORE };
+
+#define TAKEN_OVER                                                                       \
+    "UPDATE operations SET owner = 'other:1:1', lease_until = lease_until + 1000000000 " \
+    "WHERE owner <> 'other:1:1'"
+
+static struct fault_decision other_takes_over(void *world, const char *call, const char *id) {
+    (void)call, (void)id;
+    world_sql(world, TAKEN_OVER);
+    return passes;
+}
+
+static struct fault_decision other_takes_over_and_it_fails(void *world, const char *call,
+                                                           const char *id) {
+    (void)call, (void)id;
+    world_sql(world, TAKEN_OVER);
+    return fails;
+}
+
+static struct fault_decision sleeps_and_fails(void *arg, const char *call, const char *id) {
+    struct world *world = arg;
+
+    (void)call, (void)id;
+    world->now_us += 60 * 1000000;
+    world->decide = NULL;
+    return fails;
+}
+
+/* Nothing of it is ended, and when the other one is gone, too, it is done after all. */
+static void assert_left_alone(struct world *world, const char *id, const char *status) {
+    world->decide = NULL;
+    ck_assert_str_eq(world_status(world, id), status);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM operations WHERE owner = 'other:1:1'"), 1);
+    world_advance(world, 2000);
+    world_settle(world);
+}
+
+START_TEST(a_late_extend_ends_nothing) {
+    struct fault_decision (*const rivals[])(
+        void *, const char *, const char *) = { other_takes_over, other_takes_over_and_it_fails };
+
+    for (unsigned i = 0; i < 2; i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        world->decide = rivals[i];
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+        assert_quota(world, 2, 3);
+        assert_left_alone(world, id, "extending");
+        assert_volume(world, id, "available", 5);
+        assert_quota(world, 5, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+START_TEST(a_late_delete_ends_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id = world_volume(world, 2);
+
+    world->decide = other_takes_over_and_it_fails;
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     202);
+    world_settle(world);
+    assert_left_alone(world, id, "deleting");
+    ck_assert_str_eq(world_status(world, id), "gone");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+static const char *new_volume(struct world *world) {
+    const json_t *volume;
+
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
+    volume = json_object_get(world->answer, "volume");
+    return arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+}
+
+START_TEST(a_late_create_ends_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = new_volume(world);
+
+    world->decide = other_takes_over_and_it_fails;
+    world_settle(world);
+    assert_left_alone(world, id, "creating");
+    assert_volume(world, id, "available", 2);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+static struct fault_decision volume_goes(void *world, const char *call, const char *id) {
+    (void)id;
+    if (strcmp(call, "create_volume") != 0)
+        return passes;
+    world_sql(world, "DELETE FROM operations");
+    world_sql(world, "DELETE FROM volumes");
+    world_sql(world, "UPDATE quota_usages SET in_use = 0");
+    world_sql(world, "UPDATE pools SET allocated_gb = 0");
+    return passes;
+}
+
+/* Finished by another one and deleted since: the late create takes its object away again. */
+START_TEST(a_late_create_leaves_no_object) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = new_volume(world);
+
+    world->decide = volume_goes;
+    world_settle(world);
+    world->decide = NULL;
+    ck_assert_int_lt(world_real_gb(world, id), 1);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* What a driver says after its lease is over is no reason to call the volume broken. */
+START_TEST(a_failure_beyond_the_lease_is_tried_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world->decide = sleeps_and_fails;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "extending");
+    world_advance(world, 2);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
+/* A manager of another place is not disturbed by the start of this one. */
+START_TEST(leases_of_other_places_outlive_a_start) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world->decide = other_takes_over;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    world->decide = NULL;
+    world_restart(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "extending");
+    world_sql(world, "UPDATE operations SET owner = 'node:0:0'");
+    world_restart(world);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+}
+END_TEST
+
+/* Thousands of them are all taken up in one round. */
+START_TEST(every_orphan_is_handed_out_at_once) {
+    autoworld struct world *world = world_new(&(struct world_settings){ .quota_volumes = 5000 });
+
+    for (int i = 0; i < 600; i++)
+        new_volume(world);
+    world_sql(world, "DELETE FROM outbox");
+    world_restart(world);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status = 'available'"),
+                     600);
+}
+END_TEST
+
+CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
+           a_late_create_ends_nothing, a_late_create_leaves_no_object,
+           a_failure_beyond_the_lease_is_tried_again, leases_of_other_places_outlive_a_start,
+           every_orphan_is_handed_out_at_once)
