@@ -44,6 +44,7 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 EXTRA_DIST += \
 	tests/coverage \
 	tests/crash/postgresql \
+	tests/crash/points \
 	tests/crash/run \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \
@@ -54,8 +55,10 @@ EXTRA_DIST += \
 	tests/e2e/test_hostile.py \
 	tests/e2e/test_rabbitmq.py \
 	tests/e2e/test_keystone.py \
+	tests/e2e/test_roles.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
+	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/hypervisor.py \

@@ -16,7 +16,7 @@ run_packages=(
 
 test_packages=(
     check clang clang-format clang-tidy codespell cppcheck libclang-rt-14-dev
-    libsubunit-dev shellcheck valgrind xz-utils xfsprogs
+    libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
     postgresql python3-cinderclient python3-openstackclient python3-oslo.messaging
     rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )

@@ -1,0 +1,254 @@
+"""
+Roles as processes of their own: two APIs and two managers of one backend; managers that die, sleep
+beyond their leases, or are told to end.  Whatever happens, every operation is done once.
+"""
+
+import os
+import re
+import signal
+import time
+import unittest
+
+import program
+from block_storage import BlockStorage, until
+from case import Workplace
+
+GIB = 1 << 30
+LEASE_S = 3
+
+
+class Roles(Workplace):
+    """Processes of one database and one directory of volumes, each with a state of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.volumes = os.path.join(self.directory, "volumes")
+        self.options = ["--quota_volumes=-1", "--quota_gigabytes=-1",
+                        f"--operation_lease={LEASE_S}", "--enabled_backends=shared",
+                        "--shared.backend_host=shared-host",
+                        f"--shared.file_volume_directory={self.volumes}",
+                        f"--database.connection=sqlite://{self.directory}/scoria.db"]
+        self.api_program = self.role("api", "api", "--listen", "127.0.0.1:0").start()
+        self.api = BlockStorage(self.api_program.endpoint)
+        self.addCleanup(self.api.close)
+
+    def role(self, name, command, *options):
+        part = program.Program(command, os.path.join(self.directory, f"{name}.log"),
+                               "--state-dir", os.path.join(self.directory, name),
+                               f"--host={name}", *self.options, *options)
+        self.addCleanup(part.kill)
+        return part
+
+    def manager(self, name, *options, plan=None):
+        """`plan`: of the driver fault in front of the volumes."""
+        fault = ["--shared.volume_driver=fault", "--shared.fault_driver=file",
+                 f"--shared.fault_plan={plan}"] if plan else []
+        return self.role(name, "manager", *fault, *options)
+
+    def ready(self):
+        until(lambda: any(row["host"] == "shared-host@shared" and row["state"] == "up" for row in
+                          self.api.ask("GET", "/os-services?binary=cinder-volume")["services"]),
+              20, "the first report of the manager")
+
+    def create(self, count, size_gb=1):
+        ids = [self.api.create(size_gb)["id"] for _ in range(count)]
+        self.wait("available", count)
+        return ids
+
+    def rows(self):
+        found, marker = [], ""
+        while True:
+            page = self.api.list("?limit=500" + marker)
+            found += page
+            if len(page) < 500:
+                return found
+            marker = f"&marker={page[-1]['id']}"
+
+    def wait(self, status, count, timeout=60):
+        until(lambda: sum(row["status"] == status for row in self.rows()) == count, timeout,
+              f"{count} volumes {status}", pause=0.05)
+
+    @staticmethod
+    def done(manager, what):
+        """Ids of the volumes that this manager says it is done with."""
+        return re.findall(rf"{what} done.*?volume_id=(\S+)", manager.log())
+
+    def size_of(self, volume_id):
+        return os.stat(os.path.join(self.volumes, f"volume-{volume_id}")).st_size
+
+    def end(self, *managers):
+        for part in (*managers, self.api_program):
+            if part.running:
+                self.assertEqual(part.stop(), 0)
+        found = program.check(os.path.join(self.directory, "api"), *self.options)
+        self.assertEqual(found, [])
+
+
+class ActiveActive(Roles):
+    COUNT = 60
+
+    def timed_extends(self, ids, size_gb):
+        begin = time.monotonic()
+        for volume_id in ids:
+            self.api.extend(volume_id, size_gb)
+        until(lambda: all(row["size"] == size_gb for row in self.rows()), 60, "all extended",
+              pause=0.05)
+        return time.monotonic() - begin
+
+    def test_two_managers_share_the_work_and_never_a_volume(self):
+        plan = "extend_volume:delay:1:100"
+        one = self.manager("node-1", "--manager_workers=2", plan=plan).start()
+        self.ready()
+        ids = self.create(self.COUNT)
+        alone = self.timed_extends(ids, 2)
+        before = len(self.done(one, "extend"))
+        two = self.manager("node-2", "--manager_workers=2", plan=plan).start()
+        together = self.timed_extends(ids, 3)
+        shares = [self.done(one, "extend")[before:], self.done(two, "extend")]
+        self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))
+        self.assertTrue(all(len(share) > self.COUNT / 5 for share in shares), shares)
+        self.assertLess(together, alone * 0.8)
+        self.end(one, two)
+
+    def test_a_start_does_not_touch_what_the_other_has(self):
+        one = self.manager("node-1", plan="extend_volume:delay:1:1500").start()
+        self.ready()
+        volume_id, = self.create(1)
+        self.api.extend(volume_id, 2)
+        time.sleep(1.2)
+        two = self.manager("node-2").start()
+        self.wait("available", 1)
+        self.assertEqual(self.done(one, "extend"), [volume_id])
+        self.assertEqual(self.done(two, "extend"), [])
+        self.end(one, two)
+
+    def test_the_same_host_name_twice_is_two_places(self):
+        one = self.manager("node-1", plan="extend_volume:delay:1:1500").start()
+        self.ready()
+        volume_id, = self.create(1)
+        self.api.extend(volume_id, 2)
+        time.sleep(1.2)
+        two = self.manager("node-2", "--host=node-1").start()
+        self.wait("available", 1)
+        self.assertEqual(self.done(one, "extend"), [volume_id])
+        self.assertEqual(self.done(two, "extend"), [])
+        self.end(one, two)
+
+
+class TakeOver(Roles):
+    def test_what_a_dead_manager_had_is_taken_over_in_time(self):
+        one = self.manager("node-1", plan="extend_volume:delay:1:60000").start()
+        self.ready()
+        ids = self.create(10)
+        for volume_id in ids:
+            self.api.extend(volume_id, 2)
+        time.sleep(1.5)
+        two = self.manager("node-2").start()
+        one.kill()
+        begin = time.monotonic()
+        self.wait("available", len(ids), timeout=LEASE_S + 5)
+        self.assertLess(time.monotonic() - begin, LEASE_S + 5)
+        self.assertEqual(sorted(self.done(two, "extend")), sorted(ids))
+        self.end(two)
+
+    def test_a_manager_that_ends_finishes_what_it_has_and_leaves_the_rest(self):
+        one = self.manager("node-1", "--manager_workers=2",
+                           plan="extend_volume:delay:1:700").start()
+        self.ready()
+        ids = self.create(8)
+        for volume_id in ids:
+            self.api.extend(volume_id, 2)
+        time.sleep(1.3)
+        begin = time.monotonic()
+        self.assertEqual(one.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 2)
+        finished = self.done(one, "extend")
+        self.assertTrue(0 < len(finished) < len(ids), finished)
+        two = self.manager("node-2").start()
+        self.wait("available", len(ids), timeout=LEASE_S)
+        self.assertEqual(sorted(finished + self.done(two, "extend")), sorted(ids))
+        self.end(two)
+
+    def test_a_job_without_end_does_not_keep_a_manager(self):
+        one = self.manager("node-1", "--graceful_shutdown_timeout=1",
+                           plan="extend_volume:delay:1:60000").start()
+        self.ready()
+        volume_id, = self.create(1)
+        self.api.extend(volume_id, 2)
+        time.sleep(1.3)
+        begin = time.monotonic()
+        self.assertEqual(one.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 3)
+        two = self.manager("node-2").start()
+        self.wait("available", 1, timeout=LEASE_S + 5)
+        self.end(two)
+
+
+class Fencing(Roles):
+    """node-1 is stopped inside of a driver's call, before its effect; node-2 takes over."""
+
+    def sleeper(self, call):
+        one = self.manager("node-1", plan=f"{call}:delay:1:1500").start()
+        self.ready()
+        return one
+
+    def pause(self, one):
+        time.sleep(1.2)  # until the message is there and the call has begun
+        os.kill(one.process.pid, signal.SIGSTOP)
+
+    def wake(self, one, *others):
+        os.kill(one.process.pid, signal.SIGCONT)
+        time.sleep(2)
+        self.end(one, *others)
+
+    def test_a_late_extend_does_not_shrink(self):
+        one = self.sleeper("extend_volume")
+        volume_id, = self.create(1)
+        self.api.extend(volume_id, 2)
+        self.pause(one)
+        two = self.manager("node-2").start()
+        self.wait("available", 1)
+        self.api.extend(volume_id, 5)
+        self.wait("available", 1)
+        self.wake(one, two)
+        self.assertEqual(self.size_of(volume_id), 5 * GIB)
+
+    def test_a_late_create_does_not_come_back(self):
+        one = self.sleeper("create_volume")
+        volume_id = self.api.create(1)["id"]
+        self.pause(one)
+        two = self.manager("node-2").start()
+        self.wait("available", 1)
+        self.api.delete_and_wait(volume_id)
+        self.wake(one, two)
+        self.assertEqual(os.listdir(self.volumes), [])
+
+    def test_a_late_create_leaves_what_another_made(self):
+        one = self.sleeper("create_volume")
+        volume_id = self.api.create(1)["id"]
+        self.pause(one)
+        two = self.manager("node-2").start()
+        self.wait("available", 1)
+        with open(os.path.join(self.volumes, f"volume-{volume_id}"), "r+b") as image:
+            image.write(b"data of a guest")
+        self.api.extend(volume_id, 3)
+        self.wait("available", 1)
+        self.wake(one, two)
+        with open(os.path.join(self.volumes, f"volume-{volume_id}"), "rb") as image:
+            self.assertEqual(image.read(15), b"data of a guest")
+        self.assertEqual(self.size_of(volume_id), 3 * GIB)
+
+    def test_a_late_delete_takes_nothing_that_was_kept(self):
+        one = self.sleeper("delete_volume")
+        volume_id, = self.create(1)
+        self.api.delete(volume_id)
+        self.pause(one)
+        two = self.manager("node-2", plan="delete_volume:fail:1").start()
+        self.wait("error_deleting", 1)
+        self.api.reset(volume_id, "available")
+        self.wake(one, two)
+        self.assertEqual(self.size_of(volume_id), GIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
