@@ -371,8 +371,7 @@ static int start(struct parts *parts, struct error *err) {
 /* A job that does not end in time ends with the process; its lease runs out and another manager, or
  * the next start, takes it up. */
 static void *stop_at_last(void *arg) {
-    const struct parts *parts = arg;
-    int64_t limit_s = config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout");
+    intptr_t limit_s = (intptr_t)arg; /* no pointer: nothing may outlive the rest of the process */
     struct timespec until = { .tv_sec = limit_s };
 
     pthread_detach(pthread_self());
@@ -384,10 +383,10 @@ static void *stop_at_last(void *arg) {
 }
 
 static void drain(struct parts *parts) {
+    intptr_t limit_s = config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout");
     pthread_t thread;
 
-    if (config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout") > 0 &&
-        pthread_create(&thread, NULL, stop_at_last, parts) != 0)
+    if (limit_s > 0 && pthread_create(&thread, NULL, stop_at_last, (void *)limit_s) != 0)
         log_error(NULL, "the end of this process has no limit", NULL);
     notify_stopping(parts->notify);
     /* Requests that are being answered may still wait for a connection: with an API, after it. */
