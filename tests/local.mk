@@ -64,12 +64,15 @@ EXTRA_DIST += \
 	tests/lib/hypervisor.py \
 	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \
+	tests/lib/machine.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/packages.sh \
 	tests/lib/postgresql.py \
 	tests/lib/program.py \
 	tests/lib/rabbitmq.py \
-	tests/lib/setup.sh
+	tests/lib/setup.sh \
+	tests/nfs/run \
+	tests/nfs/test_nfs.py
 
 EXTRA_DIST += \
 	tests/lint/cppcheck.sh \

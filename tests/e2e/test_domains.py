@@ -10,7 +10,7 @@ import urllib.parse
 
 from block_storage import until
 from case import GIB, DomainCase, in_threads
-from hypervisor import ENVIRONMENT, Disk, Domain, disk_of
+from hypervisor import Disk, Domain, LockHolder, disk_of
 
 
 def setUpModule():
@@ -19,25 +19,6 @@ def setUpModule():
 
 def tearDownModule():
     DomainCase.stop_hypervisor()
-
-
-class LockHolder:
-    """A QEMU process that no libvirt knows, with the image as its disk."""
-
-    def __init__(self, path, image_format):
-        self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-S", "-nodefaults", "-display", "none", "-m", "16",
-             "-qmp", "stdio", "-drive", f"file={path},format={image_format},if=virtio"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=ENVIRONMENT)
-        self.process.stdin.write(b'{"execute": "qmp_capabilities"}')
-        self.process.stdin.flush()
-        for _ in ("greeting", "answer"):  # the answer comes when the disk is open
-            self.process.stdout.readline()
-
-    def stop(self):
-        self.process.terminate()
-        self.process.communicate(timeout=20)
 
 
 class Growth:

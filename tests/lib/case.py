@@ -30,6 +30,7 @@ class Workplace(unittest.TestCase):
 class ServiceCase(unittest.TestCase):
     options = ()
     listen = "127.0.0.1:0"
+    start_seconds = 20
 
     @classmethod
     def setUpClass(cls):
@@ -39,7 +40,7 @@ class ServiceCase(unittest.TestCase):
         cls.service = program.serve(cls.state, f"--host={NODE}", "--quota_volumes=-1",
                                     "--quota_gigabytes=-1", *cls.options, listen=cls.listen)
         cls.addClassCleanup(cls.service.kill)
-        cls.service.start()
+        cls.service.start(cls.start_seconds)
 
     @classmethod
     def tearDownClass(cls):
@@ -130,7 +131,7 @@ class DomainCase(ServiceCase):
         def is_pending():
             volume = self.api.show(volume_id)
             return volume if volume["metadata"] == {"extend_new_size": str(target_gb)} else None
-        return until(is_pending, 10, "the pending extend")
+        return until(is_pending, 30, "the pending extend")
 
     def assert_grown(self, volume_id, domain, size_gb):
         self.api.wait_status(volume_id, "in-use")

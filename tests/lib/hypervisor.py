@@ -182,3 +182,22 @@ class Domain:
 
     def abort_copy(self, volume_id):
         virsh("blockjob", self.name, self.targets[volume_id], "--abort")
+
+
+class LockHolder:
+    """A QEMU process that no libvirt knows, with the image as its disk."""
+
+    def __init__(self, path, image_format):
+        self.process = subprocess.Popen(
+            ["qemu-system-x86_64", "-S", "-nodefaults", "-display", "none", "-m", "16",
+             "-qmp", "stdio", "-drive", f"file={path},format={image_format},if=virtio"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT)
+        self.process.stdin.write(b'{"execute": "qmp_capabilities"}')
+        self.process.stdin.flush()
+        for _ in ("greeting", "answer"):  # the answer comes when the disk is open
+            self.process.stdout.readline()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.communicate(timeout=20)

@@ -15,8 +15,9 @@ run_packages=(
 )
 
 test_packages=(
-    check clang clang-format clang-tidy codespell cppcheck libclang-rt-14-dev
-    libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
-    postgresql python3-cinderclient python3-openstackclient python3-oslo.messaging
+    busybox-static check clang clang-format clang-tidy codespell cpio cppcheck kmod
+    libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
+    nfs-common nfs-kernel-server postgresql rpcbind
+    python3-cinderclient python3-openstackclient python3-oslo.messaging
     rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )
