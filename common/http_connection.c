@@ -407,6 +407,7 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
     pthread_mutex_lock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         LIST_INSERT_HEAD(&server->all, connection, all);
+        http_door_one_arrived(server);
     } else {
         LIST_REMOVE(connection, all);
         http_door_one_left(server);

@@ -77,10 +77,11 @@ struct http_server {
     atomic_bool door_closes;
 
     pthread_mutex_t lock;   /* guards the rest */
-    pthread_cond_t changed; /* fewer open or awaited */
+    pthread_cond_t changed; /* fewer open, awaited or arriving */
     bool abandoning;
     bool door_full;       /* somebody may wait outside */
-    unsigned connections; /* those of `all`, and those on the way to it */
+    unsigned connections; /* those of `all`, and those on the way to it: */
+    unsigned arriving;    /* handed to libmicrohttpd, whose thread has not seen them yet */
     struct http_connections all, awaiting;
 };
 

@@ -24,14 +24,21 @@ static bool take_place(struct http_server *server) {
     pthread_mutex_lock(&server->lock);
     free = server->connections < server->most_connections;
     server->connections += free;
+    server->arriving += free;
     server->door_full = !free;
     pthread_mutex_unlock(&server->lock);
     return free;
 }
 
+void http_door_one_arrived(struct http_server *server) {
+    server->arriving--;
+    pthread_cond_broadcast(&server->changed);
+}
+
 static void give_place_back(struct http_server *server) {
     pthread_mutex_lock(&server->lock);
     server->connections--;
+    http_door_one_arrived(server);
     pthread_mutex_unlock(&server->lock);
 }
 

@@ -16,5 +16,6 @@ int http_door_open(struct http_server *server, int fd);
 void http_door_shut(struct http_server *server);
 /* Ends the thread. */
 void http_door_close(struct http_server *server);
-/* A connection has ended. Called with the server's lock held. */
+/* A connection is with its thread; one has ended.  Called with the server's lock held. */
+void http_door_one_arrived(struct http_server *server);
 void http_door_one_left(struct http_server *server);

@@ -230,6 +230,18 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
         ;
 }
 
+/* libmicrohttpd's threads must have all connections that were handed to them before they end: what is
+ * still on the way it frees without a lock. */
+static void wait_for_arrivals(struct http_server *server) {
+    struct timespec end = monotonic_in_ms(LAST_WORDS_MS);
+
+    pthread_mutex_lock(&server->lock);
+    while (server->arriving > 0 &&
+           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_server_stop(struct http_server *server, unsigned drain_ms) {
     if (!server)
         return;
@@ -240,6 +252,7 @@ void http_server_stop(struct http_server *server, unsigned drain_ms) {
     wait_for_answers(server, LAST_WORDS_MS);
     pthread_mutex_unlock(&server->lock);
     http_door_close(server);
+    wait_for_arrivals(server);
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

@@ -71,6 +71,7 @@ EXTRA_DIST += \
 	tests/lib/program.py \
 	tests/lib/rabbitmq.py \
 	tests/lib/setup.sh \
+	tests/lib/tsan.supp \
 	tests/nfs/run \
 	tests/nfs/test_nfs.py
 

@@ -151,7 +151,8 @@ static void check_fault(char *point, int64_t rows_after) {
     }
     ck_assert_int_eq(sql_int(db, count_items), rows_after);
     db_close(db);
-    ck_assert_int_eq(hooks, 0);
+    if (!postgresql_given()) /* its listener calls the hook when it connects, for what it missed */
+        ck_assert_int_eq(hooks, 0);
 }
 
 START_TEST(a_fault_fails_the_whole_group_with_or_without_its_rows) {
