@@ -230,8 +230,8 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
         ;
 }
 
-/* libmicrohttpd's threads must have all connections that were handed to them before they end: what is
- * still on the way it frees without a lock. */
+/* libmicrohttpd's threads must have all connections that were handed to them before they end: what
+ * is still on the way it frees without a lock. */
 static void wait_for_arrivals(struct http_server *server) {
     struct timespec end = monotonic_in_ms(LAST_WORDS_MS);
 

@@ -24,14 +24,14 @@ class Hostile(ServiceCase):
         cls.address = (url.hostname, url.port)
         api = BlockStorage(cls.service.endpoint)
         api.delete_and_wait(api.create_available(1)["id"])  # opens what it opens when needed
-        cls.descriptors = cls.service.descriptor_count()
+        cls.sockets = cls.service.socket_count()
         api.close()
 
     @classmethod
     def tearDownClass(cls):
         """A connection whose request never ends is closed after a minute of silence."""
         try:
-            until(lambda: cls.service.descriptor_count() <= cls.descriptors + 10, 150,
+            until(lambda: cls.service.socket_count() <= cls.sockets + 10, 150,
                   "connections closed", pause=1)
         finally:
             super().tearDownClass()

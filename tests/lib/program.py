@@ -90,8 +90,14 @@ class Program:
                     return int(line.split()[1])
         raise RuntimeError("smaps_rollup without Pss")
 
-    def descriptor_count(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+    def socket_count(self):
+        count = 0
+        for entry in os.scandir(f"/proc/{self.process.pid}/fd"):
+            try:
+                count += os.readlink(entry.path).startswith("socket:")
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return count
 
 
 def serve(state_directory, *options, listen="127.0.0.1:0"):

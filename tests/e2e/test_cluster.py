@@ -1,0 +1,156 @@
+"""
+etc/dev-cluster: two APIs, two managers and an agent with PostgreSQL, RabbitMQ and Keystone; whoever of
+them dies, no user notices.
+"""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+import program
+from block_storage import BlockStorage, until
+from case import in_threads
+
+SCRIPT = os.path.join(program.REPOSITORY, "etc/dev-cluster")
+USERS = 6
+VOLUMES_EACH = 25
+SETTLED_S = 30
+
+
+class Cluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="scoria-cluster-")
+        os.chmod(cls.place, 0o711)  # the database's user must get through
+        cls.addClassCleanup(os.rmdir, cls.place)
+        cls.state = os.path.join(cls.place, "state")
+        cls.environment = {**os.environ, "SCORIA_CLUSTER": cls.state, "SCORIA": program.BINARY}
+        cls.addClassCleanup(cls.cluster, "stop")
+        cls.cluster("start")
+        with open(os.path.join(cls.state, "openrc"), encoding="ascii") as file:
+            words = file.read().replace("export", "").split()
+        cls.openrc = dict(word.split("=", 1) for word in words)
+        cls.token, cls.project = cls.ask_token()
+
+    @classmethod
+    def cluster(cls, *words):
+        result = subprocess.run([SCRIPT, *words], env=cls.environment, capture_output=True,
+                                text=True, timeout=180, check=False)
+        assert result.returncode == 0, f"{words}: {result.stdout} {result.stderr}"
+        return result.stdout
+
+    @classmethod
+    def ask_token(cls):
+        url = urllib.parse.urlsplit(cls.openrc["OS_AUTH_URL"])
+        user = {"name": "admin", "domain": {"id": "default"}, "password": "secret"}
+        body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}},
+                         "scope": {"project": {"name": "admin", "domain": {"id": "default"}}}}}
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+        connection.request("POST", "/v3/auth/tokens", json.dumps(body),
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        project = json.load(answer)["token"]["project"]["id"]
+        connection.close()
+        return answer.getheader("X-Subject-Token"), project
+
+    def processes(self):
+        """{name: (pid, endpoint or "")} of those that run."""
+        found = {}
+        for line in self.cluster("status").splitlines():
+            words = line.split()
+            if len(words) > 1 and words[1].isdigit():
+                found[words[0]] = (int(words[1]), words[2] if len(words) > 2 else "")
+        return found
+
+    def kill(self, name):
+        os.kill(self.processes()[name][0], signal.SIGKILL)
+
+    def openstack(self, *words):
+        result = subprocess.run(["/usr/bin/openstack", *words], capture_output=True, text=True,
+                                env={**os.environ, **self.openrc}, timeout=120, check=False)
+        self.assertEqual(result.returncode, 0, f"{words}: {result.stderr}")
+        return result.stdout.strip()
+
+    def test_a_user_with_a_password_makes_and_grows_volumes(self):
+        volume_id = self.openstack("volume", "create", "--size", "1", "mine", "-f", "value",
+                                   "-c", "id").splitlines()[-1]
+        status = ("volume", "show", volume_id, "-f", "value", "-c", "status", "-c", "size")
+        until(lambda: self.openstack(*status).split() == ["1", "available"], 30, "the volume")
+        self.openstack("volume", "set", "--size", "2", volume_id)
+        until(lambda: self.openstack(*status).split() == ["2", "available"], 30, "its growth")
+        self.openstack("volume", "delete", volume_id)
+
+    def test_whoever_dies_nobody_notices(self):
+        names = ("api-1", "api-2", "manager-1", "manager-2", "compute", "rabbitmq")
+        before = self.processes()
+        self.assertLessEqual(set(names), set(before))
+        endpoints = [before["api-1"][1], before["api-2"][1]]
+        made, begun = [], threading.Event()
+
+        def ask(clients, method, path, body=None):
+            """The first answer of an API that is there; a user goes to the other one."""
+            for _ in range(200):
+                for api in clients:
+                    try:
+                        answer = api.call(method, path, body,
+                                          headers={"X-Auth-Token": self.token})
+                    except (OSError, http.client.HTTPException):
+                        continue
+                    if answer.status != 503:
+                        return answer
+                time.sleep(0.1)
+            raise AssertionError(f"{method} {path}: nobody answers")
+
+        def use(number):
+            clients = [BlockStorage(url) for url in (endpoints if number % 2 else endpoints[::-1])]
+            for _ in range(VOLUMES_EACH):
+                answer = ask(clients, "POST", "/volumes", {"volume": {"size": 1}})
+                self.assertEqual(answer.status, 202, answer)
+                path = f"/volumes/{answer.body['volume']['id']}"
+                until(lambda: ask(clients, "GET", path).body["volume"]["status"] == "available",
+                      60, f"{path} made")
+                answer = ask(clients, "POST", path + "/action", {"os-extend": {"new_size": 2}})
+                # Asked again after a connection that broke: it grows already, or has grown.
+                self.assertIn(answer.status, (202, 400), answer)
+                made.append(path)
+                begun.set()
+                time.sleep(0.2)
+            for api in clients:
+                api.close()
+
+        def strike():
+            begun.wait(60)
+            for name in ("manager-1", "api-1", "rabbitmq", "manager-2", "api-2"):
+                self.kill(name)
+                time.sleep(2)
+                self.cluster("again", name)
+                time.sleep(2)
+
+        last = [BlockStorage(url) for url in endpoints]
+        quota = {"quota_set": {"volumes": -1, "gigabytes": -1}}
+        self.assertEqual(ask(last, "PUT", f"/os-quota-sets/{self.project}", quota).status, 200)
+        in_threads([strike] + [lambda number=number: use(number) for number in range(USERS)])
+        self.assertEqual(len(made), USERS * VOLUMES_EACH)
+
+        def settled():
+            volumes = ask(last, "GET", "/volumes/detail?limit=1000").body["volumes"]
+            return all(volume["status"] == "available" for volume in volumes) and volumes
+        volumes = until(settled, SETTLED_S, "everything settled", pause=0.5)
+        sizes = {f"/volumes/{volume['id']}": volume["size"] for volume in volumes}
+        self.assertEqual({sizes[path] for path in made}, {2})
+        self.assertEqual(set(self.processes()), set(before))
+        found = program.check(self.state, f"--config-file={self.state}/scoria.conf")
+        self.assertEqual(found, [])
+        for api in last:
+            api.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
