@@ -173,19 +173,24 @@ static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *
     return 0;
 }
 
-/* Takes the blocks first, behind the end of the file, then the length. */
+/* Takes the blocks first, behind the end of the file, then the length.  NFS can only take both at
+ * once. */
 static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fence,
                     struct error *err) {
-    int result;
+    static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
 
-    do
-        result = fallocate(fd, FALLOC_FL_KEEP_SIZE, from, to - from);
-    while (result < 0 && errno == EINTR);
-    if (result < 0 && errno == EOPNOTSUPP)
-        return write_zeros(fd, from, to, fence, err);
-    if (result < 0)
-        return error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(to - from));
-    return set_length(fd, to, fence, err);
+    for (size_t i = 0; i < LENGTH(modes); i++) {
+        int result;
+
+        do
+            result = fallocate(fd, modes[i], from, to - from);
+        while (result < 0 && errno == EINTR);
+        if (result == 0)
+            return set_length(fd, to, fence, err);
+        if (errno != EOPNOTSUPP)
+            return error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(to - from));
+    }
+    return write_zeros(fd, from, to, fence, err);
 }
 
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
