@@ -93,6 +93,13 @@ def tearDownModule():
     DomainCase.stop_hypervisor()
 
 
+def unmount_below(directory):
+    """What a killed service had mounted stays: the next one uses it as it is, and leaves it."""
+    for point in mounts():
+        if point.startswith(directory):
+            run("umount", point)
+
+
 def mounts():
     """Mounted NFS shares: {point: (source, version)}."""
     found = {}
@@ -120,6 +127,7 @@ class NfsCase(DomainCase):
             file.write(CONFIG.format(directory=cls.place))
         cls.options = (f"--config-file={cls.place}/scoria.conf",)
         super().setUpClass()
+        cls.addClassCleanup(unmount_below, cls.directory)  # before the directory is removed
         api = BlockStorage(cls.service.endpoint)
         for share in (*SHARES, "local"):
             api.ask("POST", "/types", {"volume_type": {
@@ -128,6 +136,11 @@ class NfsCase(DomainCase):
 
     def volume(self, size_gb=1, share="sparse", **fields):
         return super().volume(size_gb, volume_type=share, **fields)
+
+    def discard(self, volume_id):
+        """Waits for the end: the shares outlive this service and its database."""
+        super().discard(volume_id)
+        until(lambda: not self.api.exists(volume_id), 60, f"volume {volume_id} gone")
 
     @staticmethod
     def served(share, volume_id):
