@@ -34,7 +34,7 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
-      .help = "Threads that work on volumes." },
+      .help = "Threads that work on the volumes of one backend; every backend has its own." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
       .help = "Seconds after SIGTERM that work in progress gets to end; then it is left to another manager or the "
               "next start. 0: as long as it takes." },

@@ -263,11 +263,15 @@ static void drop_all(struct worker_pool *pool) {
     }
 }
 
-void worker_pool_stop(struct worker_pool *pool) {
+void worker_pool_close(struct worker_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
+}
+
+void worker_pool_stop(struct worker_pool *pool) {
+    worker_pool_close(pool);
     for (unsigned i = 0; i < pool->thread_count; i++)
         pthread_join(pool->threads[i], NULL);
     drop_all(pool);

@@ -24,5 +24,7 @@ void worker_pool_put_later(struct worker_pool *pool, const struct work_item *ite
                            int64_t delay_ms);
 /* queued and running, without delayed ones */
 unsigned worker_pool_pending(struct worker_pool *pool);
+/* Begins nothing more and waits for nothing: for several pools that end at once. */
+void worker_pool_close(struct worker_pool *pool);
 /* Waits for what runs, drops what is queued (the database still has it), frees the pool. */
 void worker_pool_stop(struct worker_pool *pool);

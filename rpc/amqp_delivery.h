@@ -19,7 +19,7 @@ struct delivery {
     LIST_ENTRY(delivery) all;
     STAILQ_ENTRY(delivery) done;
     struct receiver *receiver;
-    const struct subscription *subscription;
+    struct subscription *subscription;
     const char *queue;   /* the subscription's */
     unsigned generation; /* of the connection that it came on */
     unsigned channel;
@@ -40,10 +40,12 @@ void delivery_begin(struct delivery *delivery, struct link_event *event);
 
 /* ---- what the receiver does for it; thread-safe ---- */
 
+/* Every topic has workers of its own: one whose backend does not answer takes nobody else's. */
 struct subscription {
     char *topic;
     rpc_consumer *consumer;
     void *arg;
+    struct worker_pool *pool; /* of the receiver's lock; made for the first message */
 };
 
 struct sender *receiver_sender(struct receiver *receiver);

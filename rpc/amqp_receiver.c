@@ -15,7 +15,7 @@ enum { REPLIES_MOST = 256, REPLY_AGAIN_MS = 250, REPLY_LIFE_MS = 60000, SILENT_M
 /* A queue that messages are taken from. */
 struct source {
     struct source *next;
-    const struct subscription *subscription;
+    struct subscription *subscription;
     char *exchange, *routing_key, *queue;
     bool fanout;
     unsigned channel;
@@ -51,11 +51,11 @@ struct receiver {
     unsigned source_count;
     bool cancelled;
 
-    /* Guards the rest; the pool is called with it held, so that nothing is put into a pool that has
+    /* Guards the rest; pools are called with it held, so that nothing is put into one that has
      * ended. */
     pthread_mutex_t lock;
-    struct worker_pool *pool;
-    unsigned generation; /* of the connection; 0: none */
+    struct worker_pool *answers; /* that wait to be sent again */
+    unsigned generation;         /* of the connection; 0: none */
     unsigned generations;
     struct deliveries deliveries;
     struct done done;
@@ -102,15 +102,23 @@ static void run_step(void *arg) {
     delivery->step(delivery);
 }
 
+/* Called with the lock held. */
+static struct worker_pool *pool_of(struct subscription *subscription, unsigned workers) {
+    if (!subscription->pool)
+        subscription->pool = worker_pool_new("rpc", workers);
+    return subscription->pool;
+}
+
 void receiver_later(struct delivery *delivery, int64_t pause_ms) {
     struct receiver *receiver = delivery->receiver;
+    struct subscription *subscription = delivery->subscription;
     struct work_item item = { delivery->key, run_step, delivery };
 
     pthread_mutex_lock(&receiver->lock);
     if (!receiver->draining && pause_ms == 0)
-        worker_pool_put(receiver->pool, &item);
+        worker_pool_put(pool_of(subscription, receiver->settings.workers), &item);
     else if (!receiver->draining)
-        worker_pool_put_later(receiver->pool, &item, pause_ms);
+        worker_pool_put_later(pool_of(subscription, receiver->settings.workers), &item, pause_ms);
     pthread_mutex_unlock(&receiver->lock);
 }
 
@@ -178,7 +186,7 @@ static void reply_confirm(void *arg, bool taken) {
         pthread_mutex_lock(&receiver->lock);
         again = !receiver->draining;
         if (again)
-            worker_pool_put_later(receiver->pool, &(struct work_item){ "", reply_send, reply },
+            worker_pool_put_later(receiver->answers, &(struct work_item){ "", reply_send, reply },
                                   REPLY_AGAIN_MS);
         pthread_mutex_unlock(&receiver->lock);
     }
@@ -502,7 +510,7 @@ struct receiver *receiver_new(const struct receiver_settings *settings, struct s
     return receiver;
 }
 
-static void source_add(struct receiver *receiver, const struct subscription *subscription,
+static void source_add(struct receiver *receiver, struct subscription *subscription,
                        const char *exchange, const char *routing_key, const char *queue,
                        bool fanout) {
     struct source *source = allocate(sizeof *source);
@@ -517,7 +525,7 @@ static void source_add(struct receiver *receiver, const struct subscription *sub
     receiver->sources = source;
 }
 
-static void sources_add(struct receiver *receiver, const struct subscription *subscription) {
+static void sources_add(struct receiver *receiver, struct subscription *subscription) {
     const struct receiver_settings *settings = &receiver->settings;
     const char *topic = subscription->topic;
     autoarena struct arena *arena = arena_new();
@@ -555,7 +563,7 @@ int receiver_subscribe(struct receiver *receiver, const char *topic, rpc_consume
 void receiver_start(struct receiver *receiver) {
     if (!receiver->sources)
         return;
-    receiver->pool = worker_pool_new("rpc", receiver->settings.workers);
+    receiver->answers = worker_pool_new("answers", 1);
     if (pthread_create(&receiver->thread, NULL, work, receiver) != 0)
         abort();
     receiver->threaded = true;
@@ -570,10 +578,18 @@ static void set(struct receiver *receiver, bool *flag) {
     wake(receiver);
 }
 
+static void pools_do(const struct receiver *receiver, void (*what)(struct worker_pool *pool)) {
+    for (const struct source *source = receiver->sources; source; source = source->next)
+        if (source->fanout && source->subscription->pool) /* one of each subscription's three */
+            what(source->subscription->pool);
+}
+
 void receiver_drain(struct receiver *receiver) {
     set(receiver, &receiver->draining);
-    if (receiver->pool)
-        worker_pool_stop(receiver->pool);
+    pools_do(receiver, worker_pool_close); /* all before the first one is waited for */
+    pools_do(receiver, worker_pool_stop);
+    if (receiver->answers)
+        worker_pool_stop(receiver->answers);
 }
 
 static void sources_free(struct receiver *receiver) {
@@ -583,7 +599,7 @@ static void sources_free(struct receiver *receiver) {
         receiver->sources = source->next;
         if (source->fanout) { /* one of each subscription's three */
             free(source->subscription->topic);
-            free((struct subscription *)source->subscription);
+            free(source->subscription);
         }
         free(source->exchange);
         free(source->routing_key);

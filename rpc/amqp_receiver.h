@@ -1,6 +1,6 @@
 /*
- * Takes messages from the broker on a connection and thread of its own and has a pool of workers
- * handle them; each is acknowledged when its work is done.
+ * Takes messages from the broker on a connection and thread of its own and has workers handle
+ * them, each topic its own; each is acknowledged when its work is done.
  *
  * For a topic T and a server S there are three queues, as oslo.messaging has them: T (any server
  * takes a message), T.S (this one), and one of T's fanout (every server).  All of them are made
@@ -20,7 +20,7 @@ struct receiver_settings {
     bool durable, auto_delete, quorum, transient_quorum;
     int transient_ttl_s;
     unsigned prefetch; /* of each queue */
-    unsigned workers;
+    unsigned workers;  /* of each topic */
 };
 
 /* `sender` carries answers, and messages that are put aside. */

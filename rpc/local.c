@@ -10,17 +10,19 @@
 
 enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000 };
 
+/* Every topic has workers of its own: one whose backend does not answer takes nobody else's. */
 struct subscription {
     char *topic;
     rpc_consumer *consumer;
     void *arg;
+    struct worker_pool *pool; /* local->lock; made, with it held, for the first message */
     struct subscription *next;
 };
 
 /* A message on its way, from publish to confirm. */
 struct delivery {
     struct local *local;
-    const struct subscription *subscription;
+    struct subscription *subscription;
     struct rpc_message message; /* its texts stand behind this struct */
     void (*confirm)(void *arg, bool taken);
     void *confirm_arg;
@@ -30,7 +32,7 @@ struct delivery {
 
 struct local {
     struct rpc rpc;
-    struct worker_pool *pool; /* NULL: deliveries are made by rpc_local_step() */
+    unsigned workers; /* of each topic; 0: deliveries are made by rpc_local_step() */
 
     pthread_mutex_t lock; /* guards what follows */
     struct subscription *subscriptions;
@@ -95,10 +97,10 @@ static void delivery_run(void *arg) {
         return;
     }
     delivery->pause_ms = pause_ms * 2 < PAUSE_MOST_MS ? pause_ms * 2 : PAUSE_MOST_MS;
-    worker_pool_put_later(local->pool, &again, pause_ms);
+    worker_pool_put_later(delivery->subscription->pool, &again, pause_ms);
 }
 
-static const struct subscription *subscription_find(struct local *local, const char *topic) {
+static struct subscription *subscription_find(struct local *local, const char *topic) {
     struct subscription *found;
 
     pthread_mutex_lock(&local->lock);
@@ -106,6 +108,15 @@ static const struct subscription *subscription_find(struct local *local, const c
         found = found->next;
     pthread_mutex_unlock(&local->lock);
     return found;
+}
+
+static struct worker_pool *subscription_pool(struct local *local,
+                                             struct subscription *subscription) {
+    pthread_mutex_lock(&local->lock);
+    if (!subscription->pool)
+        subscription->pool = worker_pool_new("rpc", local->workers);
+    pthread_mutex_unlock(&local->lock);
+    return subscription->pool;
 }
 
 static int local_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
@@ -155,7 +166,7 @@ static struct delivery *delivery_new(struct local *local, const struct rpc_messa
 static int local_publish(struct rpc *rpc, const struct rpc_message *message,
                          void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
     struct local *local = local_of(rpc);
-    const struct subscription *subscription = subscription_find(local, message->topic);
+    struct subscription *subscription = subscription_find(local, message->topic);
     struct delivery *delivery;
 
     if (!subscription)
@@ -165,8 +176,8 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
     delivery->confirm = confirm;
     delivery->confirm_arg = arg;
     delivery_append(local, delivery);
-    if (local->pool)
-        worker_pool_put(local->pool,
+    if (local->workers > 0)
+        worker_pool_put(subscription_pool(local, subscription),
                         &(struct work_item){ delivery->message.key, delivery_run, delivery });
     return 0;
 }
@@ -191,8 +202,12 @@ static void deliveries_give_back(struct local *local) {
 static void local_stop(struct rpc *rpc) {
     struct local *local = local_of(rpc);
 
-    if (local->pool)
-        worker_pool_stop(local->pool);
+    for (struct subscription *each = local->subscriptions; each; each = each->next)
+        if (each->pool)
+            worker_pool_close(each->pool); /* all before the first one is waited for */
+    for (struct subscription *each = local->subscriptions; each; each = each->next)
+        if (each->pool)
+            worker_pool_stop(each->pool);
     deliveries_give_back(local);
     while (local->subscriptions) {
         struct subscription *subscription = local->subscriptions;
@@ -220,8 +235,7 @@ struct rpc *rpc_local_new(unsigned workers) {
         abort();
     local->rpc.engine = &local_engine;
     pthread_mutex_init(&local->lock, NULL);
-    if (workers > 0)
-        local->pool = worker_pool_new("rpc", workers);
+    local->workers = workers;
     return &local->rpc;
 }
 
@@ -243,7 +257,7 @@ bool rpc_local_step(struct rpc *rpc, unsigned index) {
     struct local *local = local_of(rpc);
     struct delivery *delivery;
 
-    assert(!local->pool);
+    assert(local->workers == 0);
     pthread_mutex_lock(&local->lock);
     delivery = delivery_choose(local, index);
     if (delivery)
@@ -271,6 +285,6 @@ unsigned rpc_local_waiting(struct rpc *rpc) {
 void rpc_local_forget(struct rpc *rpc) {
     struct local *local = local_of(rpc);
 
-    assert(!local->pool);
+    assert(local->workers == 0);
     deliveries_give_back(local);
 }

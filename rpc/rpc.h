@@ -1,8 +1,8 @@
 /*
  * Messages between the API and the managers.  A message is delivered at least once: a consumer
  * claims the work it names by a conditional change in the database, so a second delivery does
- * nothing.  Messages of one key keep their order and are never handled at the same time by one
- * process; only one that is delivered again takes its place behind those that wait by then.
+ * nothing.  Messages of one topic and key keep their order and are never handled at the same time
+ * by one process; only one that is delivered again takes its place behind those that wait by then.
  *
  * Peers that are no scoria may call or cast too where the engine lets them in: such a message says
  * the version of the interface it means, and its caller may wait for an answer.

@@ -243,6 +243,31 @@ START_TEST(stop_waits_for_what_runs_and_drops_the_rest) {
 }
 END_TEST
 
+static sem_t may_end;
+
+static void wait_for_end(void *started) {
+    sem_post(started);
+    wait_for(&may_end);
+}
+
+START_TEST(a_closed_pool_begins_nothing_more) {
+    struct worker_pool *pool = worker_pool_new("close", 1);
+    sem_t started;
+
+    sem_init(&started, 0, 0);
+    sem_init(&may_end, 0, 0);
+    dropped_ran = 0;
+    put(pool, NULL, wait_for_end, &started);
+    wait_for(&started);
+    put(pool, NULL, must_not_run, NULL);
+    worker_pool_close(pool); /* does not wait */
+    put(pool, NULL, must_not_run, NULL);
+    sem_post(&may_end);
+    worker_pool_stop(pool);
+    ck_assert_int_eq(dropped_ran, 0);
+}
+END_TEST
+
 static void tell_name(void *arg) {
     pthread_getname_np(pthread_self(), arg, 16);
 }
@@ -263,4 +288,5 @@ CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
            delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
-           stop_waits_for_what_runs_and_drops_the_rest, threads_bear_the_name_of_the_pool)
+           stop_waits_for_what_runs_and_drops_the_rest, a_closed_pool_begins_nothing_more,
+           threads_bear_the_name_of_the_pool)

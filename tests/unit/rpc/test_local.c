@@ -5,6 +5,7 @@
 #include "tests/lib/check_main.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -254,8 +255,45 @@ START_TEST(a_stop_gives_back_what_waits_for_its_pause) {
 }
 END_TEST
 
+/* Its backend does not answer. */
+static int consume_never(void *arg, const struct rpc_message *message, struct error *err) {
+    sem_t *answer = arg;
+
+    (void)message, (void)err;
+    while (sem_wait(answer) < 0)
+        ;
+    return 0;
+}
+
+START_TEST(a_topic_that_takes_all_its_workers_holds_up_no_other) {
+    struct rpc_message stuck = {
+        .topic = "volume.b", .method = "extend", .key = "", .payload = "{}"
+    };
+    enum { WORKERS = 2, MESSAGES = 5 };
+    struct error err = { 0 };
+    struct witness witness;
+    struct rpc *rpc;
+    sem_t answer;
+
+    witness_init(&witness);
+    sem_init(&answer, 0, 0);
+    rpc = engine_new(WORKERS, consume, &witness);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.b", consume_never, &answer, &err), 0);
+    for (int i = 0; i < MESSAGES; i++)
+        ck_assert_int_eq(rpc->engine->publish(rpc, &stuck, confirm, &witness, &err), 0);
+    publish(rpc, &witness, "k", "a");
+    wait_kept(&witness, 1);
+    ck_assert_str_eq(witness.seen, "a");
+    for (int i = 0; i < MESSAGES; i++)
+        sem_post(&answer);
+    wait_kept(&witness, 1 + MESSAGES);
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
 CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
            a_message_not_handled_goes_to_the_end, what_is_forgotten_or_left_is_given_back,
            a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
            workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
-           a_stop_gives_back_what_waits_for_its_pause)
+           a_stop_gives_back_what_waits_for_its_pause,
+           a_topic_that_takes_all_its_workers_holds_up_no_other)
