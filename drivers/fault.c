@@ -32,10 +32,11 @@ static const struct option fault_options[] = {
     { .section = OPTION_BACKEND,
       .key = "fault_plan",
       .type = OPTION_LIST,
-      .help = "With the driver fault: what goes wrong, as call:action:probability[:milliseconds]. "
-              "A call is a function of the driver (create_volume, extend_volume, …) or * for every "
-              "one, an action fail, fail-after, delay, crash or crash-after; the first rule of the "
-              "call that is drawn is taken." },
+      .help =
+          "With the driver fault: what goes wrong, as call:action:probability[:milliseconds]. "
+          "A call is a function of the driver (create_volume, extend_volume, …) or * for every "
+          "one but open, an action fail, fail-after, delay, crash or crash-after; the first rule of the "
+          "call that is drawn is taken." },
     { .section = OPTION_BACKEND,
       .key = "fault_seed",
       .type = OPTION_INT,
@@ -47,10 +48,9 @@ static const struct option fault_options[] = {
     OPTIONS_END
 };
 
-static const char *const call_names[] = { "get_pools",     "create_volume",
-                                          "delete_volume", "extend_volume",
-                                          "get_size",      "connect",
-                                          "list_volumes",  "*" };
+static const char *const call_names[] = { "get_pools",     "create_volume", "delete_volume",
+                                          "extend_volume", "get_size",      "connect",
+                                          "list_volumes",  "open",          "*" };
 
 static const struct {
     const char *word;
@@ -124,8 +124,9 @@ static struct fault_decision follow_plan(void *arg, const char *call, const char
     for (size_t i = 0; i < fault->rule_count; i++) {
         const struct fault_rule *rule = &fault->rules[i];
 
-        if ((strcmp(rule->call, "*") == 0 || strcmp(rule->call, call) == 0) &&
-            draw(fault) < rule->probability)
+        bool any = strcmp(rule->call, "*") == 0 && strcmp(call, "open") != 0;
+
+        if ((any || strcmp(rule->call, call) == 0) && draw(fault) < rule->probability)
             return (struct fault_decision){ .action = rule->action, .delay_ms = rule->delay_ms };
     }
     return (struct fault_decision){ .action = FAULT_PASS };
@@ -332,15 +333,21 @@ static int fault_open(const struct driver_backend *backend, void **ret_handle, s
     const char *name = config_text(backend->config, backend->name, "fault_driver");
     const struct driver *next = driver_find(name);
     autofree struct fault *fault = fault_new(next, NULL, follow_plan, NULL);
+    enum fault_action action;
 
+    fault->decide_arg = fault;
     if (!next || next == &fault_driver)
         return error_set(err, ERROR_BAD_REQUEST,
                          "fault_driver: \"%s\" is not a driver to put a "
                          "filter before; did you mean %s?",
                          name, driver_nearest(name));
-    if (load_plan(fault, backend, err) < 0 || next->open(backend, &fault->next_handle, err) < 0)
+    if (load_plan(fault, backend, err) < 0 || before(fault, "open", NULL, &action, err) < 0 ||
+        next->open(backend, &fault->next_handle, err) < 0)
         return -1;
-    fault->decide_arg = fault;
+    if (after(fault, "open", action, 0, err) < 0) {
+        next->close(fault->next_handle);
+        return -1;
+    }
     *ret_handle = take(fault);
     return 0;
 }

@@ -63,6 +63,17 @@ START_TEST(a_plan_comes_from_the_configuration) {
 }
 END_TEST
 
+START_TEST(opening_is_a_call_that_has_to_be_named) {
+    autobench struct bench bench;
+    int64_t start = clock_monotonic_us();
+
+    BENCH_OPEN(&bench, &fault_driver, "fault_driver=memory", "fault_plan=*:crash:1");
+    bench_close(&bench);
+    BENCH_OPEN(&bench, &fault_driver, "fault_driver=memory", "fault_plan=open:delay:1:20");
+    ck_assert_int_ge(clock_monotonic_us() - start, 20000);
+}
+END_TEST
+
 static unsigned count_failures(const char *seed) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -99,6 +110,9 @@ START_TEST(a_bad_plan_stops_the_start) {
     static const char *const unknown[] = { "fault_driver=memry", NULL };
     static const char *const itself[] = { "fault_driver=fault", NULL };
     static const char *const broken[] = { "fault_driver=memory", "fault_plan=x", NULL };
+    static const char *const before[] = { "fault_driver=memory", "fault_plan=open:fail:1", NULL };
+    static const char *const after[] = { "fault_driver=memory", "fault_plan=open:fail-after:1",
+                                         NULL };
     static const char *const behind[] = { "fault_driver=nfs", NULL };
     static const char *const many[] = {
         "fault_driver=memory",
@@ -110,6 +124,8 @@ START_TEST(a_bad_plan_stops_the_start) {
     assert_refused(unknown, "did you mean memory?");
     assert_refused(itself, "is not a driver to put a filter before");
     assert_refused(broken, "is not call:action:probability");
+    assert_refused(before, "A fault was put before open.");
+    assert_refused(after, "A fault was put behind open.");
     assert_refused(behind, "Neither nfs_shares_config nor nas_host");
     assert_refused(many, "more than 16 rules");
 }
@@ -192,6 +208,6 @@ START_TEST(the_end_of_an_extend_is_passed_on) {
 END_TEST
 
 CHECK_MAIN("fault", rules_are_read, bad_rules_are_refused_with_the_reason,
-           a_plan_comes_from_the_configuration, a_seed_repeats_its_faults,
-           a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
+           a_plan_comes_from_the_configuration, opening_is_a_call_that_has_to_be_named,
+           a_seed_repeats_its_faults, a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
            the_end_of_an_extend_is_passed_on)
