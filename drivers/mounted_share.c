@@ -3,9 +3,49 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Backends may share a place, and each has threads of its own: one at a time mounts there.  Places
+ * are not one lock: a server that does not answer must not hold up the mounts of others. */
+struct place {
+    const char *point;
+    struct place *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static struct place *places;
+
+static bool is_taken(const char *point) {
+    const struct place *place = places;
+
+    while (place && strcmp(place->point, point) != 0)
+        place = place->next;
+    return place != NULL;
+}
+
+static void place_take(struct place *place) {
+    pthread_mutex_lock(&lock);
+    while (is_taken(place->point))
+        pthread_cond_wait(&left, &lock);
+    place->next = places;
+    places = place;
+    pthread_mutex_unlock(&lock);
+}
+
+static void place_leave(const struct place *place) {
+    struct place **at = &places;
+
+    pthread_mutex_lock(&lock);
+    while (*at != place)
+        at = &(*at)->next;
+    *at = place->next;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&lock);
+}
 
 /* A mount whose server or client process went away. */
 static bool is_dead(const char *point) {
@@ -65,20 +105,31 @@ static int open_share(const struct mounter *mounter, struct mounted_share *share
     return 0;
 }
 
-int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
-                         struct mounted_share *share, struct error *err) {
-    double total_gb, free_gb;
+static int attach(const struct mounter *mounter, struct arena *arena, struct mounted_share *share,
+                  struct error *err) {
     struct mount_entry entry;
 
-    if (mounted_share_ready(share) &&
-        directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
-        return 0;
     if (directory_make(share->point, 0755, err) < 0 ||
         mount_share(mounter, arena, share, &entry, err) < 0)
         return -1;
     if (mounter->kind->check_mount && mounter->kind->check_mount(&entry, err) < 0)
         return -1;
     return open_share(mounter, share, &entry, err);
+}
+
+int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
+                         struct mounted_share *share, struct error *err) {
+    struct place place = { .point = share->point };
+    double total_gb, free_gb;
+    int result;
+
+    if (mounted_share_ready(share) &&
+        directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
+        return 0;
+    place_take(&place);
+    result = attach(mounter, arena, share, err);
+    place_leave(&place);
+    return result;
 }
 
 void mounted_share_detach(const struct mounter *mounter, struct arena *arena,

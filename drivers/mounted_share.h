@@ -1,8 +1,8 @@
 /*
  * One share of a backend: mounted, opened, and repaired when its server or client process died.
  *
- * Only one thread at a time attaches (the caller sees to it); others may use a share as soon as it
- * is ready, also while it is repaired.
+ * Only one thread at a time attaches a share (the caller sees to it); others may use it as soon as
+ * it is ready, also while it is repaired.  Shares of several backends may be at one place.
  */
 #pragma once
 

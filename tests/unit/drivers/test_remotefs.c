@@ -2,6 +2,7 @@
 
 #include "tests/unit/drivers/driver_test.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -423,6 +424,71 @@ START_TEST(two_backends_may_use_one_mount) {
 }
 END_TEST
 
+/* Mounts as the other one does, but hangs at share A until the FIFO is opened. */
+static void add_hanging_mount(const struct bench *bench) {
+    bench_write(bench, "mount",
+                arena_format(bench->arena,
+                             "#!/bin/sh\ncase \"$*\" in *" SHARE_A
+                             "*) : >${0%%/*}/asked; read x <${0%%/*}/fifo;; esac\n%s",
+                             mount_script),
+                0755);
+    ck_assert_int_eq(mkfifo(bench_path(bench, "fifo"), 0600), 0);
+}
+
+struct opening {
+    pthread_t thread;
+    struct bench bench; /* its directory is another's */
+};
+
+static void *open_it(void *arg) {
+    struct opening *opening = arg;
+
+    bench_try_open(&opening->bench);
+    return arg;
+}
+
+static void opening_begin(struct opening *opening, const struct bench *bench) {
+    opening->bench = *bench;
+    ck_assert_int_eq(pthread_create(&opening->thread, NULL, open_it, opening), 0);
+}
+
+static void opening_end(struct opening *opening) {
+    ck_assert_int_eq(pthread_join(opening->thread, NULL), 0);
+    ck_assert_msg(opening->bench.handle != NULL, "%s", opening->bench.err.message);
+}
+
+/* Backends open side by side: those of one share mount it once, and those of another do not wait
+ * for them. */
+START_TEST(one_at_a_time_mounts_at_a_place) {
+    struct opening first, second;
+    autobench struct bench bench;
+    autobench struct bench other;
+    int fifo;
+
+    prepare(&bench, &nfs_driver, SHARE_A "\n", NULL);
+    add_hanging_mount(&bench);
+    opening_begin(&first, &bench);
+    while (access(bench_path(&bench, "asked"), F_OK) < 0)
+        sched_yield();
+    opening_begin(&second, &bench);
+
+    open_shares(&other, &nfs_driver, "srv:/b\n", NULL);
+    ck_assert_ptr_nonnull(point_of(&other, "srv:/b"));
+    usleep(50000);
+    ck_assert_ptr_null(point_of(&bench, SHARE_A));
+
+    fifo = open(bench_path(&bench, "fifo"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(write(fifo, "\n", 1), 1);
+    opening_end(&first);
+    opening_end(&second);
+    close(fifo);
+    ck_assert_ptr_nonnull(point_of(&bench, SHARE_A));
+    ck_assert_ptr_null(strstr(strstr(bench_read(&bench, "calls"), SHARE_A) + 1, SHARE_A));
+    nfs_driver.close(first.bench.handle);
+    nfs_driver.close(second.bench.handle);
+}
+END_TEST
+
 CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_share_without_options_sends_none, we_unmount_what_we_mounted,
            we_leave_the_mount_when_told_so, without_any_share_nothing_starts,
@@ -433,4 +499,4 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            what_lies_on_a_lost_share_is_not_guessed, no_share_with_room_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_open_to_others_only_when_told_so, a_real_mount_is_made_used_and_undone,
-           two_backends_may_use_one_mount)
+           two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place)
