@@ -82,41 +82,39 @@ int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret
     return open_db(config, &settings, ret, err);
 }
 
-static int open_backend(const struct config *config, const char *name,
-                        struct manager_backend *backend, struct error *err) {
+static int find_backend(const struct config *config, const char *name, struct manager_backend *ret,
+                        struct error *err) {
     const char *driver_name = config_text(config, name, "volume_driver");
     const char *backend_name = config_text(config, name, "volume_backend_name");
-    struct driver_backend settings = {
-        .name = name,
-        .config = config,
-        .state_directory = config_text(config, "DEFAULT", "state_path"),
-    };
 
-    backend->name = name;
-    backend->host_name = config_text(config, name, "backend_host");
-    backend->backend_name = backend_name ? backend_name : name;
-    backend->driver = driver_find(driver_name);
-    if (!backend->driver)
+    *ret = (struct manager_backend){
+        .name = name,
+        .host_name = config_text(config, name, "backend_host"),
+        .backend_name = backend_name ? backend_name : name,
+        .driver = driver_find(driver_name),
+        .settings = {
+            .name = name,
+            .config = config,
+            .state_directory = config_text(config, "DEFAULT", "state_path"),
+        },
+    };
+    if (!ret->driver)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[%s] volume_driver: there is no driver \"%s\"; did you mean \"%s\"?",
                          name, driver_name, driver_nearest(driver_name));
-    if (backend->driver->open(&settings, &backend->handle, err) < 0) {
-        backend->driver = NULL;
-        return error_context(err, "backend %s", name);
-    }
     return 0;
 }
 
 void parts_close_backends(struct manager_backend *backends) {
     for (struct manager_backend *backend = backends; backend && backend->name; backend++)
-        if (backend->driver)
+        if (backend->handle)
             backend->driver->close(backend->handle);
     free(backends);
 }
 
-int parts_open_backends(const struct config *config, struct manager_backend **ret,
+int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err) {
-    struct manager_backend *backends;
+    autofree struct manager_backend *backends = NULL;
     size_t count = 0;
 
     while (config_item(config, "DEFAULT", "enabled_backends", count))
@@ -125,8 +123,22 @@ int parts_open_backends(const struct config *config, struct manager_backend **re
         return error_set(err, ERROR_BAD_REQUEST, "[DEFAULT] enabled_backends names no backend");
     backends = calloc(count + 1, sizeof *backends);
     for (size_t i = 0; i < count; i++)
-        if (open_backend(config, config_item(config, "DEFAULT", "enabled_backends", i),
-                         &backends[i], err) < 0) {
+        if (find_backend(config, config_item(config, "DEFAULT", "enabled_backends", i),
+                         &backends[i], err) < 0)
+            return -1;
+    *ret = take(backends);
+    return 0;
+}
+
+int parts_open_backends(const struct config *config, struct manager_backend **ret,
+                        struct error *err) {
+    struct manager_backend *backends;
+
+    if (parts_find_backends(config, &backends, err) < 0)
+        return -1;
+    for (struct manager_backend *backend = backends; backend->name; backend++)
+        if (backend->driver->open(&backend->settings, &backend->handle, err) < 0) {
+            error_context(err, "backend %s", backend->name);
             parts_close_backends(backends);
             return -1;
         }

@@ -31,7 +31,10 @@ int parts_open_db(const struct config *config, bool inline_writes, struct db **r
 /* For looking and for tools of the database: no writer's thread. `as_it_is`: its schema stays. */
 int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
                      struct error *err);
-/* Ended with a NULL name; every driver is opened. parts_close_backends() closes and frees. */
+/* Ended with a NULL name; not open. */
+int parts_find_backends(const struct config *config, struct manager_backend **ret,
+                        struct error *err);
+/* The same, every one opened. parts_close_backends() closes those and frees. */
 int parts_open_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);
 void parts_close_backends(struct manager_backend *backends);

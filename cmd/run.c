@@ -33,6 +33,9 @@
 #define AGENT    "compute_agent"
 #define DRAIN_MS 5000
 
+/* How long the start waits for backends, and the end of a start that failed for what it began. */
+enum { PATIENCE_MS = 10000, FAILED_START_S = 5 };
+
 struct parts {
     const struct config *config;
     struct roles roles;
@@ -144,12 +147,14 @@ static int start_manager(struct parts *parts, struct error *err) {
         .node = parts_node(parts->config),
         .zone = parts->settings.storage_availability_zone,
         .threaded = true,
+        .workers = (unsigned)config_int(parts->config, "DEFAULT", "manager_workers"),
+        .patience_ms = PATIENCE_MS,
         .operation_ended = operation_ended,
         .operation_ended_arg = parts,
     };
 
     if (lock_state(parts, err) < 0 ||
-        parts_open_backends(parts->config, &parts->backends, err) < 0 ||
+        parts_find_backends(parts->config, &parts->backends, err) < 0 ||
         nova_sender_new(parts->config, &parts->compute, err) < 0)
         return -1;
     settings.backends = parts->backends;
@@ -368,26 +373,40 @@ static int start(struct parts *parts, struct error *err) {
     return 0;
 }
 
-/* A job that does not end in time ends with the process; its lease runs out and another manager, or
- * the next start, takes it up. */
-static void *stop_at_last(void *arg) {
-    intptr_t limit_s = (intptr_t)arg; /* no pointer: nothing may outlive the rest of the process */
+static void wait_detached(intptr_t limit_s) {
     struct timespec until = { .tv_sec = limit_s };
 
     pthread_detach(pthread_self());
     while (nanosleep(&until, &until) < 0)
         ;
+}
+
+/* A job that does not end in time ends with the process; its lease runs out and another manager, or
+ * the next start, takes it up. */
+static void *stop_at_last(void *arg) {
+    intptr_t limit_s = (intptr_t)arg; /* no pointer: nothing may outlive the rest of the process */
+
+    wait_detached(limit_s);
     log_warning(NULL, "work in progress is left to others", "graceful_shutdown_timeout",
                 LOG_INT(limit_s), NULL);
     _exit(EXIT_SUCCESS);
 }
 
-static void drain(struct parts *parts) {
-    intptr_t limit_s = config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout");
+/* A backend that does not answer is no reason to stay. */
+static void *fail_at_last(void *arg) {
+    wait_detached((intptr_t)arg);
+    _exit(EXIT_FAILURE);
+}
+
+static void limit_end(int64_t limit_s, void *(*end)(void *limit)) {
     pthread_t thread;
 
-    if (limit_s > 0 && pthread_create(&thread, NULL, stop_at_last, (void *)limit_s) != 0)
+    if (limit_s > 0 && pthread_create(&thread, NULL, end, (void *)(intptr_t)limit_s) != 0)
         log_error(NULL, "the end of this process has no limit", NULL);
+}
+
+static void drain(struct parts *parts) {
+    limit_end(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout"), stop_at_last);
     notify_stopping(parts->notify);
     /* Requests that are being answered may still wait for a connection: with an API, after it. */
     if (parts->manager && !parts->api)
@@ -491,6 +510,7 @@ int parts_run(const struct config *config, struct roles roles) {
     if (notify_open(&parts.notify, &err) < 0 || start(&parts, &err) < 0) {
         fprintf(stderr, "scoria: %s\n", err.message);
         status = EXIT_FAILURE;
+        limit_end(FAILED_START_S, fail_at_last);
     } else {
         announce(&parts);
         malloc_trim(0); /* what a new schema's indexes took stays with nobody */

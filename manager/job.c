@@ -117,7 +117,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     autoarena struct arena *arena = arena_new();
     struct job job = {
         .manager = manager,
-        .backend = host->backend,
+        .backend = &host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
         .fence = { .holds = lease_holds },

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "manager/host.h"
 #include "manager/manager.h"
 #include "volume/operations.h"
 
@@ -33,7 +34,8 @@ struct job {
 
 struct manager {
     struct manager_settings settings;
-    pthread_mutex_t lock; /* guards running, draining and round_us */
+    pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
+    pthread_cond_t changed; /* draining, or a backend is open */
     struct running *running;
     bool draining;
     int64_t round_us;           /* monotonic: when the last round ended */
@@ -41,13 +43,6 @@ struct manager {
     unsigned host_count;
     struct ticker *ticker;           /* NULL when nothing runs by itself */
     int64_t reported_at, expired_at; /* by the thread that ticks */
-};
-
-struct manager_host {
-    struct manager *manager;
-    const struct manager_backend *backend;
-    const char *host; /* node@backend */
-    char *topic;
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
@@ -74,4 +69,7 @@ int job_end(struct job *job, struct error *err);
 int job_hand_on(struct job *job, struct error *err);
 
 /* report.c */
+int manager_report_host(const struct manager_host *host, struct error *err);
+int manager_report_node(const struct manager *manager, struct error *err);
+/* Everything, now; backends that have a thread for it do so in their own time. */
 int manager_report(struct manager *manager, struct error *err);

@@ -8,6 +8,8 @@ libscoria_a_SOURCES += \
 	manager/event.c \
 	manager/event.h \
 	manager/extend_job.c \
+	manager/host.c \
+	manager/host.h \
 	manager/job.c \
 	manager/job.h \
 	manager/manager.c \
@@ -15,6 +17,8 @@ libscoria_a_SOURCES += \
 	manager/nova.c \
 	manager/nova.h \
 	manager/report.c \
+	manager/ticker.c \
+	manager/ticker.h \
 	manager/volume_jobs.c
 
 if HAVE_CHECK
@@ -22,5 +26,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_call \
 	tests/unit/manager/test_extend_job \
 	tests/unit/manager/test_fencing \
-	tests/unit/manager/test_nova
+	tests/unit/manager/test_hanging \
+	tests/unit/manager/test_nova \
+	tests/unit/manager/test_ticker
 endif

@@ -1,6 +1,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "manager/call.h"
+#include "manager/ticker.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 
@@ -18,30 +19,31 @@
 #define ANSWER_AGE_US   (120 * SECOND_US)
 #define GENERAL_TOPIC   "cinder-volume"
 
-struct ticker {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool stop; /* guarded by lock */
-};
-
 /* ---- messages ---- */
 
-static int consume(void *arg, const struct rpc_message *message, struct error *err) {
-    struct manager_host *host = arg;
+static int consume_operation(struct manager_host *host, const struct rpc_message *message,
+                             struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const json_t *payload;
-    const char *operation_id;
+    const json_t *payload = json_parse(arena, message->payload, strlen(message->payload), err);
+    const char *operation_id = json_string_value(json_object_get(payload, "operation_id"));
+    int result;
 
-    if (message->version)
-        return call_handle(host->manager, message, err);
-    payload = json_parse(arena, message->payload, strlen(message->payload), err);
-    operation_id = json_string_value(json_object_get(payload, "operation_id"));
     if (!operation_id) {
         error_set(err, ERROR_BAD_REQUEST, "operation_id is missing or no text");
         return RPC_BAD_ARGUMENTS;
     }
-    return job_run(host, operation_id, err);
+    if (host_enter(host, err) < 0)
+        return -1;
+    result = job_run(host, operation_id, err);
+    host_leave(host);
+    return result;
+}
+
+static int consume(void *arg, const struct rpc_message *message, struct error *err) {
+    struct manager_host *host = arg;
+
+    return message->version ? call_handle(host->manager, message, err)
+                            : consume_operation(host, message, err);
 }
 
 /* What goes to any manager, or to all of them; operations go to those of their backend. */
@@ -133,7 +135,9 @@ static int hand_out_body(struct work *work, void *arg, struct error *err) {
                                       err);
 }
 
-/* All of them, in portions: a transaction with thousands would keep every other one waiting. */
+/* All of them, in portions: a transaction with thousands would keep every other one waiting.  What
+ * nobody could take up is not told again and again: a backend that does not answer for days would
+ * leave more messages than memory. */
 static int hand_out_orphans(struct manager *manager, const struct work *base, int64_t grace_us,
                             struct error *err) {
     int64_t since_us = clock_now_us(manager->settings.settings->clock) - grace_us;
@@ -142,6 +146,8 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, in
         struct hand_out hand_out = { manager->hosts[i].host, since_us };
         int count;
 
+        if (host_is_stuck(&manager->hosts[i]))
+            continue;
         do
             count = work_transaction(manager->settings.db, base, hand_out_body, &hand_out, err);
         while (count == ORPHANS_AT_ONCE);
@@ -180,12 +186,17 @@ static int do_round(struct manager *manager, int64_t grace_us, bool expire, stru
     return hand_out_orphans(manager, &base, grace_us, err);
 }
 
+static int report(struct manager *manager, struct error *err) {
+    return manager->settings.threaded ? manager_report_node(manager, err)
+                                      : manager_report(manager, err);
+}
+
 int manager_tick(struct manager *manager, struct error *err) {
     int64_t now = clock_now_us(manager->settings.settings->clock);
     bool expire = now - manager->expired_at >= EXPIRE_US;
 
     if (now - manager->reported_at >= REPORT_US) {
-        if (manager_report(manager, err) < 0)
+        if (report(manager, err) < 0)
             return -1;
         manager->reported_at = now;
     }
@@ -196,60 +207,11 @@ int manager_tick(struct manager *manager, struct error *err) {
     return 0;
 }
 
-static void *tick_for_ever(void *arg) {
-    struct manager *manager = arg;
-    struct ticker *ticker = manager->ticker;
+static void tick_again(void *arg) {
     struct error err;
 
-    pthread_setname_np(pthread_self(), "manager-tick");
-    pthread_mutex_lock(&ticker->lock);
-    while (!ticker->stop) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += TICK_MS / 1000;
-        pthread_cond_timedwait(&ticker->wake, &ticker->lock, &until);
-        if (ticker->stop)
-            break;
-        pthread_mutex_unlock(&ticker->lock);
-        if (manager_tick(manager, &err) < 0)
-            log_error(NULL, "periodic work failed", "reason", err.message, NULL);
-        pthread_mutex_lock(&ticker->lock);
-    }
-    pthread_mutex_unlock(&ticker->lock);
-    return NULL;
-}
-
-static int ticker_start(struct manager *manager, struct error *err) {
-    struct ticker *ticker = calloc(1, sizeof *ticker);
-    pthread_condattr_t attributes;
-
-    if (!ticker)
-        return error_set(err, ERROR_INTERNAL, "no memory for the manager");
-    pthread_mutex_init(&ticker->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ticker->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    manager->ticker = ticker;
-    if (pthread_create(&ticker->thread, NULL, tick_for_ever, manager) == 0)
-        return 0;
-    manager->ticker = NULL;
-    free(ticker);
-    return error_set(err, ERROR_INTERNAL, "the manager's thread cannot be started");
-}
-
-static void ticker_stop(struct ticker *ticker) {
-    if (!ticker)
-        return;
-    pthread_mutex_lock(&ticker->lock);
-    ticker->stop = true;
-    pthread_cond_signal(&ticker->wake);
-    pthread_mutex_unlock(&ticker->lock);
-    pthread_join(ticker->thread, NULL);
-    pthread_cond_destroy(&ticker->wake);
-    pthread_mutex_destroy(&ticker->lock);
-    free(ticker);
+    if (manager_tick(arg, &err) < 0)
+        log_error(NULL, "periodic work failed", "reason", err.message, NULL);
 }
 
 /* ---- start and stop ---- */
@@ -271,49 +233,45 @@ static int disown(struct manager *manager, struct error *err) {
     return work_transaction(manager->settings.db, &base, disown_body, manager, err);
 }
 
-static void manager_free(struct manager *manager) {
-    for (unsigned i = 0; i < manager->host_count; i++) {
-        free((char *)manager->hosts[i].host);
-        free(manager->hosts[i].topic);
-    }
-    pthread_mutex_destroy(&manager->lock);
-    free(manager->hosts);
-    free(manager);
-}
-
 static struct manager *manager_new(const struct manager_settings *settings) {
     struct manager *manager = calloc(1, sizeof *manager);
-    unsigned count = 0;
 
-    while (settings->backends[count].name)
-        count++;
     pthread_mutex_init(&manager->lock, NULL);
+    pthread_cond_init(&manager->changed, NULL);
     manager->settings = *settings;
-    manager->host_count = count;
-    manager->hosts = calloc(count, sizeof *manager->hosts);
-    for (unsigned i = 0; i < count; i++) {
-        struct manager_host *host = &manager->hosts[i];
-        autoarena struct arena *arena = arena_new();
-
-        host->manager = manager;
-        host->backend = &settings->backends[i];
-        host->host = strdup(manager_backend_host(arena, host->backend, settings->node));
-        host->topic = strdup(operation_topic(arena, host->host));
-    }
+    while (settings->backends[manager->host_count].name)
+        manager->host_count++;
+    manager->hosts = calloc(manager->host_count, sizeof *manager->hosts);
+    for (unsigned i = 0; i < manager->host_count; i++)
+        host_init(&manager->hosts[i], manager, &settings->backends[i]);
     return manager;
+}
+
+/* Side by side.  What answers is known before the first request comes; what does not is not waited
+ * for. */
+static int start_hosts(struct manager *manager, struct error *err) {
+    int64_t until_us = clock_monotonic_us() + manager->settings.patience_ms * 1000;
+
+    for (unsigned i = 0; i < manager->host_count; i++)
+        host_start(&manager->hosts[i]);
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (host_wait(&manager->hosts[i], until_us, err) < 0)
+            return -1;
+    return 0;
 }
 
 int manager_start(const struct manager_settings *settings, struct manager **ret,
                   struct error *err) {
-    struct manager *manager = manager_new(settings);
+    struct manager *manager = *ret = manager_new(settings);
 
     if (disown(manager, err) < 0 || manager_tick(manager, err) < 0 || subscribe(manager, err) < 0 ||
-        do_round(manager, 0, false, err) < 0 ||
-        (settings->threaded && ticker_start(manager, err) < 0)) {
-        manager_free(manager);
+        do_round(manager, 0, false, err) < 0)
         return -1;
-    }
-    *ret = manager;
+    if (!settings->threaded)
+        return 0;
+    if (start_hosts(manager, err) < 0)
+        return -1;
+    manager->ticker = ticker_start("manager-tick", TICK_MS, tick_again, manager);
     return 0;
 }
 
@@ -329,10 +287,17 @@ bool manager_alive(struct manager *manager) {
 void manager_drain(struct manager *manager) {
     pthread_mutex_lock(&manager->lock);
     manager->draining = true;
+    pthread_cond_broadcast(&manager->changed);
     pthread_mutex_unlock(&manager->lock);
 }
 
 void manager_stop(struct manager *manager) {
-    ticker_stop(manager->ticker);
-    manager_free(manager);
+    if (manager->ticker)
+        ticker_stop(manager->ticker);
+    for (unsigned i = 0; i < manager->host_count; i++)
+        host_free(&manager->hosts[i]);
+    pthread_cond_destroy(&manager->changed);
+    pthread_mutex_destroy(&manager->lock);
+    free(manager->hosts);
+    free(manager);
 }

@@ -22,7 +22,8 @@ struct manager_backend {
     const char *host_name;    /* backend_host; NULL: the node */
     const char *backend_name; /* volume_backend_name, what types ask for */
     const struct driver *driver;
-    void *handle;
+    void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
+    struct driver_backend settings;
 };
 
 /* node@backend, as it stands in the host of its volumes before '#'. */
@@ -43,11 +44,15 @@ struct manager_settings {
     const char *owner, *owner_prefix;
     const char *zone;
     const struct manager_backend *backends; /* ended with a NULL name */
-    bool threaded; /* false: no thread of its own; manager_tick() does (tests) */
+    bool threaded;       /* false: no thread of its own; manager_tick() does (tests) */
+    unsigned workers;    /* that handle messages of one backend; 0: nobody counts them */
+    int64_t patience_ms; /* how long the start waits for backends that do not answer */
     void (*operation_ended)(void *arg); /* may be NULL; any thread */
     void *operation_ended_arg;
 };
 
+/* *ret has to be stopped also when this fails: a thread may be with a backend that does not
+ * answer. */
 int manager_start(const struct manager_settings *settings, struct manager **ret, struct error *err);
 /* One round of the periodic work by the clock: leases, orphans and deadlines, and from time to time
  * heartbeat, pools, old messages. A crash of this process is as if no more rounds came. */
@@ -56,5 +61,6 @@ int manager_tick(struct manager *manager, struct error *err);
 bool manager_alive(struct manager *manager);
 /* From now on nothing is claimed: what comes is left for others. What runs goes on. */
 void manager_drain(struct manager *manager);
-/* After the rpc engine: nothing runs. */
+/* After the rpc engine: nothing runs.  Waits for backends that are being asked: for ever, when one
+ * does not answer. */
 void manager_stop(struct manager *manager);

@@ -15,7 +15,7 @@ static json_t *capacity(double gb, bool infinite) {
 static char *capabilities(struct arena *arena, const struct manager_host *host,
                           const struct driver_pool *pool, const struct settings *settings,
                           const char *backend_name) {
-    const struct driver *driver = host->backend->driver;
+    const struct driver *driver = host->backend.driver;
     json_t *tree = json_object();
     autofree char *text = NULL;
 
@@ -68,7 +68,7 @@ static int report_body(struct work *work, void *arg, struct error *err) {
             .name = arena_format(work->arena, "%s#%s", host->host, from->name),
             .host = host->host,
             .capabilities =
-                capabilities(work->arena, host, from, work->settings, host->backend->backend_name),
+                capabilities(work->arena, host, from, work->settings, host->backend.backend_name),
             .total_gb = from->total_gb,
             .free_gb = from->free_gb,
             .infinite = from->infinite,
@@ -80,8 +80,8 @@ static int report_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-static int report_host(struct manager *manager, const struct manager_host *host,
-                       struct error *err) {
+int manager_report_host(const struct manager_host *host, struct error *err) {
+    const struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
     struct work base = { .arena = arena,
@@ -91,7 +91,7 @@ static int report_host(struct manager *manager, const struct manager_host *host,
     struct host_report report = { .manager = manager, .host = host };
     int result;
 
-    report.pool_count = host->backend->driver->get_pools(host->backend->handle, arena, &pools, err);
+    report.pool_count = host->backend.driver->get_pools(host->backend.handle, arena, &pools, err);
     if (report.pool_count < 0) {
         log_error(NULL, "backend does not answer", "host", host->host, "reason", err->message,
                   NULL);
@@ -120,7 +120,7 @@ static int node_body(struct work *work, void *arg, struct error *err) {
     return service_levels_take(work, SERVICE_SCHEDULER, settings->node, &report->levels, err);
 }
 
-int manager_report(struct manager *manager, struct error *err) {
+int manager_report_node(const struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
     struct work base = { .arena = arena,
@@ -128,11 +128,15 @@ int manager_report(struct manager *manager, struct error *err) {
                          .settings = manager->settings.settings };
     struct node_report node = { .settings = &manager->settings };
 
-    for (unsigned i = 0; i < manager->host_count; i++)
-        if (report_host(manager, &manager->hosts[i], err) < 0)
-            return -1;
     if (work_transaction(manager->settings.db, &base, node_body, &node, err) < 0)
         return -1;
     service_levels_apply(&node.levels);
     return 0;
+}
+
+int manager_report(struct manager *manager, struct error *err) {
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (host_report_soon(&manager->hosts[i], err) < 0)
+            return -1;
+    return manager_report_node(manager, err);
 }

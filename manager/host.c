@@ -1,0 +1,129 @@
+#include "manager/host.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "manager/job.h"
+#include "manager/ticker.h"
+
+#include <string.h>
+
+#define REPORT_MS 10000
+
+void host_init(struct manager_host *host, struct manager *manager,
+               const struct manager_backend *backend) {
+    autoarena struct arena *arena = arena_new();
+
+    host->manager = manager;
+    host->backend = *backend;
+    host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
+    host->topic = strdup(operation_topic(arena, host->host));
+    host->open = backend->handle != NULL;
+}
+
+/* ---- the thread ---- */
+
+/* A failure ends the start, as long as that waits for it; later it is tried again. */
+static int host_open(struct manager_host *host) {
+    struct manager_backend *backend = &host->backend;
+    struct error failure = { .kind = ERROR_NONE };
+    bool late;
+
+    host->opened_here = backend->driver->open(&backend->settings, &backend->handle, &failure) == 0;
+    if (!host->opened_here)
+        error_context(&failure, "backend %s", backend->name);
+    pthread_mutex_lock(&host->manager->lock);
+    host->open = host->opened_here;
+    host->failure = failure;
+    late = host->late;
+    pthread_cond_broadcast(&host->manager->changed);
+    pthread_mutex_unlock(&host->manager->lock);
+    if (host->opened_here && late)
+        log_info(NULL, "backend was opened late", "host", host->host, NULL);
+    else if (late)
+        log_error(NULL, "backend cannot be opened", "host", host->host, "reason", failure.message,
+                  NULL);
+    return host->opened_here ? 0 : -1;
+}
+
+static void host_tick(void *arg) {
+    struct manager_host *host = arg;
+    struct error err;
+
+    if (!host->backend.handle && host_open(host) < 0)
+        return;
+    if (manager_report_host(host, &err) < 0)
+        log_error(NULL, "backend cannot be reported", "host", host->host, "reason", err.message,
+                  NULL);
+}
+
+void host_start(struct manager_host *host) {
+    char name[16]; /* all that the kernel keeps */
+
+    snprintf(name, sizeof name, "report-%.8s", host->backend.name);
+    host->ticker = ticker_start(name, REPORT_MS, host_tick, host);
+}
+
+int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {
+    bool late = !ticker_wait_first(host->ticker, until_us);
+    struct error failure;
+
+    pthread_mutex_lock(&host->manager->lock);
+    host->late = late;
+    failure = host->failure;
+    pthread_mutex_unlock(&host->manager->lock);
+    if (late)
+        log_error(NULL, "backend does not answer, the start goes on without it", "host", host->host,
+                  NULL);
+    return failure.kind == ERROR_NONE ? 0 : error_set(err, failure.kind, "%s", failure.message);
+}
+
+int host_report_soon(struct manager_host *host, struct error *err) {
+    if (!host->ticker)
+        return manager_report_host(host, err);
+    ticker_wake(host->ticker);
+    return 0;
+}
+
+void host_free(struct manager_host *host) {
+    if (host->ticker)
+        ticker_stop(host->ticker);
+    if (host->opened_here)
+        host->backend.driver->close(host->backend.handle);
+    free(host->host);
+    free(host->topic);
+}
+
+/* ---- messages ---- */
+
+int host_enter(struct manager_host *host, struct error *err) {
+    struct manager *manager = host->manager;
+    bool open;
+
+    pthread_mutex_lock(&manager->lock);
+    host->busy++;
+    while (!host->open && !manager->draining)
+        pthread_cond_wait(&manager->changed, &manager->lock);
+    open = host->open;
+    if (!open)
+        host->busy--;
+    pthread_mutex_unlock(&manager->lock);
+    return open ? 0 : error_set(err, ERROR_UNAVAILABLE, "the backend is not open yet");
+}
+
+void host_leave(struct manager_host *host) {
+    pthread_mutex_lock(&host->manager->lock);
+    host->busy--;
+    host->left++;
+    pthread_mutex_unlock(&host->manager->lock);
+}
+
+bool host_is_stuck(struct manager_host *host) {
+    unsigned workers = host->manager->settings.workers;
+    bool stuck;
+
+    pthread_mutex_lock(&host->manager->lock);
+    stuck = workers > 0 && host->busy >= workers && host->left == host->left_before;
+    host->left_before = host->left;
+    pthread_mutex_unlock(&host->manager->lock);
+    return stuck;
+}

@@ -1,0 +1,98 @@
+#include "manager/ticker.h"
+
+#include "common/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct ticker {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop, woken, ticked; /* guarded by lock */
+    int64_t pause_ms;
+    void (*tick)(void *arg);
+    void *arg;
+};
+
+/* Called with the lock held; false: the time is over. */
+static bool wait_until(struct ticker *ticker, int64_t until_us) {
+    const struct timespec until = { .tv_sec = until_us / 1000000,
+                                    .tv_nsec = until_us % 1000000 * 1000 };
+
+    return pthread_cond_timedwait(&ticker->changed, &ticker->lock, &until) == 0;
+}
+
+static void *tick_for_ever(void *arg) {
+    struct ticker *ticker = arg;
+
+    pthread_mutex_lock(&ticker->lock);
+    while (!ticker->stop) {
+        int64_t next_us;
+
+        ticker->woken = false;
+        pthread_mutex_unlock(&ticker->lock);
+        ticker->tick(ticker->arg);
+        next_us = clock_monotonic_us() + ticker->pause_ms * 1000;
+        pthread_mutex_lock(&ticker->lock);
+        ticker->ticked = true;
+        pthread_cond_broadcast(&ticker->changed);
+        while (!ticker->stop && !ticker->woken && wait_until(ticker, next_us))
+            ;
+    }
+    pthread_mutex_unlock(&ticker->lock);
+    return NULL;
+}
+
+struct ticker *ticker_start(const char *name, int64_t pause_ms, void (*tick)(void *arg),
+                            void *arg) {
+    struct ticker *ticker = calloc(1, sizeof *ticker);
+    pthread_condattr_t attributes;
+    char text[16]; /* all that the kernel keeps */
+
+    if (!ticker)
+        abort();
+    *ticker = (struct ticker){ .pause_ms = pause_ms, .tick = tick, .arg = arg };
+    pthread_mutex_init(&ticker->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ticker->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (pthread_create(&ticker->thread, NULL, tick_for_ever, ticker) != 0)
+        abort();
+    snprintf(text, sizeof text, "%s", name);
+    pthread_setname_np(ticker->thread, text);
+    return ticker;
+}
+
+bool ticker_wait_first(struct ticker *ticker, int64_t until_us) {
+    bool ticked;
+
+    pthread_mutex_lock(&ticker->lock);
+    while (!ticker->ticked && wait_until(ticker, until_us))
+        ;
+    ticked = ticker->ticked;
+    pthread_mutex_unlock(&ticker->lock);
+    return ticked;
+}
+
+static void set(struct ticker *ticker, bool *flag) {
+    pthread_mutex_lock(&ticker->lock);
+    *flag = true;
+    pthread_cond_broadcast(&ticker->changed);
+    pthread_mutex_unlock(&ticker->lock);
+}
+
+void ticker_wake(struct ticker *ticker) {
+    set(ticker, &ticker->woken);
+}
+
+void ticker_stop(struct ticker *ticker) {
+    set(ticker, &ticker->stop);
+    pthread_join(ticker->thread, NULL);
+    pthread_cond_destroy(&ticker->changed);
+    pthread_mutex_destroy(&ticker->lock);
+    free(ticker);
+}

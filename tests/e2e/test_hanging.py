@@ -1,0 +1,135 @@
+"""
+A backend that does not answer, beside one that does: at the start, in the midst of work, at the end.
+The filter `fault` stands for the storage that hangs.
+"""
+
+import time
+import unittest
+
+import program
+from block_storage import BlockStorage, until
+from case import Workplace
+
+WORKERS = 3
+NEVER = "3600000"  # ms: longer than any test
+START_LIMIT_S = 10  # that the service gives to backends at its start
+FAILED_START_S = 5  # that it gives to them when the start failed
+
+
+class Hanging(Workplace):
+    def setUp(self):
+        super().setUp()
+        self.begin = time.monotonic()
+
+    def serve(self, plan, *options):
+        """A service of the backends `stuck` and `sound`."""
+        fault = ["--stuck.volume_driver=fault", "--stuck.fault_driver=file",
+                 f"--stuck.fault_plan={plan}"] if plan else []
+        service = program.serve(
+            self.state, "--host=node", "--quota_volumes=-1", "--quota_gigabytes=-1",
+            "--enabled_backends=stuck,sound", f"--manager_workers={WORKERS}",
+            f"--stuck.file_volume_directory={self.directory}/stuck",
+            f"--sound.file_volume_directory={self.directory}/sound",
+            "--operation_lease=3", "--service_down_time=12", *fault, *options)
+        self.addCleanup(service.kill)
+        return service
+
+    def start(self, plan=None, *options):
+        service = self.serve(plan, *options)
+        self.begin = time.monotonic()
+        service.start(START_LIMIT_S + 10)
+        self.api = BlockStorage(service.endpoint)
+        self.addCleanup(self.api.close)
+        return service
+
+    def seconds(self):
+        return time.monotonic() - self.begin
+
+    def add_types(self):
+        for name in ("stuck", "sound"):
+            self.api.ask("POST", "/types", {"volume_type": {
+                "name": name, "extra_specs": {"volume_backend_name": name}}})
+
+    def create(self, backend):
+        volume_id = self.api.create(1, volume_type=backend)["id"]
+        self.api.wait_status(volume_id, "available")
+        return volume_id
+
+    def states(self):
+        rows = self.api.ask("GET", "/os-services")["services"]
+        return {row["host"]: row["state"] for row in rows}
+
+    def assert_sound_works(self):
+        volume_id = self.create("sound")
+        self.api.extend(volume_id, 2)
+        self.api.wait_status(volume_id, "available")
+        self.assertEqual(self.api.show(volume_id)["size"], 2)
+
+    def assert_consistent(self):
+        found = program.check(self.state, "--host=node", "--enabled_backends=stuck,sound",
+                              f"--stuck.file_volume_directory={self.directory}/stuck",
+                              f"--sound.file_volume_directory={self.directory}/sound")
+        self.assertEqual(found, [])
+
+    def test_a_start_goes_on_without_it_and_it_joins_when_it_answers(self):
+        service = self.start()
+        self.add_types()
+        waiting = self.create("stuck")
+        self.assertEqual(service.stop(), 0)
+
+        service = self.start(f"open:delay:1:{(START_LIMIT_S + 8) * 1000}")
+        self.assertLess(self.seconds(), START_LIMIT_S + 4)
+        self.assert_sound_works()
+        self.api.extend(waiting, 2)
+        until(lambda: self.states()["node@stuck"] == "down", 15, "the silence of the backend")
+        self.assertEqual((self.states()["node@sound"], self.states()["node"]), ("up", "up"))
+        self.assertEqual(self.api.show(waiting)["status"], "extending")
+        until(lambda: self.states()["node@stuck"] == "up", 20, "the late backend")
+        self.api.wait_status(waiting, "available", timeout=5)
+        self.create("stuck")
+        self.assertEqual(service.stop(), 0)
+        self.assert_consistent()
+
+    def test_what_it_holds_ends_with_the_limit_and_goes_on_at_the_next_start(self):
+        service = self.start()
+        self.add_types()
+        held = [self.create("stuck") for _ in range(WORKERS + 5)]
+        self.assertEqual(service.stop(), 0)
+
+        service = self.start(f"extend_volume:delay:1:{NEVER}", "--graceful_shutdown_timeout=2")
+        for volume_id in held:
+            self.api.extend(volume_id, 2)
+        time.sleep(4)  # beyond the lease
+        self.assert_sound_works()
+        self.begin = time.monotonic()
+        self.assertEqual(service.stop(), 0)
+        self.assertGreater(self.seconds(), 1.5)
+        self.assertLess(self.seconds(), 5)
+
+        service = self.start()
+        for volume_id in held:
+            self.api.wait_status(volume_id, "available", timeout=20)
+            self.assertEqual(self.api.show(volume_id)["size"], 2)
+        self.assertEqual(service.stop(), 0)
+        self.assert_consistent()
+
+    def test_a_report_that_hangs_delays_the_end_no_longer_than_work_does(self):
+        service = self.start(f"get_pools:delay:1:{NEVER}", "--graceful_shutdown_timeout=2")
+        self.assertLess(self.seconds(), START_LIMIT_S + 4)
+        self.add_types()
+        self.assert_sound_works()
+        self.assertNotIn("node@stuck", self.states())
+        self.begin = time.monotonic()
+        self.assertEqual(service.stop(), 0)
+        self.assertLess(self.seconds(), 5)
+
+    def test_a_start_that_fails_ends_beside_it(self):
+        service = self.serve(f"open:delay:1:{NEVER}", "--sound.file_volume_directory=nowhere")
+        with self.assertRaises(program.NotStarted) as refused:
+            service.start(START_LIMIT_S + FAILED_START_S + 5)
+        self.assertIn("nowhere", str(refused.exception))
+        self.assertLess(self.seconds(), START_LIMIT_S + FAILED_START_S + 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
