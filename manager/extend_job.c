@@ -161,6 +161,8 @@ static int drive(struct job *job, struct error *err) {
     }
     if (job_check_lease(job, err) < 0)
         return -1;
+    if (job_is_uncertain(job, &failure))
+        return job_ask_again(job, &failure, err);
     return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
 }
 

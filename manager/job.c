@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define RETRY_PAUSE_US 1000000
+#define RETRY_PAUSE_US     1000000
+#define ASK_AGAIN_PAUSE_US 10000000
 
 static job_function *const functions[OPERATION_KINDS] = {
     [OPERATION_CREATE] = job_create, [OPERATION_DELETE] = job_delete,
@@ -193,6 +194,16 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err) {
     struct job_retry_call call = { job, pause_us };
 
     return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+bool job_is_uncertain(const struct job *job, const struct error *failure) {
+    return failure->kind == ERROR_UNAVAILABLE && job->operation.attempts > 1;
+}
+
+int job_ask_again(struct job *job, const struct error *failure, struct error *err) {
+    log_error(&job->context.log, "backend cannot be asked yet", "kind", job->operation.kind,
+              "volume_id", job->operation.volume_id, "reason", failure->message, NULL);
+    return job_retry(job, ASK_AGAIN_PAUSE_US, err);
 }
 
 static int end_body(struct work *work, void *arg, struct error *err) {

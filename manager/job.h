@@ -64,6 +64,11 @@ struct driver_volume job_driver_volume(const struct job *job);
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
 /* Gives it back to be tried again after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
+/* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
+ * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails. */
+bool job_is_uncertain(const struct job *job, const struct error *failure);
+/* Then it is given back, and the backend is asked again after a while. */
+int job_ask_again(struct job *job, const struct error *failure, struct error *err);
 int job_end(struct job *job, struct error *err);
 /* The operation is gone: whatever took its place waited for this job to end. */
 int job_hand_on(struct job *job, struct error *err);

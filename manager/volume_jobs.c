@@ -55,6 +55,8 @@ int job_create(struct job *job, struct error *err) {
                                             &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
         result.failure = &failure;
         log_error(&job->context.log, "create failed", "volume_id", volume.id, "reason",
                   failure.message, NULL);
@@ -92,6 +94,8 @@ int job_delete(struct job *job, struct error *err) {
         0) {
         if (job_check_lease(job, err) < 0)
             return -1;
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
         result.failure = &failure;
         log_error(&job->context.log, "delete failed", "volume_id", volume.id, "reason",
                   failure.message, NULL);

@@ -20,6 +20,33 @@ START_TEST(failed_driver_of_an_attached_volume) {
 }
 END_TEST
 
+/* A backend that is away: the first attempt has done nothing and says so.  One that takes over from
+ * a dead manager does not know, and waits until somebody can tell. */
+START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
+    autoworld struct world *world = world_new(NULL);
+    const char *first = world_volume(world, 2);
+    const char *second = world_volume(world, 2);
+
+    memory_fail_next(world->memory, "extend_volume", ERROR_UNAVAILABLE);
+    ck_assert_int_eq(world_action(world, first, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, first, "error_extending", 2);
+
+    ck_assert_int_eq(world_action(world, second, EXTEND(5)), 202);
+    world_sql(world, "UPDATE operations SET attempts = 1");
+    memory_fail_next(world->memory, "extend_volume", ERROR_UNAVAILABLE);
+    world_settle(world);
+    assert_volume(world, second, "extending", 2);
+    ck_assert_int_eq(world_reserved(world, "gigabytes"), 3);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 1);
+
+    world_advance(world, 31);
+    world_settle(world);
+    assert_volume(world, second, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 /* R32, R24: done while attached: finished, and every instance hears of it once (X19). */
 START_TEST(done_while_attached_tells_the_instances) {
     autoworld struct world *world = world_new(NULL);
@@ -521,6 +548,7 @@ START_TEST(a_disabled_agent_is_not_asked) {
 END_TEST
 
 CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
+           an_extend_taken_over_waits_for_a_backend_that_is_away,
            done_while_attached_tells_the_instances, refused_news_do_no_harm,
            news_end_with_their_volume, deferred_without_an_instance_fails,
            deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
