@@ -7,13 +7,15 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-/* Rows above IN_FLIGHT_MOST wait in the database, not in memory; the regular look goes on with
- * them, as it does with rows that the engine did not take or gave back. */
+/* Rows above TOPIC_MOST of one topic wait in the database, not in memory; the regular look goes on
+ * with them, as it does with rows that the engine did not take or gave back.  A topic whose backend
+ * does not answer keeps nobody else's back. */
 enum {
     BATCH = 128,
-    IN_FLIGHT_MOST = 16384,
+    TOPIC_MOST = 16384,
     BUCKETS = 1024,
     DELETE_AFTER_MS = 50,
     LOOK_AFTER_MS = 1000,
@@ -32,10 +34,19 @@ enum {
  */
 struct flight {
     struct relay *relay;
+    struct topic *topic;
     int64_t id;
     bool with_engine;
     struct flight *next_in_bucket;
     struct flight *next; /* in one of the lists below */
+};
+
+/* One for each that a row was for: there are as many as backends and kinds of news. */
+struct topic {
+    struct topic *next;
+    unsigned in_flight;
+    bool full; /* one of its rows waits in the table: so do those behind it, to keep their order */
+    char name[];
 };
 
 struct relay {
@@ -46,7 +57,7 @@ struct relay {
 
     /* Of the thread that looks at the table. */
     struct flight *buckets[BUCKETS];
-    unsigned in_flight;
+    struct topic *topics;
     int64_t seen; /* newest id looked at */
     bool failing;
 
@@ -72,7 +83,23 @@ static struct flight **flight_place(struct relay *relay, int64_t id) {
 
 static void flight_unlink(struct relay *relay, const struct flight *flight) {
     *flight_place(relay, flight->id) = flight->next_in_bucket;
-    relay->in_flight--;
+    flight->topic->in_flight--;
+}
+
+static struct topic *topic_of(struct relay *relay, const char *name) {
+    struct topic *topic = relay->topics;
+
+    while (topic && strcmp(topic->name, name) != 0)
+        topic = topic->next;
+    if (topic)
+        return topic;
+    topic = calloc(1, sizeof(*topic) + strlen(name) + 1);
+    if (!topic)
+        abort();
+    strcpy(topic->name, name);
+    topic->next = relay->topics;
+    relay->topics = topic;
+    return topic;
 }
 
 static void flights_put(struct flight **list, struct flight *flight) {
@@ -104,6 +131,12 @@ static void finished_forget(struct relay *relay) {
 }
 
 static void relay_free(struct relay *relay) {
+    while (relay->topics) {
+        struct topic *topic = relay->topics;
+
+        relay->topics = topic->next;
+        free(topic);
+    }
     pthread_cond_destroy(&relay->changed);
     pthread_mutex_destroy(&relay->lock);
     free(relay);
@@ -222,15 +255,20 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
     struct flight **place = flight_place(relay, row->id);
     enum rpc_reach reach = engine->reaches(relay->rpc, row->topic);
     struct flight *flight;
+    struct topic *topic;
 
     if (*place || reach == RPC_NOWHERE || row_of_another(row, reach))
+        return 0;
+    topic = topic_of(relay, row->topic);
+    topic->full = topic->full || topic->in_flight >= TOPIC_MOST;
+    if (topic->full)
         return 0;
     flight = calloc(1, sizeof(*flight));
     if (!flight)
         abort();
-    *flight = (struct flight){ .relay = relay, .id = row->id, .with_engine = true };
+    *flight = (struct flight){ .relay = relay, .topic = topic, .id = row->id, .with_engine = true };
     *place = flight;
-    relay->in_flight++;
+    topic->in_flight++;
     pthread_mutex_lock(&relay->lock);
     relay->with_engine++;
     pthread_mutex_unlock(&relay->lock);
@@ -265,11 +303,11 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
     int published = 0;
 
     relay->seen = after;
+    for (struct topic *topic = relay->topics; topic && after == 0; topic = topic->next)
+        topic->full = false;
     while (batch.count == BATCH) {
         arena_reset(arena);
         finished_forget(relay); /* before the snapshot, which then shows their rows deleted */
-        if (relay->in_flight >= IN_FLIGHT_MOST)
-            break;
         batch.after = relay->seen;
         if (db_read(relay->db, batch_body, &batch, err) < 0)
             return error_context(err, "reading messages");

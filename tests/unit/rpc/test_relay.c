@@ -322,7 +322,7 @@ START_TEST(more_rows_than_a_batch_keep_their_order) {
 }
 END_TEST
 
-START_TEST(rows_above_a_limit_wait_in_the_table) {
+START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
     enum { LIMIT = 16384, MORE = 100 };
     struct db *db = scratch_open(database_url(), true);
     struct taker taker;
@@ -335,9 +335,13 @@ START_TEST(rows_above_a_limit_wait_in_the_table) {
     sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16484) "
                 "INSERT INTO outbox (topic, method, key, payload, created_at) "
                 "SELECT 'a', 'm', '', 'x', 1 FROM n");
-    ck_assert_int_eq(step(relay), LIMIT);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "b", take_message, &taker, NULL), 0);
+    put(db, "b", "", "y");
+    ck_assert_int_eq(step(relay), LIMIT + 1);
     ck_assert_int_eq(step(relay), 0);
-    for (int i = 0; i < LIMIT; i++)
+    put(db, "b", "", "z");
+    ck_assert_int_eq(step(relay), 1);
+    for (int i = 0; i < LIMIT + 2; i++)
         ck_assert(rpc_local_step(rpc, 0));
     ck_assert_int_eq(step(relay), MORE);
     ck_assert_int_eq(sql_int(db, count_rows), MORE);
@@ -514,7 +518,7 @@ CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            topics_of_others_are_left_alone, what_the_engine_gives_back_is_published_again,
            a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
            what_the_engine_does_not_take_stays, what_others_write_is_left_to_them_for_a_while,
-           more_rows_than_a_batch_keep_their_order, rows_above_a_limit_wait_in_the_table,
+           more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,
            the_thread_brings_every_row_once_and_empties_the_table,
            the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
            no_message_is_lost_by_kill_9)
