@@ -224,6 +224,52 @@ class Life(BrokerCase):
         self.end()
 
 
+class Hanging(BrokerCase):
+    """One of two backends does not answer."""
+
+    WORKERS = 3
+
+    def setUp(self):
+        super().setUp()
+        self.options = ["--enabled_backends=stuck,sound", f"--manager_workers={self.WORKERS}",
+                        "--stuck.volume_driver=fault", "--stuck.fault_driver=file",
+                        f"--stuck.file_volume_directory={self.directory}/stuck",
+                        f"--sound.file_volume_directory={self.directory}/sound"]
+
+    def create(self, backend):
+        volume_id = self.api.create(1, volume_type=backend)["id"]
+        self.api.wait_status(volume_id, "available")
+        return volume_id
+
+    def grow(self, *volume_ids):
+        for volume_id in volume_ids:
+            self.api.extend(volume_id, 2)
+
+    def grown(self, *volume_ids):
+        for volume_id in volume_ids:
+            self.api.wait_status(volume_id, "available")
+            self.assertEqual(self.api.show(volume_id)["size"], 2)
+
+    def test_the_other_goes_on_and_it_does_so_after_the_next_start(self):
+        manager = self.start("manager", "--stuck.fault_plan=extend_volume:delay:1:3600000",
+                             "--graceful_shutdown_timeout=2")
+        self.start("api")
+        for name in ("stuck", "sound"):
+            self.api.ask("POST", "/types", {"volume_type": {
+                "name": name, "extra_specs": {"volume_backend_name": name}}})
+        held = [self.create("stuck") for _ in range(3 * self.WORKERS)]
+        self.grow(*held)
+        for _ in range(2 * self.WORKERS):
+            other = self.create("sound")
+            self.grow(other)
+            self.grown(other)
+        begin = time.monotonic()
+        self.assertEqual(manager.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.start("manager")
+        self.grown(*held)
+
+
 class Outage(BrokerCase):
     options = ("--oslo_messaging_rabbit.heartbeat_timeout_threshold=4",)
 
