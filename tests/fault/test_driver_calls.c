@@ -22,6 +22,7 @@ static struct {
     int countdown;           /* the n-th call from now fails; 0: none */
     const char *only, *also; /* every call of these names fails; NULL: by the countdown */
     bool no_allocation;      /* fallocate() is not there; not counted */
+    bool no_keeping;         /* as with NFS: not without the length */
     int error;
     pid_t process; /* not in a child that is on its way to another program */
 } fault;
@@ -79,7 +80,7 @@ STAND_IN(ssize_t, pread, (int fd, void *bytes, size_t size, off_t at), SYS_pread
 /* clang-format on */
 
 int fallocate(int fd, int mode, off_t from, off_t size) {
-    if (fault.no_allocation) {
+    if (fault.no_allocation || (fault.no_keeping && mode & FALLOC_FL_KEEP_SIZE)) {
         errno = EOPNOTSUPP;
         return -1;
     }
@@ -320,6 +321,29 @@ START_TEST(a_file_system_without_allocation_gets_zeros) {
 }
 END_TEST
 
+/* Nothing is written: what NFS 4.2 can do is not sent over the network as zeros. */
+START_TEST(a_file_system_that_allocates_with_the_length_only_is_asked_so) {
+    autobench struct bench bench;
+    autoclose int fd = -1;
+    struct stat status;
+
+    bench_new(&bench);
+    fd = open(bench_path(&bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fault.no_keeping = true;
+    fail_all("pwrite", EIO);
+    ck_assert_int_eq(image_grow_raw(fd, 1000000, false, NULL, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, 3000000, false, NULL, &bench.err), 0);
+    fail_all("fallocate", ENOSPC);
+    ck_assert_int_eq(image_grow_raw(fd, 4000000, false, NULL, &bench.err), -1);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "No space left"));
+    fail_none();
+    fault.no_keeping = false;
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ck_assert_int_eq(status.st_size, 3000000);
+    ck_assert_int_ge(status.st_blocks * 512, 3000000);
+}
+END_TEST
+
 /* No allocation at all, and of the writes in its place the n-th fails: with EINTR it is repeated.
  */
 START_TEST(zeros_that_do_not_fit_are_taken_back) {
@@ -488,6 +512,7 @@ END_TEST
 CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
            delete_survives_every_failure, an_empty_file_is_filled_in_its_place,
            a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
+           a_file_system_that_allocates_with_the_length_only_is_asked_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
            whose_lease_is_over_changes_nothing, a_file_system_without_that_rename_gets_a_link,
            an_open_directory_that_cannot_be_replaced_stays,
