@@ -16,6 +16,7 @@ from hypervisor import Disk, Domain, LockHolder
 EXPORTS = "/srv/exports"
 SHARES = ("sparse", "thick", "qcow", "tiny")
 TINY_MIB = 300
+WORKERS = 16  # threads of a backend
 
 CONFIG = """\
 [DEFAULT]
@@ -114,6 +115,7 @@ def mounts():
 
 class NfsCase(DomainCase):
     start_seconds = 120  # everything is emulated here
+    more = ()  # options
 
     @classmethod
     def setUpClass(cls):
@@ -125,7 +127,7 @@ class NfsCase(DomainCase):
                 file.write(f"# {share}\n127.0.0.1:{text}\n")
         with open(f"{cls.place}/scoria.conf", "w", encoding="ascii") as file:
             file.write(CONFIG.format(directory=cls.place))
-        cls.options = (f"--config-file={cls.place}/scoria.conf",)
+        cls.options = (f"--config-file={cls.place}/scoria.conf", *cls.more)
         super().setUpClass()
         cls.addClassCleanup(unmount_below, cls.directory)  # before the directory is removed
         api = BlockStorage(cls.service.endpoint)
@@ -324,6 +326,45 @@ class ServerAway(NfsCase):
         self.api = self.connect()
         self.api.wait_status(volume_id, "available", timeout=120)
         self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, 2 * GIB)
+
+
+class ServerAwayForLong(NfsCase):
+    """Longer than leases and reports last, with more to do there than the backend has threads."""
+
+    more = ("--service_down_time=20", "--graceful_shutdown_timeout=5")
+
+    def states(self):
+        services = self.api.ask("GET", "/os-services")["services"]
+        return {service["host"].partition("@")[2]: service["state"] for service in services}
+
+    def assert_local_works(self):
+        local = self.api.create(1, volume_type="local")["id"]
+        self.api.wait_status(local, "available")
+        self.api.delete_and_wait(local)
+
+    def test_only_its_own_work_waits_also_through_an_end_and_a_start(self):
+        volumes = [self.volume() for _ in range(WORKERS + 2)]
+        run("rpc.nfsd", "0")
+        self.addCleanup(serve_nfs)
+        for volume_id in volumes:
+            self.api.extend(volume_id, 2)
+        self.assert_local_works()
+        until(lambda: self.states()["sparse"] == "down", 60, "the backend's silence", 0.5)
+        self.assertEqual((self.states()["local"], self.states()[""]), ("up", "up"))
+        self.assert_local_works()
+
+        self.assertEqual(self.service.stop(20), 0)
+        self.service.start(self.start_seconds)
+        self.api = self.connect()
+        self.assert_local_works()
+        self.assertEqual({self.api.show(volume_id)["status"] for volume_id in volumes},
+                         {"extending"})
+
+        serve_nfs()
+        until(lambda: self.states()["sparse"] == "up", 120, "the backend", 0.5)
+        for volume_id in volumes:
+            self.api.wait_status(volume_id, "available", timeout=120)
+            self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, 2 * GIB)
 
 
 if __name__ == "__main__":
