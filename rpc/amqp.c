@@ -26,18 +26,10 @@ static int amqp_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *cons
     return receiver_subscribe(amqp_of(rpc)->receiver, topic, consumer, arg, err);
 }
 
-static const char *unique_id(struct arena *arena, const struct clock *clock) {
-    char text[UUID_SIZE];
-
-    clock_uuid(clock, text);
-    return arena_format(arena, "%.8s%.4s%.4s%.4s%.12s", text, text + 9, text + 14, text + 19,
-                        text + 24);
-}
-
 static const char *body_of(struct arena *arena, const struct amqp_settings *settings,
                            const struct rpc_message *message) {
     if (!settings->notifications)
-        return envelope_request(arena, message, unique_id(arena, settings->clock));
+        return envelope_request(arena, message, envelope_unique_id(arena, settings->clock));
     return settings->bare ? message->payload : envelope_wrap(arena, message->payload);
 }
 

@@ -8,23 +8,12 @@ enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000, ATTEMPTS_MOST = 1000000 };
 
 #define JSON_TYPE "application/json"
 
-static const char *unique_id(struct delivery *delivery) {
-    char text[UUID_SIZE], *to;
-
-    clock_uuid(receiver_clock(delivery->receiver), text);
-    to = text;
-    for (const char *from = text; *from; from++)
-        if (*from != '-')
-            *to++ = *from;
-    *to = '\0';
-    return arena_text(delivery->arena, text);
-}
-
 static void answer(struct delivery *delivery, const struct rpc_answer *answer, int refusal) {
     if (delivery->envelope.reply_queue)
-        receiver_answer(delivery->receiver, delivery->envelope.reply_queue,
+        receiver_answer(delivery,
                         envelope_reply(delivery->arena, &delivery->envelope, answer, refusal,
-                                       unique_id(delivery)));
+                                       envelope_unique_id(delivery->arena,
+                                                          receiver_clock(delivery->receiver))));
 }
 
 /* ---- putting aside ---- */
@@ -217,6 +206,7 @@ void delivery_begin(struct delivery *delivery, struct link_event *event) {
         refuse_method(delivery, refusal, &err);
         return;
     }
+    receiver_watch(delivery);
     delivery->step = work;
     receiver_later(delivery, 0);
 }

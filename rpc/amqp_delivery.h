@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "rpc/amqp_monitor.h"
 #include "rpc/amqp_receiver.h"
 #include "rpc/envelope.h"
 
@@ -26,6 +27,7 @@ struct delivery {
     uint64_t tag;
     struct arena *arena;
     struct envelope envelope;
+    struct monitored monitored;
     const char *key; /* the envelope's; "" when there is none */
     char *body;
     size_t size;
@@ -59,5 +61,7 @@ void receiver_done(struct delivery *delivery);
 /* May one more wait for its pause in here? (Those that wait keep the place of others.) */
 bool receiver_may_pause(struct receiver *receiver);
 void receiver_paused(struct receiver *receiver, int change);
+/* Its caller hears of it now and then, until receiver_answer(). */
+void receiver_watch(struct delivery *delivery);
 /* Sends an answer, again and again for a minute when its queue is not there. */
-void receiver_answer(struct receiver *receiver, const char *queue, const char *body);
+void receiver_answer(struct delivery *delivery, const char *body);

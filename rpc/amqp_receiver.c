@@ -43,6 +43,7 @@ struct receiver {
     pthread_t thread;
     bool threaded;
     int wake; /* eventfd */
+    struct monitor *monitor;
 
     /* Of the thread, once it runs. */
     struct link *link;
@@ -60,7 +61,7 @@ struct receiver {
     struct deliveries deliveries;
     struct done done;
     struct replies replies;
-    unsigned reply_count;
+    unsigned reply_count, beat_count;
     int paused;
     bool draining, ending;
 };
@@ -157,6 +158,7 @@ void receiver_paused(struct receiver *receiver, int change) {
 }
 
 static void delivery_free(struct delivery *delivery) {
+    monitor_leave(delivery->receiver->monitor, &delivery->monitored);
     arena_free(delivery->arena);
     free(delivery->body);
     free(delivery);
@@ -211,11 +213,14 @@ static void reply_send(void *arg) {
     sender_put(reply->receiver->sender, &message, reply_confirm, reply);
 }
 
-void receiver_answer(struct receiver *receiver, const char *queue, const char *body) {
+void receiver_answer(struct delivery *delivery, const char *body) {
+    struct receiver *receiver = delivery->receiver;
+    const char *queue = delivery->envelope.reply_queue;
     size_t length = strlen(queue) + 1;
     struct reply *reply = allocate(sizeof *reply + length + strlen(body) + 1);
     bool too_many;
 
+    monitor_leave(receiver->monitor, &delivery->monitored);
     reply->receiver = receiver;
     reply->until_us = clock_monotonic_us() + REPLY_LIFE_MS * 1000;
     memcpy(reply->queue, queue, length);
@@ -230,6 +235,48 @@ void receiver_answer(struct receiver *receiver, const char *queue, const char *b
     } else {
         reply_send(reply);
     }
+}
+
+/* ---- signs of life ---- */
+
+void receiver_watch(struct delivery *delivery) {
+    monitor_watch(delivery->receiver->monitor, &delivery->monitored, &delivery->envelope,
+                  clock_monotonic_us());
+    wake(delivery->receiver);
+}
+
+/* Called by the sender. One that does not arrive is not repeated: another follows. */
+static void beat_confirm(void *arg, bool taken) {
+    struct receiver *receiver = arg;
+
+    (void)taken;
+    pthread_mutex_lock(&receiver->lock);
+    receiver->beat_count--;
+    pthread_mutex_unlock(&receiver->lock);
+}
+
+/* Called by the monitor.  They do not pile up while the broker takes none. */
+static void send_beat(void *arg, const struct envelope *called) {
+    struct receiver *receiver = arg;
+    autoarena struct arena *arena = arena_new();
+    const char *body =
+        envelope_heartbeat(arena, called, envelope_unique_id(arena, receiver->settings.link.clock));
+    const struct send_message message = {
+        .where = SEND_QUEUE,
+        .routing_key = called->reply_queue,
+        .key = "",
+        .content_type = "application/json",
+        .body = body,
+        .size = strlen(body),
+    };
+    bool too_many;
+
+    pthread_mutex_lock(&receiver->lock);
+    too_many = receiver->beat_count >= REPLIES_MOST;
+    receiver->beat_count += !too_many;
+    pthread_mutex_unlock(&receiver->lock);
+    if (!too_many)
+        sender_put(receiver->sender, &message, beat_confirm, receiver);
 }
 
 /* ---- queues ---- */
@@ -436,8 +483,11 @@ static void wait_for_more(struct receiver *receiver, int timeout_ms) {
         { .fd = receiver->wake, .events = POLLIN },
         { .fd = link_fd(receiver->link), .events = POLLIN },
     };
+    int64_t now_us = clock_monotonic_us(), beat_us = monitor_beat(receiver->monitor, now_us);
     eventfd_t ignored;
 
+    if (beat_us > 0 && beat_us - now_us < (int64_t)timeout_ms * 1000)
+        timeout_ms = (int)((beat_us - now_us) / 1000) + 1;
     if (poll(files, 2, timeout_ms) > 0 && files[0].revents)
         eventfd_read(receiver->wake, &ignored);
 }
@@ -502,6 +552,7 @@ struct receiver *receiver_new(const struct receiver_settings *settings, struct s
     receiver->settings = *settings;
     receiver->sender = sender;
     receiver->link = link_new(&receiver->settings.link);
+    receiver->monitor = monitor_new(send_beat, receiver);
     receiver->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&receiver->lock, NULL);
     STAILQ_INIT(&receiver->done);
@@ -590,6 +641,7 @@ void receiver_drain(struct receiver *receiver) {
     pools_do(receiver, worker_pool_stop);
     if (receiver->answers)
         worker_pool_stop(receiver->answers);
+    monitor_end(receiver->monitor); /* whoever takes the rest over will tell of it */
 }
 
 static void sources_free(struct receiver *receiver) {
@@ -635,6 +687,7 @@ void receiver_free(struct receiver *receiver) {
         free(reply);
     }
     sources_free(receiver);
+    monitor_free(receiver->monitor);
     link_free(receiver->link);
     close(receiver->wake);
     pthread_mutex_destroy(&receiver->lock);

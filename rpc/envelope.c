@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { BEAT_LEAST_MS = 1000, BEAT_MOST_MS = 24 * 3600 * 1000 };
+
 #define NAME_MOST ((size_t)255) /* what AMQP takes for the name of a queue */
 
 /* ---- reading ---- */
@@ -79,6 +81,15 @@ bool envelope_version(const char *text, unsigned *ret_major, unsigned *ret_minor
     return true;
 }
 
+/* Half of what the caller gives us; nothing below a second, nor of what is no number. */
+static int64_t read_beat_ms(const json_t *inner) {
+    double timeout_s = json_number_value(json_object_get(inner, "_timeout"));
+
+    if (!(timeout_s * 1000 >= 2 * BEAT_LEAST_MS))
+        return 0;
+    return timeout_s * 1000 < 2 * BEAT_MOST_MS ? (int64_t)(timeout_s * 500) : BEAT_MOST_MS;
+}
+
 static void release_text(void *text) {
     free(text);
 }
@@ -125,12 +136,21 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
         return -1;
     if (arguments && !json_is_object(arguments))
         return refuse(err, "args is no object");
+    envelope.beat_ms = envelope.reply_queue ? read_beat_ms(inner) : 0;
     envelope.arguments = arguments ? arguments_text(arena, arguments) : "{}";
     *ret = envelope;
     return 0;
 }
 
 /* ---- writing ---- */
+
+const char *envelope_unique_id(struct arena *arena, const struct clock *clock) {
+    char text[UUID_SIZE];
+
+    clock_uuid(clock, text);
+    return arena_format(arena, "%.8s%.4s%.4s%.4s%.12s", text, text + 9, text + 14, text + 19,
+                        text + 24);
+}
 
 const char *envelope_wrap(struct arena *arena, const char *inner) {
     struct json_out out;
@@ -207,28 +227,38 @@ static const char *failure_text(struct arena *arena, const struct failure *failu
     return json_out_text(&out);
 }
 
-const char *envelope_reply(struct arena *arena, const struct envelope *called,
-                           const struct rpc_answer *answer, int refusal, const char *unique_id) {
-    bool failed = refusal != 0 || answer->failure.kind != ERROR_NONE;
+/* `result` is JSON, `failure` text; NULL: null. */
+static const char *write_reply(struct arena *arena, const struct envelope *called,
+                               const char *result, const char *failure, bool ending,
+                               const char *unique_id) {
     struct json_out out;
 
     json_out_init(&out, arena, 256);
     out_begin_object(&out);
     out_key(&out, "result");
-    if (failed || !answer->result)
-        out_null(&out);
+    if (result)
+        out_raw(&out, result, strlen(result));
     else
-        out_raw(&out, answer->result, strlen(answer->result));
-    if (failed) {
-        struct failure failure = failure_of(arena, called, &answer->failure, refusal);
-
-        out_put_text(&out, "failure", failure_text(arena, &failure));
-    } else {
-        out_put_null(&out, "failure");
-    }
-    out_put_bool(&out, "ending", true);
+        out_null(&out);
+    out_put_text(&out, "failure", failure);
+    out_put_bool(&out, "ending", ending);
     out_put_text(&out, "_msg_id", called->message_id);
     out_put_text(&out, "_unique_id", unique_id);
     out_end_object(&out);
     return envelope_wrap(arena, json_out_text(&out));
+}
+
+const char *envelope_reply(struct arena *arena, const struct envelope *called,
+                           const struct rpc_answer *answer, int refusal, const char *unique_id) {
+    struct failure failure;
+
+    if (refusal == 0 && answer->failure.kind == ERROR_NONE)
+        return write_reply(arena, called, answer->result, NULL, true, unique_id);
+    failure = failure_of(arena, called, &answer->failure, refusal);
+    return write_reply(arena, called, NULL, failure_text(arena, &failure), true, unique_id);
+}
+
+const char *envelope_heartbeat(struct arena *arena, const struct envelope *called,
+                               const char *unique_id) {
+    return write_reply(arena, called, NULL, NULL, false, unique_id);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "common/clock.h"
 #include "rpc/rpc.h"
 
 #include <stddef.h>
@@ -21,6 +22,7 @@ struct envelope {
     const char *key;                      /* "" when the sender gave none */
     const char *arguments;                /* JSON object */
     const char *message_id, *reply_queue; /* NULL: a cast */
+    int64_t beat_ms;                      /* how often its caller wants a sign of life; 0: never */
 };
 
 /*
@@ -33,6 +35,9 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
 /* "3.19" → 3 and 19. */
 bool envelope_version(const char *text, unsigned *ret_major, unsigned *ret_minor);
 
+/* 32 hex digits, for one message. */
+const char *envelope_unique_id(struct arena *arena, const struct clock *clock);
+
 /* A cast to another scoria. `message->payload` must be a JSON object, `unique_id` 32 hex digits. */
 const char *envelope_request(struct arena *arena, const struct rpc_message *message,
                              const char *unique_id);
@@ -40,6 +45,10 @@ const char *envelope_request(struct arena *arena, const struct rpc_message *mess
 /* The end of a call: `refusal` is 0 or an enum rpc_refusal, which needs `called`. */
 const char *envelope_reply(struct arena *arena, const struct envelope *called,
                            const struct rpc_answer *answer, int refusal, const char *unique_id);
+
+/* A call is still worked on. */
+const char *envelope_heartbeat(struct arena *arena, const struct envelope *called,
+                               const char *unique_id);
 
 /* An inner object that is ready, wrapped. */
 const char *envelope_wrap(struct arena *arena, const char *inner);

@@ -2,11 +2,13 @@
 API and manager as two programs with a real RabbitMQ between them, and what can happen to it.
 """
 
+import contextlib
 import json
 import os
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -526,6 +528,35 @@ class Peers(BrokerCase):
         self.assertIn("does not wait for this extend", answer["text"])
         self.assertIn("could not be found", self.completion(str(uuid.uuid4()), 2)["text"])
         self.settled({volume: 1})
+        self.end()
+
+    def watched(self, held_s, monitor_s):
+        """A call that cannot end for a while, for somebody who wants signs of life meanwhile."""
+        self.start_both()
+        self.assert_works()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "scoria.db"),
+                                                isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            ended = []
+            caller = threading.Thread(target=lambda: ended.extend(
+                peer(self.url, "watch", TOPIC, "publish_service_capabilities", "3.0", "{}",
+                     str(monitor_s))))
+            begin = time.monotonic()
+            caller.start()
+            time.sleep(held_s)
+            database.execute("ROLLBACK")
+            caller.join()
+        return ended[0], time.monotonic() - begin
+
+    def test_a_monitored_call_hears_that_it_is_worked_on(self):
+        answer, took = self.watched(7, 2)
+        self.assertEqual(answer, {"result": None})
+        self.assertGreater(took, 7)
+        self.end()
+
+    def test_signs_of_life_below_a_second_are_none(self):
+        answer, _ = self.watched(5, 1)
+        self.assertEqual(answer["failure"], "MessagingTimeout")
         self.end()
 
     def test_every_manager_hears_a_fanout(self):

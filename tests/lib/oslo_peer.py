@@ -3,6 +3,8 @@
 A peer that is no scoria: oslo.messaging as other services use it. Prints one JSON line an answer.
 
     oslo_peer.py URL call TOPIC METHOD VERSION ARGUMENTS [SERVER]   call and print the end of it
+    oslo_peer.py URL watch TOPIC METHOD VERSION ARGUMENTS SECONDS   the same; given up without a
+                                                                    sign of life for so long
     oslo_peer.py URL cast TOPIC METHOD VERSION ARGUMENTS [SERVER]   SERVER "*": fanout
     oslo_peer.py URL listen TOPIC COUNT                             so many notifications
     oslo_peer.py URL serve TOPIC SERVER                             prints what it is called with
@@ -45,26 +47,31 @@ class Serializer(oslo_messaging.NoOpSerializer):
         return dict(context)
 
 
-def client(url, topic, version, server):
+def client(url, topic, version, server, monitor=None):
     _, transport = transport_of(url)
     fanout = server == "*"
     target = oslo_messaging.Target(topic=topic, version=version, fanout=fanout or None,
                                    server=None if fanout else server)
-    return oslo_messaging.get_rpc_client(transport, target, timeout=TIMEOUT, serializer=Serializer())
+    return oslo_messaging.get_rpc_client(transport, target, timeout=TIMEOUT, serializer=Serializer(),
+                                         call_monitor_timeout=monitor)
 
 
 CONTEXT = {"user_id": "u", "project_id": "p", "auth_token": "a-secret-token", "roles": ["admin"],
            "is_admin": True, "request_id": "req-peer"}
 
 
-def call(url, topic, method, version, arguments, server=None):
+def call(url, topic, method, version, arguments, server=None, monitor=None):
     try:
-        say({"result": client(url, topic, version, server).call(CONTEXT, method,
+        say({"result": client(url, topic, version, server, monitor).call(CONTEXT, method,
                                                                **json.loads(arguments))})
     except oslo_messaging.RemoteError as failure:
         say({"failure": failure.exc_type, "text": str(failure.value)})
     except Exception as failure:  # pylint: disable=broad-except
         say({"failure": type(failure).__name__.replace("_Remote", ""), "text": str(failure)})
+
+
+def watch(url, topic, method, version, arguments, seconds):
+    call(url, topic, method, version, arguments, monitor=int(seconds))
 
 
 def cast(url, topic, method, version, arguments, server=None):
@@ -115,6 +122,6 @@ def serve(url, topic, server_name):
 
 
 if __name__ == "__main__":
-    {"call": call, "cast": cast, "listen": listen, "serve": serve}[sys.argv[2]](
+    {"call": call, "watch": watch, "cast": cast, "listen": listen, "serve": serve}[sys.argv[2]](
         sys.argv[1], *sys.argv[3:])
     os._exit(0)  # the library takes ten seconds to end its threads

@@ -205,6 +205,20 @@ START_TEST(a_reply_tells_result_or_failure) {
 }
 END_TEST
 
+START_TEST(a_heartbeat_is_a_reply_that_ends_nothing) {
+    autoarena struct arena *arena = arena_new();
+    const struct envelope called = { .method = "m", .message_id = "m1", .reply_queue = "q" };
+    const char *text = envelope_heartbeat(arena, &called, UNIQUE);
+    struct error err;
+    json_t *outer = json_parse(arena, text, strlen(text), &err);
+
+    ck_assert_str_eq(json_string_value(json_object_get(outer, "oslo.message")),
+                     "{\"result\":null,\"failure\":null,\"ending\":false,\"_msg_id\":\"m1\","
+                     "\"_unique_id\":\"" UNIQUE "\"}");
+}
+END_TEST
+
 CHECK_MAIN("envelope", what_is_written_is_read_again, a_request_has_exactly_the_members_of_the_wire,
            a_call_of_a_peer_is_read, what_is_malformed_is_refused_with_the_reason,
-           what_is_no_envelope_is_refused, a_reply_tells_result_or_failure)
+           what_is_no_envelope_is_refused, a_reply_tells_result_or_failure,
+           a_heartbeat_is_a_reply_that_ends_nothing)
