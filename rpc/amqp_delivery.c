@@ -147,7 +147,7 @@ static void work(struct delivery *delivery) {
     struct error err = { .kind = ERROR_NONE };
     int outcome;
 
-    if (receiver_lost(delivery)) {
+    if (receiver_lost(delivery) || receiver_handled(delivery)) {
         receiver_done(delivery);
         return;
     }
@@ -157,6 +157,7 @@ static void work(struct delivery *delivery) {
     } else if (outcome > 0) {
         refuse_method(delivery, outcome, &err);
     } else {
+        receiver_remember(delivery);
         answer(delivery, &result, 0);
         receiver_done(delivery);
     }

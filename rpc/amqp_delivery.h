@@ -12,6 +12,7 @@
 
 #include "rpc/amqp_monitor.h"
 #include "rpc/amqp_receiver.h"
+#include "rpc/amqp_recent.h"
 #include "rpc/envelope.h"
 
 #include <sys/queue.h>
@@ -48,6 +49,7 @@ struct subscription {
     rpc_consumer *consumer;
     void *arg;
     struct worker_pool *pool; /* of the receiver's lock; made for the first message */
+    struct recent handled;    /* ids of messages; guarded by the receiver */
 };
 
 struct sender *receiver_sender(struct receiver *receiver);
@@ -56,6 +58,9 @@ const struct clock *receiver_clock(const struct receiver *receiver);
 void receiver_later(struct delivery *delivery, int64_t pause_ms);
 /* Is it of a connection that is gone? Then nothing needs to be done any more. */
 bool receiver_lost(struct delivery *delivery);
+/* Was it handled already, and its acknowledgement or the sender's confirmation lost? */
+bool receiver_handled(struct delivery *delivery);
+void receiver_remember(struct delivery *delivery);
 /* Acknowledges (unless it is lost) and frees it. */
 void receiver_done(struct delivery *delivery);
 /* May one more wait for its pause in here? (Those that wait keep the place of others.) */
@@ -63,5 +68,6 @@ bool receiver_may_pause(struct receiver *receiver);
 void receiver_paused(struct receiver *receiver, int change);
 /* Its caller hears of it now and then, until receiver_answer(). */
 void receiver_watch(struct delivery *delivery);
-/* Sends an answer, again and again for a minute when its queue is not there. */
+/* Sends an answer, again and again for a minute when its queue is not there; then answers to that
+ * queue are dropped for a minute. */
 void receiver_answer(struct delivery *delivery, const char *body);

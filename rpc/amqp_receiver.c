@@ -10,7 +10,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-enum { REPLIES_MOST = 256, REPLY_AGAIN_MS = 250, REPLY_LIFE_MS = 60000, SILENT_MS = 15000 };
+/* Answers that wait for their queue to come back, and all that are on their way. */
+enum { REPLIES_AGAIN = 256, REPLIES_MOST = 4096 };
+
+enum { REPLY_AGAIN_MS = 250, REPLY_LIFE_MS = 60000, SILENT_MS = 15000 };
 
 /* A queue that messages are taken from. */
 struct source {
@@ -62,6 +65,7 @@ struct receiver {
     struct done done;
     struct replies replies;
     unsigned reply_count, beat_count;
+    struct recent absent; /* queues that nobody reads answers from */
     int paused;
     bool draining, ending;
 };
@@ -142,6 +146,28 @@ void receiver_done(struct delivery *delivery) {
     wake(receiver);
 }
 
+bool receiver_handled(struct delivery *delivery) {
+    struct receiver *receiver = delivery->receiver;
+    const char *id = delivery->envelope.unique_id;
+    bool handled;
+
+    pthread_mutex_lock(&receiver->lock);
+    handled = recent_has(&delivery->subscription->handled, id, 0);
+    pthread_mutex_unlock(&receiver->lock);
+    if (handled)
+        log_info(NULL, "message came twice, dropped", "queue", delivery->queue, "method",
+                 delivery->envelope.method, "id", id, NULL);
+    return handled;
+}
+
+void receiver_remember(struct delivery *delivery) {
+    struct receiver *receiver = delivery->receiver;
+
+    pthread_mutex_lock(&receiver->lock);
+    recent_put(&delivery->subscription->handled, delivery->envelope.unique_id, INT64_MAX);
+    pthread_mutex_unlock(&receiver->lock);
+}
+
 bool receiver_may_pause(struct receiver *receiver) {
     bool may;
 
@@ -178,15 +204,35 @@ static void reply_end(struct reply *reply) {
     free(reply);
 }
 
+static bool is_absent(struct receiver *receiver, const char *queue) {
+    bool absent;
+
+    pthread_mutex_lock(&receiver->lock);
+    absent = recent_has(&receiver->absent, queue, clock_monotonic_us());
+    pthread_mutex_unlock(&receiver->lock);
+    return absent;
+}
+
+static void caller_is_gone(struct reply *reply) {
+    struct receiver *receiver = reply->receiver;
+
+    if (is_absent(receiver, reply->queue))
+        return;
+    pthread_mutex_lock(&receiver->lock);
+    recent_put(&receiver->absent, reply->queue, clock_monotonic_us() + REPLY_LIFE_MS * 1000);
+    pthread_mutex_unlock(&receiver->lock);
+    log_warning(NULL, "answer dropped, its caller is gone", "queue", reply->queue, NULL);
+}
+
 /* Called by the sender. */
 static void reply_confirm(void *arg, bool taken) {
     struct reply *reply = arg;
     struct receiver *receiver = reply->receiver;
     bool again = false;
 
-    if (!taken && clock_monotonic_us() < reply->until_us) {
+    if (!taken && clock_monotonic_us() < reply->until_us && !is_absent(receiver, reply->queue)) {
         pthread_mutex_lock(&receiver->lock);
-        again = !receiver->draining;
+        again = !receiver->draining && receiver->reply_count <= REPLIES_AGAIN;
         if (again)
             worker_pool_put_later(receiver->answers, &(struct work_item){ "", reply_send, reply },
                                   REPLY_AGAIN_MS);
@@ -195,7 +241,7 @@ static void reply_confirm(void *arg, bool taken) {
     if (again)
         return;
     if (!taken)
-        log_warning(NULL, "answer dropped, its caller is gone", "queue", reply->queue, NULL);
+        caller_is_gone(reply);
     reply_end(reply);
 }
 
@@ -217,10 +263,13 @@ void receiver_answer(struct delivery *delivery, const char *body) {
     struct receiver *receiver = delivery->receiver;
     const char *queue = delivery->envelope.reply_queue;
     size_t length = strlen(queue) + 1;
-    struct reply *reply = allocate(sizeof *reply + length + strlen(body) + 1);
+    struct reply *reply;
     bool too_many;
 
     monitor_leave(receiver->monitor, &delivery->monitored);
+    if (is_absent(receiver, queue))
+        return;
+    reply = allocate(sizeof *reply + length + strlen(body) + 1);
     reply->receiver = receiver;
     reply->until_us = clock_monotonic_us() + REPLY_LIFE_MS * 1000;
     memcpy(reply->queue, queue, length);
@@ -230,7 +279,7 @@ void receiver_answer(struct delivery *delivery, const char *body) {
     too_many = ++receiver->reply_count > REPLIES_MOST;
     pthread_mutex_unlock(&receiver->lock);
     if (too_many) {
-        log_warning(NULL, "answer dropped, too many callers are gone", "queue", queue, NULL);
+        log_warning(NULL, "answer dropped, too many are on their way", "queue", queue, NULL);
         reply_end(reply);
     } else {
         reply_send(reply);
@@ -272,7 +321,7 @@ static void send_beat(void *arg, const struct envelope *called) {
     bool too_many;
 
     pthread_mutex_lock(&receiver->lock);
-    too_many = receiver->beat_count >= REPLIES_MOST;
+    too_many = receiver->beat_count >= REPLIES_AGAIN;
     receiver->beat_count += !too_many;
     pthread_mutex_unlock(&receiver->lock);
     if (!too_many)

@@ -111,6 +111,7 @@ static int read_head(const json_t *inner, struct envelope *envelope, struct erro
         read_text(inner, "version", &envelope->version, err) < 0 ||
         read_text(inner, "_msg_id", &envelope->message_id, err) < 0 ||
         read_text(inner, "_reply_q", &envelope->reply_queue, err) < 0 ||
+        read_text(inner, "_unique_id", &envelope->unique_id, err) < 0 ||
         read_text(inner, "_context_resource_uuid", &envelope->key, err) < 0)
         return -1;
     if (!envelope->method || !*envelope->method)
@@ -123,6 +124,8 @@ static int read_head(const json_t *inner, struct envelope *envelope, struct erro
         envelope->message_id = envelope->reply_queue = NULL;
     if (!envelope->key)
         envelope->key = "";
+    if (!envelope->unique_id)
+        envelope->unique_id = "";
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct envelope {
     const char *key;                      /* "" when the sender gave none */
     const char *arguments;                /* JSON object */
     const char *message_id, *reply_queue; /* NULL: a cast */
+    const char *unique_id;                /* "" when the sender gave none */
     int64_t beat_ms;                      /* how often its caller wants a sign of life; 0: never */
 };
 

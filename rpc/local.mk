@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	rpc/amqp.h rpc/amqp_options.c \
 	rpc/amqp_monitor.c rpc/amqp_monitor.h \
+	rpc/amqp_recent.c rpc/amqp_recent.h \
 	rpc/amqp_url.c rpc/amqp_url.h \
 	rpc/envelope.c rpc/envelope.h \
 	rpc/local.c \
@@ -23,6 +24,7 @@ endif
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/rpc/test_amqp_monitor \
+	tests/unit/rpc/test_amqp_recent \
 	tests/unit/rpc/test_amqp_url \
 	tests/unit/rpc/test_envelope \
 	tests/unit/rpc/test_local \

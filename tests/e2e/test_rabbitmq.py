@@ -486,6 +486,70 @@ class Strange(BrokerCase):
         self.end()
 
 
+class Calls(BrokerCase):
+    """Calls as bytes, so that they can be wrong."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_both()
+        self.assert_works()
+        self.wire = self.channel()
+        self.wire.queue_declare("reply_me", auto_delete=False)
+
+    def call(self, unique_id, method="oslo_rpc_server_ping", queue="reply_me", **more):
+        body = envelope({"method": method, "args": {}, "version": "3.0", "_msg_id": unique_id,
+                         "_unique_id": unique_id, "_reply_q": queue, "_timeout": None, **more})
+        self.wire.basic_publish(amqp.Message(body, content_type="application/json"), "openstack",
+                                TOPIC)
+
+    def answers(self, last):
+        """Ids of the calls that were answered, up to this one."""
+        heard = []
+        def come():
+            while (message := self.wire.basic_get("reply_me", no_ack=True)) is not None:
+                inner = json.loads(json.loads(message.body)["oslo.message"])
+                self.assertEqual(set(inner), {"result", "failure", "ending", "_msg_id",
+                                              "_unique_id"})
+                self.assertEqual(message.properties["content_type"], "application/json")
+                heard.append(inner["_msg_id"])
+            return last in heard
+        until(come, 20, f"the answer to {last}")
+        return heard
+
+    def test_a_call_that_comes_twice_is_answered_once(self):
+        self.call("a")
+        self.answers("a")
+        for unique_id in "aaab":
+            self.call(unique_id)
+        self.assertEqual(self.answers("b"), ["b"])
+        self.assertEqual(self.log("manager").count("message came twice"), 3)
+        for number in range(16):
+            self.call(f"n{number}")
+            self.answers(f"n{number}")
+        self.call("a")
+        self.assertEqual(self.answers("a"), ["a"])
+        self.end()
+
+    def test_a_call_that_failed_may_come_again(self):
+        for unique_id in "aab":
+            self.call(unique_id, method="migrate_to_mars")
+        self.assertEqual(self.answers("b"), ["a", "a", "b"])
+        self.end()
+
+    def test_callers_that_are_gone_do_not_hinder_others(self):
+        for number in range(400):
+            self.call(f"n{number}", queue=f"reply_gone_{number % 300}")
+        self.call("here")
+        begin = time.monotonic()
+        self.assertEqual(self.answers("here"), ["here"])
+        self.assertLess(time.monotonic() - begin, 10)
+        self.wire.queue_declare("reply_gone_299", auto_delete=False)
+        self.assert_works()
+        self.assertEqual(self.waiting().keys() - {"reply_gone_299"}, set())
+        self.assertLess(self.log("manager").count("answer dropped"), 400)
+        self.end()
+
+
 class Peers(BrokerCase):
     options = ("--oslo_messaging_notifications.driver=messagingv2",)
 
