@@ -22,9 +22,9 @@ static int replay(const char *path) {
         return -1;
     }
     for (size = 0;; room *= 2) {
-        uint8_t *more = realloc(bytes, room);
+        uint8_t *more = room <= LARGEST_INPUT ? realloc(bytes, room) : NULL;
 
-        if (!more || room > LARGEST_INPUT) {
+        if (!more) {
             fprintf(stderr, "%s: too large\n", path);
             return -1;
         }
