@@ -414,6 +414,8 @@ static void drain(struct parts *parts) {
 }
 
 static void stop(struct parts *parts) {
+    if (parts->gate)
+        token_gate_hurry(parts->gate);
     if (parts->http)
         http_server_stop(parts->http, DRAIN_MS);
     if (parts->manager)

@@ -1,6 +1,7 @@
 #include "common/http_client.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -152,6 +153,22 @@ static void set_timeouts(CURL *handle, const struct http_call *call) {
                      (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
 }
 
+/* libcurl asks about once a second whether to go on. */
+static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                       curl_off_t up) {
+    const int64_t *until_us = arg;
+    int64_t end_us = __atomic_load_n(until_us, __ATOMIC_RELAXED);
+
+    (void)down_all, (void)down, (void)up_all, (void)up;
+    return end_us != 0 && clock_monotonic_us() >= end_us;
+}
+
+static void set_end(CURL *handle, const int64_t *until_us) {
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, until_us);
+}
+
 static void set_options(CURL *handle, const struct http_call *call, struct curl_slist *headers,
                         struct receipt *receipt, char reason[CURL_ERROR_SIZE]) {
 
@@ -166,6 +183,8 @@ static void set_options(CURL *handle, const struct http_call *call, struct curl_
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     set_timeouts(handle, call);
+    if (call->until_us)
+        set_end(handle, call->until_us);
     if (call->peer)
         set_trust(handle, call->peer);
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);

@@ -27,7 +27,10 @@ struct http_call {
     const char *body;                  /* NULL: none; sent as application/json */
     int64_t timeout_ms;                /* 0: 30 000 */
     const struct http_peer *peer;      /* NULL: all as usual */
-    const char *wanted_header;         /* of the answer; NULL: none */
+    /* Instant of the monotonic clock that ends the call within a second, also when another thread
+     * sets it meanwhile (atomically); NULL, or 0: none. */
+    const int64_t *until_us;
+    const char *wanted_header; /* of the answer; NULL: none */
 };
 
 struct http_answer {

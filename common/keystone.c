@@ -29,6 +29,7 @@ struct grant {
 struct keystone {
     struct keystone_settings settings;
     struct arena *arena; /* of what is found out once */
+    int64_t until_us;    /* atomic; 0: the end is not near */
 
     pthread_mutex_t lock; /* guards the rest; not held during calls */
     pthread_cond_t changed;
@@ -57,6 +58,10 @@ struct keystone *keystone_new(const struct keystone_settings *settings) {
     pthread_cond_init(&keystone->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     return keystone;
+}
+
+void keystone_hurry(struct keystone *keystone, int64_t until_us) {
+    __atomic_store_n(&keystone->until_us, until_us, __ATOMIC_RELAXED);
 }
 
 void keystone_free(struct keystone *keystone) {
@@ -91,23 +96,30 @@ static bool pause_before_retry(unsigned tries, int64_t deadline_us) {
     return true;
 }
 
+static int64_t earlier(const struct keystone *keystone, int64_t deadline_us) {
+    int64_t until_us = __atomic_load_n(&keystone->until_us, __ATOMIC_RELAXED);
+
+    return until_us != 0 && until_us < deadline_us ? until_us : deadline_us;
+}
+
 /* Only what certainly did not arrive is repeated. */
 static int call_keystone(struct keystone *keystone, struct arena *arena, struct http_call *call,
                          int64_t deadline_us, struct http_answer *ret, struct error *err) {
     struct error failure;
 
     call->peer = &keystone->settings.peer;
+    call->until_us = &keystone->until_us;
     for (unsigned tries = 0;; tries++) {
         int outcome;
 
-        call->timeout_ms = (deadline_us - clock_monotonic_us()) / 1000;
+        call->timeout_ms = (earlier(keystone, deadline_us) - clock_monotonic_us()) / 1000;
         if (call->timeout_ms <= 0)
             return time_is_up(err);
         outcome = http_call(arena, call, ret, &failure);
         if (outcome == 0)
             return 0;
         if (outcome != HTTP_NOT_SENT || tries >= keystone->settings.retries ||
-            !pause_before_retry(tries, deadline_us))
+            !pause_before_retry(tries, earlier(keystone, deadline_us)))
             return error_set(err, ERROR_UNAVAILABLE, "Keystone: %s", failure.message);
     }
 }

@@ -87,7 +87,10 @@ int keystone_settings_read(const struct config *config, const char *section,
 struct keystone;
 
 struct keystone *keystone_new(const struct keystone_settings *settings); /* texts must outlive it */
-void keystone_free(struct keystone *keystone);                           /* NULL is fine */
+/* The process ends: questions, also those that wait and those to come, have until this instant of
+ * the monotonic clock, and about a second more. */
+void keystone_hurry(struct keystone *keystone, int64_t until_us);
+void keystone_free(struct keystone *keystone); /* NULL is fine */
 
 /* Our token. */
 int keystone_token(struct keystone *keystone, struct arena *arena, int64_t deadline_us,

@@ -1,6 +1,9 @@
 #include "common/token_gate.h"
 
-#define SECTION "keystone_authtoken"
+#include "common/clock.h"
+
+#define SECTION  "keystone_authtoken"
+#define HURRY_US (INT64_C(1000) * 1000)
 
 /* clang-format off */
 const struct option token_gate_options[] = {
@@ -67,10 +70,25 @@ int token_gate_new(const struct config *config, struct token_gate **ret, struct 
     gate = arena_alloc(arena, sizeof(*gate));
     gate->arena = arena;
     gate->challenge = arena_format(arena, "Keystone uri=\"%s\"", uri ? uri : settings.auth_url);
+    gate->config = config;
+    gate->roles_required = config_bool(config, SECTION, "service_token_roles_required");
     gate->keystone = keystone_new(&settings);
     gate->checker = start_checker(config, gate->keystone);
     *ret = gate;
     return 0;
+}
+
+bool token_gate_is_service(const struct token_gate *gate, const struct token *token) {
+    const char *role;
+
+    for (size_t i = 0; (role = config_item(gate->config, SECTION, "service_token_roles", i)); i++)
+        if (token_has_role(token, role))
+            return true;
+    return false;
+}
+
+void token_gate_hurry(struct token_gate *gate) {
+    keystone_hurry(gate->keystone, clock_monotonic_us() + HURRY_US);
 }
 
 void token_gate_close(struct token_gate *gate) {

@@ -3,11 +3,14 @@
 #include "common/token_gate.h"
 #include "compute/reply.h"
 
+#include <string.h>
+
 struct visitor {
     const struct token_gate *gate;
     struct http_exchange *exchange;
     http_handler *pass;
     void *arg;
+    bool from_service;
     struct token_waiter waiter;
 };
 
@@ -19,15 +22,17 @@ static void refuse(const struct visitor *visitor, const struct error *err) {
     reply_fault(visitor->exchange, err);
 }
 
-/* A token with access rules was made for something else. */
-static bool may_send(const struct token *token) {
-    return !token->restricted &&
+/* A token with access rules was made for something else; they do not bind a service. */
+static bool may_send(const struct visitor *visitor, const struct token *token) {
+    return (visitor->from_service || !token->restricted) &&
            (token_has_role(token, "service") || token_has_role(token, "admin"));
 }
 
+/* ---- the caller's token ---- */
+
 static void judge(void *arg, const struct token *token, const struct error *verdict) {
     const struct visitor *visitor = arg;
-    bool may = token && may_send(token);
+    bool may = token && may_send(visitor, token);
     struct error err = *verdict;
 
     if (token && !may)
@@ -39,11 +44,51 @@ static void judge(void *arg, const struct token *token, const struct error *verd
         refuse(visitor, &err);
 }
 
-void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, http_handler *pass,
-                void *arg) {
-    const char *text = http_header(exchange, "X-Auth-Token");
+static void check_caller(struct visitor *visitor) {
+    const char *text = http_header(visitor->exchange, "X-Auth-Token");
     const struct token *token = NULL;
     struct error err = { .kind = ERROR_NONE };
+
+    visitor->waiter = (struct token_waiter){ .done = judge, .arg = visitor };
+    if (token_check(visitor->gate->checker, text ? text : "", visitor->from_service,
+                    &visitor->waiter, &token, &err) != TOKEN_LATER)
+        judge(visitor, token, &err);
+}
+
+/* ---- the service's beside it ---- */
+
+/* A service may come with a user's token that has expired meanwhile: its work began before. */
+static void judge_service(void *arg, const struct token *token, const struct error *verdict) {
+    struct visitor *visitor = arg;
+    struct error err = *verdict;
+
+    if (!token) {
+        refuse(visitor, &err);
+        return;
+    }
+    visitor->from_service = token_gate_is_service(visitor->gate, token);
+    token_release(token);
+    if (visitor->from_service || !visitor->gate->roles_required) {
+        check_caller(visitor);
+        return;
+    }
+    error_set(&err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
+    refuse(visitor, &err);
+}
+
+static void check_service(struct visitor *visitor, const char *text) {
+    const struct token *token = NULL;
+    struct error err = { .kind = ERROR_NONE };
+
+    visitor->waiter = (struct token_waiter){ .done = judge_service, .arg = visitor };
+    if (token_check(visitor->gate->checker, text, false, &visitor->waiter, &token, &err) !=
+        TOKEN_LATER)
+        judge_service(visitor, token, &err);
+}
+
+void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, http_handler *pass,
+                void *arg) {
+    const char *service = http_header(exchange, "X-Service-Token");
     struct visitor *visitor;
 
     if (!gate) {
@@ -52,8 +97,8 @@ void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, h
     }
     visitor = arena_alloc(exchange->arena, sizeof(*visitor));
     *visitor = (struct visitor){ .gate = gate, .exchange = exchange, .pass = pass, .arg = arg };
-    visitor->waiter = (struct token_waiter){ .done = judge, .arg = visitor };
-    if (token_check(gate->checker, text ? text : "", false, &visitor->waiter, &token, &err) !=
-        TOKEN_LATER)
-        judge(visitor, token, &err);
+    if (service && service[strspn(service, " \t")])
+        check_service(visitor, service);
+    else
+        check_caller(visitor);
 }

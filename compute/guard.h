@@ -1,5 +1,7 @@
 /*
- * Who may send events to this host: a caller whose token has the role admin or service.
+ * Who may send events to this host: a caller whose token has the role admin or service; it may
+ * have expired when a service's token comes beside it (X-Service-Token, [keystone_authtoken]
+ * service_token_roles).
  */
 #pragma once
 

@@ -10,10 +10,8 @@
 
 struct identity_keystone {
     struct identity identity; /* first: a pointer to it is a pointer to this */
-    const struct config *config;
     const struct token_gate *gate;
     const char *service_type;
-    bool roles_required;
 };
 
 /* One request whose caller is not known yet; in the exchange's arena. */
@@ -95,22 +93,12 @@ static enum identity_outcome ask_user(struct asking *asking, struct error *err) 
 
 /* ---- the service's token ---- */
 
-static bool has_service_role(const struct identity_keystone *keystone, const struct token *token) {
-    const char *role;
-
-    for (size_t i = 0; (role = config_item(keystone->config, SECTION, "service_token_roles", i));
-         i++)
-        if (token_has_role(token, role))
-            return true;
-    return false;
-}
-
 /* A service may come with a user's token that has expired meanwhile: its work began before. */
 static enum identity_outcome judge_service(struct asking *asking, const struct token *token,
                                            struct error *err) {
-    asking->from_service = has_service_role(asking->keystone, token);
+    asking->from_service = token_gate_is_service(asking->keystone->gate, token);
     token_release(token);
-    if (!asking->from_service && asking->keystone->roles_required)
+    if (!asking->from_service && asking->keystone->gate->roles_required)
         return refuse(asking, err);
     return ask_user(asking, err);
 }
@@ -176,10 +164,8 @@ void identity_keystone_new(const struct config *config, const struct token_gate 
     assert(keystone);
     keystone->identity =
         (struct identity){ .name = "keystone", .authenticate = keystone_authenticate };
-    keystone->config = config;
     keystone->gate = gate;
     keystone->service_type = config_text(config, SECTION, "service_type");
-    keystone->roles_required = config_bool(config, SECTION, "service_token_roles_required");
     *ret = &keystone->identity;
 }
 

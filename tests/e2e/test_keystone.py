@@ -425,6 +425,38 @@ class SlowKeystone(KeystoneCase):
         return count
 
 
+class EndOfService(KeystoneCase):
+    """The service ends while Keystone says nothing."""
+
+    more = NO_AGENT
+    timeout = 60
+
+    @classmethod
+    def setUpClass(cls):
+        cls.door = Door(keystone.port)
+        cls.addClassCleanup(cls.door.close)
+        super().setUpClass()
+
+    @classmethod
+    def auth_url(cls):
+        return f"http://127.0.0.1:{cls.door.port}/v3"
+
+    def test_nobody_waits_for_keystone(self):
+        until(lambda: self.status(keystone.token("mia", "mine")) == 200, 60, "the token known")
+        self.door.open.clear()
+        self.addCleanup(self.door.open.set)
+        port = int(self.service.endpoint.split(":")[2].split("/")[0])
+        client = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.addCleanup(client.close)
+        client.sendall(b"GET /v3/volumes HTTP/1.1\r\nHost: x\r\nX-Auth-Token: unknown\r\n\r\n")
+        time.sleep(0.5)
+        begin = time.monotonic()
+        self.assertEqual(self.service.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 6)
+        with client.makefile("rb") as answer:
+            self.assertEqual(answer.readline().split()[1], b"503")
+
+
 # ---- attached disks ----
 
 def end_of_growth(case):

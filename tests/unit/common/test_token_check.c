@@ -315,8 +315,34 @@ START_TEST(whoever_waits_at_the_end_is_answered) {
 }
 END_TEST
 
+START_TEST(the_end_waits_for_no_keystone) {
+    struct scene *scene = scene_with(
+        (struct token_checker_settings){ .cache_ms = 300000, .threads = 2, .deadline_ms = 60000 });
+    struct caller callers[4];
+    int64_t begin_us;
+    char text[8];
+
+    script_server_add(scene->server, &(struct script_rule){ .method = "GET",
+                                                            .path = KEYSTONE_TOKENS "*",
+                                                            .manner = SCRIPT_SILENT });
+    for (unsigned i = 0; i < LENGTH(callers); i++) {
+        snprintf(text, sizeof(text), "t%u", i);
+        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
+    }
+    ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 2));
+    begin_us = clock_monotonic_us();
+    keystone_hurry(scene->keystone, begin_us + 100000);
+    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
+    token_checker_free(scene->checker);
+    scene->checker = NULL;
+    ck_assert_int_lt(clock_monotonic_us() - begin_us, 5000000);
+    scene_end(scene);
+}
+END_TEST
+
 CHECK_MAIN("token_check", a_good_token_is_asked_about_once, without_a_cache_each_is_asked_about,
            a_bad_token_is_remembered_for_a_moment, what_cannot_be_a_token_is_refused_without_asking,
            an_expired_token_is_good_only_for_who_may_come_with_one,
            silence_is_never_a_yes_and_never_a_no, callers_with_one_token_share_one_question,
-           the_queue_has_an_end_and_known_tokens_pass_it, whoever_waits_at_the_end_is_answered)
+           the_queue_has_an_end_and_known_tokens_pass_it, whoever_waits_at_the_end_is_answered,
+           the_end_waits_for_no_keystone)

@@ -14,13 +14,16 @@ struct scene {
     struct token_gate *gate;
 };
 
-static struct scene scene_new(void) {
+static struct scene scene_with(const char *more) {
     static const struct option *const tables[] = { token_gate_options, NULL };
     struct scene scene = { .server = script_server_new() };
     char url[128];
-    const char *arguments[] = { url, "--keystone_authtoken.username=scoria",
+    const char *arguments[] = { url,
+                                "--keystone_authtoken.username=scoria",
                                 "--keystone_authtoken.password=secret",
-                                "--keystone_authtoken.project_name=service", NULL };
+                                "--keystone_authtoken.project_name=service",
+                                more,
+                                NULL };
     struct error err;
 
     script_keystone_begin(scene.server);
@@ -29,6 +32,10 @@ static struct scene scene_new(void) {
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene.config, &err), 0);
     ck_assert_int_eq(token_gate_new(scene.config, &scene.gate, &err), 0);
     return scene;
+}
+
+static struct scene scene_new(void) {
+    return scene_with(NULL);
 }
 
 static void scene_end(struct scene *scene) {
@@ -43,9 +50,11 @@ static void pass(void *arg, struct http_exchange *exchange) {
     http_reply(exchange);
 }
 
-static int visit(const struct token_gate *gate, const char *token, const char *header,
-                 const char *value) {
-    const struct http_header headers[] = { { "X-Auth-Token", token }, { NULL, NULL } };
+static int visit_beside(const struct token_gate *gate, const char *token, const char *service,
+                        const char *header, const char *value) {
+    const struct http_header headers[] = { { "X-Auth-Token", token },
+                                           { service ? "X-Service-Token" : NULL, service },
+                                           { NULL, NULL } };
     struct test_exchange *test = test_exchange_new("POST", "/", token ? headers : NULL, NULL);
     char arg[] = "arg";
     int status;
@@ -56,6 +65,11 @@ static int visit(const struct token_gate *gate, const char *token, const char *h
         ck_assert_str_eq(test_exchange_header(test, header), value);
     test_exchange_free(test);
     return status;
+}
+
+static int visit(const struct token_gate *gate, const char *token, const char *header,
+                 const char *value) {
+    return visit_beside(gate, token, NULL, header, value);
 }
 
 START_TEST(without_a_gate_everybody_passes) {
@@ -102,5 +116,57 @@ START_TEST(no_token_a_bad_one_and_an_outage_are_told_apart) {
 }
 END_TEST
 
+static void say(const struct scene *scene, const char *role, int64_t seconds, const char *more) {
+    script_keystone_say(scene->server, 200, script_keystone_token(role, seconds, more), 1);
+}
+
+START_TEST(beside_a_services_token_an_expired_one_is_good) {
+    struct scene scene = scene_new();
+
+    say(&scene, "\"service\"", 100, "");
+    say(&scene, "\"admin\"", -100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "old", "s", NULL, NULL), 200);
+    ck_assert_uint_eq(script_server_count(scene.server, "GET", KEYSTONE_TOKENS "?allow_expired=1"),
+                      1);
+    ck_assert_int_eq(visit_beside(scene.gate, "old", "s", NULL, NULL), 200); /* remembered */
+    ck_assert_int_eq(visit(scene.gate, "old", NULL, NULL), 401);
+    say(&scene, "\"member\"", -100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "users", "s", NULL, NULL), 403);
+    say(&scene, "\"admin\"", 100, "\"application_credential\": {\"access_rules\": []}");
+    ck_assert_int_eq(visit_beside(scene.gate, "bound", "s", NULL, NULL), 200);
+    ck_assert_int_eq(visit_beside(scene.gate, "good", " ", NULL, NULL),
+                     503); /* none; asked about */
+    scene_end(&scene);
+}
+END_TEST
+
+START_TEST(a_services_token_that_is_none_refuses) {
+    struct scene scene = scene_new();
+
+    say(&scene, "\"member\"", 100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "t", "no-service", NULL, NULL), 401);
+    script_keystone_say(scene.server, 404, "{}", 1);
+    ck_assert_int_eq(visit_beside(scene.gate, "t", "forged", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.gate, "t", "asked", "Retry-After", "5"), 503);
+    say(&scene, "\"service\"", -100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "t", "over", NULL, NULL), 401);
+    scene_end(&scene);
+}
+END_TEST
+
+START_TEST(where_no_role_is_required_it_gives_no_right) {
+    struct scene scene = scene_with("--keystone_authtoken.service_token_roles_required=false");
+
+    say(&scene, "\"member\"", 100, "");
+    say(&scene, "\"admin\"", 100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "t", "no-service", NULL, NULL), 200);
+    say(&scene, "\"admin\"", -100, "");
+    ck_assert_int_eq(visit_beside(scene.gate, "old", "no-service", NULL, NULL), 401);
+    scene_end(&scene);
+}
+END_TEST
+
 CHECK_MAIN("guard", without_a_gate_everybody_passes, only_services_and_administrators_pass,
-           no_token_a_bad_one_and_an_outage_are_told_apart)
+           no_token_a_bad_one_and_an_outage_are_told_apart,
+           beside_a_services_token_an_expired_one_is_good, a_services_token_that_is_none_refuses,
+           where_no_role_is_required_it_gives_no_right)
