@@ -4,6 +4,7 @@ killed while an extend is pending. Nothing is lost, and nothing pretends to have
 """
 
 import os
+import time
 
 import program
 from block_storage import until
@@ -53,6 +54,45 @@ class Agent(DomainCase):
         self.pending(volume_id, 2)
         self.start_agent()
         self.assert_grown(volume_id, domain, 2)
+
+    def test_an_agent_that_ends_in_work_leaves_it_to_the_next(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        usage = self.api.gigabytes()
+        self.hold(volume_id, domain)
+        self.api.extend(volume_id, 2)
+        self.pending(volume_id, 2)
+        begin = time.monotonic()
+        self.assertEqual(agent.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.pending(volume_id, 2)
+        self.assertEqual(domain.capacity(volume_id), 1 << 30)
+        domain.abort_copy(volume_id)
+        agent = self.start_agent()
+        self.assert_grown(volume_id, domain, 2)
+        self.assertEqual(self.api.gigabytes(), {**usage, "in_use": usage["in_use"] + 1})
+        self.assertEqual(agent.stop(), 0)
+
+    def test_an_agent_may_end_at_any_moment_of_an_extend(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        usage, size, ends = self.api.gigabytes(), 1, []
+        for pause_ms in (0, 2, 5, 10, 20, 40, 80, 160):
+            self.api.extend(volume_id, size + 1)
+            time.sleep(pause_ms / 1000)
+            self.assertEqual(agent.stop(), 0)
+            agent = self.start_agent()
+            until(lambda: self.api.show(volume_id)["status"] != "extending", 60, "an end")
+            ends.append(self.api.show(volume_id)["status"])
+            if ends[-1] == "in-use":
+                size += 1
+            else:  # it did not take the event any more
+                self.api.reset(volume_id, "in-use")
+            self.assert_volume(volume_id, "in-use", size)
+            self.assertEqual(domain.capacity(volume_id), size << 30)
+            self.assertEqual(self.api.gigabytes(), {**usage, "in_use": usage["in_use"] + size - 1})
+        self.assertEqual(ends[-1], "in-use", ends)
+        self.assertEqual(agent.stop(), 0)
 
     def test_an_agent_that_does_not_answer_rolls_back(self):
         agent = self.start_agent()

@@ -444,6 +444,7 @@ class EndOfService(KeystoneCase):
     def test_nobody_waits_for_keystone(self):
         until(lambda: self.status(keystone.token("mia", "mine")) == 200, 60, "the token known")
         self.door.open.clear()
+        self.addCleanup(self.service.start)
         self.addCleanup(self.door.open.set)
         port = int(self.service.endpoint.split(":")[2].split("/")[0])
         client = socket.create_connection(("127.0.0.1", port), timeout=20)
