@@ -220,6 +220,7 @@ static int start_api(struct parts *parts, struct error *err) {
         .file = policy_path(parts, "policy_file"),
         .optional = !config_given(parts->config, "oslo_policy", "policy_file"),
         .directory = policy_path(parts, "policy_dirs"),
+        .look_ms = 1000,
         .enforce_new_defaults = config_bool(parts->config, "oslo_policy", "enforce_new_defaults"),
     };
     struct api_settings settings = {

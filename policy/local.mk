@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	policy/identity_none.c \
 	policy/rule.c policy/rule.h \
 	policy/rule_file.c policy/rule_file.h \
+	policy/rule_set.c policy/rule_set.h \
 	policy/rules.c policy/rules.h
 
 if HAVE_CHECK

@@ -1,30 +1,33 @@
 #include "policy/rule.h"
 
 #include "common/cleanup.h"
-#include "policy/check.h"
-#include "policy/rule_file.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "policy/rule_set.h"
 #include "policy/rules.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define DEPTH_MOST 2000 /* of references to references, so that an answer's stack is bounded */
+/* How the files look from outside: when this changes, they are read again. */
+struct stamp {
+    uint64_t hash;
+};
 
-struct rule {
-    const char *name;
-    const struct check *check;
-    const char *file; /* NULL: built in */
-    unsigned line;
-    enum { RULE_NEW, RULE_OPEN, RULE_DONE } state; /* of resolving */
-    int depth;
+struct policy_state {
+    struct policy_settings settings; /* texts in the arena */
+    int64_t look_us;                 /* when to look at the files again; atomic */
+    struct stamp stamp;              /* of whoever won look_us */
+
+    pthread_rwlock_t lock; /* guards the rest */
+    struct rule_set *rules;
 };
 
 struct policy {
     struct arena *arena;
-    struct rule **slots; /* open addressing; room is a power of two, more than twice the count */
-    size_t room, count;
-    unsigned open; /* rules that are being resolved */
+    struct policy_state *state;
 };
 
 /* clang-format off */
@@ -44,217 +47,135 @@ const struct option policy_options[] = {
 };
 /* clang-format on */
 
-/* ---- rules by name ---- */
+static const struct log_context no_request;
 
-static size_t name_hash(const char *name) {
-    size_t hash = 14695981039346656037ULL;
+/* ---- files that change ---- */
 
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211ULL;
-    return hash ^ (hash >> 32);
+static void stamp_add(struct stamp *stamp, const void *bytes, size_t size) {
+    for (const unsigned char *byte = bytes; size > 0; byte++, size--)
+        stamp->hash = (stamp->hash ^ *byte) * 1099511628211ULL;
 }
 
-static struct rule **policy_slot(const struct policy *policy, const char *name) {
-    size_t at = name_hash(name) & (policy->room - 1);
+static void stamp_add_file(struct stamp *stamp, const char *path) {
+    struct stat found;
 
-    while (policy->slots[at] && strcmp(policy->slots[at]->name, name) != 0)
-        at = (at + 1) & (policy->room - 1);
-    return &policy->slots[at];
-}
-
-static void policy_make_room(struct policy *policy) {
-    struct rule **slots = policy->slots;
-    size_t room = policy->room;
-
-    if (2 * policy->count < room)
+    stamp_add(stamp, path, strlen(path) + 1);
+    if (stat(path, &found) < 0)
         return;
-    policy->room = room ? 2 * room : 512;
-    policy->slots = arena_alloc(policy->arena, policy->room * sizeof(*slots));
-    for (size_t i = 0; i < room; i++)
-        if (slots[i])
-            *policy_slot(policy, slots[i]->name) = slots[i];
+    stamp_add(stamp, &found.st_mtim, sizeof(found.st_mtim));
+    stamp_add(stamp, &found.st_size, sizeof(found.st_size));
+    stamp_add(stamp, &found.st_ino, sizeof(found.st_ino));
 }
 
-/* The rule of this name, made when it is new. */
-static struct rule *policy_rule(struct policy *policy, const char *name) {
-    struct rule **slot;
-
-    policy_make_room(policy);
-    slot = policy_slot(policy, name);
-    if (!*slot) {
-        *slot = arena_alloc(policy->arena, sizeof(**slot));
-        (*slot)->name = name;
-        policy->count++;
-    }
-    return *slot;
-}
-
-/* ---- loading ---- */
-
-static int policy_add_defaults(struct policy *policy, const struct rule_default *row,
-                               bool new_defaults, struct error *err) {
-    for (; row->name; row++) {
-        const struct check *check = check_parse(policy->arena, row->text, err);
-
-        if (check && row->predecessor && !new_defaults) {
-            const struct check *before = check_parse(policy->arena, row->predecessor, err);
-
-            check = before ? check_any(policy->arena, check, before) : NULL;
-        }
-        if (!check)
-            return error_context(err, "built-in rule %s", row->name);
-        policy_rule(policy, row->name)->check = check;
-    }
-    return 0;
-}
-
-static int policy_add_file(struct policy *policy, const char *path, bool optional,
-                           struct error *err) {
-    struct rule_entry *entry;
-
-    if (rule_file_read(policy->arena, path, optional, &entry, err) < 0)
-        return -1;
-    for (; entry; entry = entry->next) {
-        struct rule *rule = policy_rule(policy, entry->name);
-
-        if (rule->file == entry->file)
-            return error_set(err, ERROR_BAD_REQUEST, "%s:%u: rule %s stands in line %u already",
-                             entry->file, entry->line, entry->name, rule->line);
-        rule->check = entry->check;
-        rule->file = entry->file;
-        rule->line = entry->line;
-    }
-    return 0;
-}
-
-static int entry_is_rules(const struct dirent *entry) {
-    const char *end = strrchr(entry->d_name, '.');
-
-    return entry->d_name[0] != '.' && end &&
-           (strcmp(end, ".yaml") == 0 || strcmp(end, ".json") == 0);
-}
-
-static int entry_order(const struct dirent **left, const struct dirent **right) {
-    return strcmp((*left)->d_name, (*right)->d_name);
-}
-
-/* A missing directory is an empty one. */
-static int policy_add_directory(struct policy *policy, const char *directory, struct error *err) {
+static void stamp_add_directory(struct stamp *stamp, const char *directory) {
     autofree struct dirent **entries = NULL;
-    int count = scandir(directory, &entries, entry_is_rules, entry_order);
-    int result = 0;
+    int count = rule_set_files(directory, &entries);
 
-    if (count < 0 && errno == ENOENT)
-        return 0;
-    if (count < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "%s", directory);
     for (int i = 0; i < count; i++) {
-        if (result == 0)
-            result = policy_add_file(
-                policy, arena_format(policy->arena, "%s/%s", directory, entries[i]->d_name), false,
-                err);
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
+        stamp_add_file(stamp, path);
         free(entries[i]);
     }
-    return result;
 }
 
-/* ---- references ---- */
+static struct stamp stamp_of(const struct policy_settings *settings) {
+    struct stamp stamp = { 14695981039346656037ULL };
 
-struct resolving {
-    struct policy *policy;
-    const struct rule *rule; /* whose references are looked up */
-};
-
-static int rule_refuse(const struct rule *rule, struct error *err, const char *reason,
-                       const char *name) {
-    return error_set(err, ERROR_BAD_REQUEST, "%s:%u: rule %s: %s %s",
-                     rule->file ? rule->file : "built-in", rule->line, rule->name, reason, name);
+    if (settings->file)
+        stamp_add_file(&stamp, settings->file);
+    if (settings->directory)
+        stamp_add_directory(&stamp, settings->directory);
+    return stamp;
 }
 
-static int rule_resolve(struct policy *policy, struct rule *rule, struct error *err);
+/* Rules that are wrong let nobody in or out: those before them stay. */
+static void read_again(struct policy_state *state) {
+    struct rule_set *rules, *before;
+    struct error err;
 
-static const struct check *resolve_reference(void *arg, const char *name, int *ret_depth,
-                                             struct error *err) {
-    const struct resolving *resolving = arg;
-    struct rule *rule = *policy_slot(resolving->policy, name);
-
-    if (!rule) {
-        rule_refuse(resolving->rule, err, "there is no rule", name);
-        return NULL;
+    if (rule_set_load(&state->settings, &rules, &err) < 0) {
+        log_error(&no_request, "changed policy is not taken", "reason", err.message, NULL);
+        return;
     }
-    if (rule->state == RULE_OPEN) {
-        rule_refuse(resolving->rule, err, "it leads back to itself through", name);
-        return NULL;
+    pthread_rwlock_wrlock(&state->lock);
+    before = state->rules;
+    state->rules = rules;
+    pthread_rwlock_unlock(&state->lock);
+    rule_set_free(before);
+    log_info(&no_request, "changed policy is taken", NULL);
+}
+
+/* One caller of the many looks, and not each time. */
+static void look(struct policy_state *state) {
+    int64_t now_us = clock_monotonic_us(), next_us = now_us + state->settings.look_ms * 1000;
+    int64_t look_us = __atomic_load_n(&state->look_us, __ATOMIC_ACQUIRE);
+    struct stamp stamp;
+
+    if (now_us < look_us || !__atomic_compare_exchange_n(&state->look_us, &look_us, INT64_MAX,
+                                                         false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    stamp = stamp_of(&state->settings);
+    if (stamp.hash != state->stamp.hash) {
+        state->stamp = stamp;
+        read_again(state);
     }
-    if (rule_resolve(resolving->policy, rule, err) < 0)
-        return NULL;
-    *ret_depth = rule->depth;
-    return rule->check;
+    __atomic_store_n(&state->look_us, next_us, __ATOMIC_RELEASE);
 }
 
-static int rule_resolve(struct policy *policy, struct rule *rule, struct error *err) {
-    struct resolving resolving = { policy, rule };
+/* ---- start and end ---- */
 
-    if (rule->state == RULE_DONE)
-        return 0;
-    if (++policy->open > DEPTH_MOST)
-        return rule_refuse(rule, err, "too many others lead to", rule->name);
-    rule->state = RULE_OPEN;
-    rule->depth = check_resolve(rule->check, resolve_reference, &resolving, err);
-    rule->state = RULE_DONE;
-    policy->open--;
-    if (rule->depth > DEPTH_MOST)
-        return rule_refuse(rule, err, "it leads through too many others, the last being",
-                           rule->name);
-    return rule->depth < 0 ? -1 : 0;
-}
+static struct policy_settings copy_of(struct arena *arena, const struct policy_settings *settings) {
+    struct policy_settings copy = *settings;
 
-static int policy_resolve(struct policy *policy, struct error *err) {
-    for (size_t i = 0; i < policy->room; i++)
-        if (policy->slots[i] && rule_resolve(policy, policy->slots[i], err) < 0)
-            return -1;
-    return 0;
-}
-
-static int policy_fill(struct policy *policy, const struct policy_settings *settings,
-                       struct error *err) {
-    if (policy_add_defaults(policy, rule_bases, settings->enforce_new_defaults, err) < 0 ||
-        policy_add_defaults(policy, rule_defaults, settings->enforce_new_defaults, err) < 0)
-        return -1;
-    if (settings->file && policy_add_file(policy, settings->file, settings->optional, err) < 0)
-        return -1;
-    if (settings->directory && policy_add_directory(policy, settings->directory, err) < 0)
-        return -1;
-    return policy_resolve(policy, err);
+    copy.file = settings->file ? arena_text(arena, settings->file) : NULL;
+    copy.directory = settings->directory ? arena_text(arena, settings->directory) : NULL;
+    return copy;
 }
 
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err) {
-    struct arena *arena = arena_new();
-    struct policy *policy = arena_alloc(arena, sizeof(*policy));
+    struct stamp stamp = stamp_of(settings); /* before they are read: no change is missed */
+    struct rule_set *rules;
+    struct policy *policy;
+    struct arena *arena;
 
-    policy->arena = arena;
-    if (policy_fill(policy, settings, err) < 0) {
-        policy_free(policy);
+    if (rule_set_load(settings, &rules, err) < 0)
         return -1;
-    }
+    arena = arena_new();
+    policy = arena_alloc(arena, sizeof(*policy));
+    policy->arena = arena;
+    policy->state = arena_alloc(arena, sizeof(*policy->state));
+    policy->state->settings = copy_of(arena, settings);
+    policy->state->stamp = stamp;
+    policy->state->rules = rules;
+    policy->state->look_us = clock_monotonic_us() + settings->look_ms * 1000;
+    pthread_rwlock_init(&policy->state->lock, NULL);
     *ret = policy;
     return 0;
 }
 
 void policy_free(struct policy *policy) {
-    if (policy)
-        arena_free(policy->arena);
+    if (!policy)
+        return;
+    rule_set_free(policy->state->rules);
+    pthread_rwlock_destroy(&policy->state->lock);
+    arena_free(policy->arena);
 }
 
 /* ---- asking ---- */
 
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target) {
-    const struct policy_target own = { context->project_id, context->user_id };
-    const struct check_question question = { context, target ? target : &own };
-    const struct rule *found = *policy_slot(policy, rule);
+    struct policy_state *state = policy->state;
+    bool allowed;
 
-    return found && check_is_true(found->check, &question);
+    if (state->settings.look_ms > 0)
+        look(state);
+    pthread_rwlock_rdlock(&state->lock);
+    allowed = rule_set_allows(state->rules, rule, context, target);
+    pthread_rwlock_unlock(&state->lock);
+    return allowed;
 }
 
 int policy_enforce(const struct policy *policy, const char *rule, const struct context *context,

@@ -3,8 +3,9 @@
  *
  * Grammar and checks are those of oslo.policy (and/or/not, parentheses, @ and !, role:, rule:,
  * attribute comparisons, %(name)s from the target).  A rule that does not parse is refused at start
- * with file, line and name; loops and references to unknown rules too.  Thread-safe: read-only
- * after policy_load(); policy_load() again makes a new one.
+ * with file, line and name; loops and references to unknown rules too.  Files that change are read
+ * again when somebody asks; while they are wrong the rules before them stay, and the log says why.
+ * Thread-safe.
  */
 #pragma once
 
@@ -26,6 +27,7 @@ struct policy_settings {
     bool optional;
     /* policy.d: *.yaml, *.json in alphabetical order, later wins; NULL: none */
     const char *directory;
+    int64_t look_ms;           /* how often to look whether the files have changed; 0: never */
     bool enforce_new_defaults; /* false: the deprecated predecessor of an unchanged rule is OR-ed */
 };
 

@@ -1,7 +1,9 @@
+#include "common/log.h"
 #include "policy/rule.h"
 #include "policy/rules.h"
 #include "tests/lib/check_main.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -242,6 +244,78 @@ START_TEST(a_bad_file_of_the_directory_is_refused) {
 }
 END_TEST
 
+static bool soon(const struct policy *policy, const struct context *context, bool wanted) {
+    for (int i = 0; i < 2000; i++) {
+        if (policy_allows(policy, "volume:extend", context, &p1) == wanted)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+START_TEST(files_that_change_are_read_again_and_wrong_ones_are_not_taken) {
+    autofiles struct files files;
+    struct policy_settings settings = { .optional = true, .look_ms = 1 };
+    struct policy *policy;
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    files_make(&files);
+    settings.file = files_path(&files, "README");
+    settings.directory = files.directory;
+    settings.enforce_new_defaults = true;
+    policy = load(&settings);
+    ck_assert(!policy_allows(policy, "volume:extend", &guest, &p1));
+    files_put(&files, "README", "volume:extend: role:guest\n");
+    ck_assert(soon(policy, &guest, true));
+    ck_assert(!policy_allows(policy, "volume:extend", &member, &p1));
+    files_put(&files, "10.yaml", "volume:extend: role:guest and rule:nowhere\n"); /* no such rule */
+    usleep(20000);
+    ck_assert(policy_allows(policy, "volume:extend", &guest, &p1));
+    ck_assert(!policy_allows(policy, "volume:extend", &member, &p1));
+    files_put(&files, "10.yaml", "volume:extend: role:reader\n");
+    ck_assert(soon(policy, &guest, false));
+    ck_assert(policy_allows(policy, "volume:extend", &reader, &p1));
+    unlink(files_path(&files, "10.yaml"));
+    ck_assert(soon(policy, &guest, true));
+    unlink(files_path(&files, "README"));
+    ck_assert(soon(policy, &member, true));
+    ck_assert(!policy_allows(policy, "volume:extend", &guest, &p1));
+    policy_free(policy);
+}
+END_TEST
+
+static void *ask_often(void *arg) {
+    const struct policy *policy = arg;
+
+    for (int i = 0; i < 20000; i++)
+        ck_assert(policy_allows(policy, "volume:extend", &admin, &p1));
+    return NULL;
+}
+
+START_TEST(many_may_ask_while_files_change) {
+    autofiles struct files files;
+    struct policy_settings settings = { .look_ms = 1, .enforce_new_defaults = true };
+    struct policy *policy;
+    pthread_t threads[4];
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    files_make(&files);
+    files_put(&files, "policy.yaml", "");
+    settings.file = files_path(&files, "policy.yaml");
+    policy = load(&settings);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, policy), 0);
+    for (int i = 0; i < 20; i++) {
+        files_put(&files, "policy.yaml",
+                  i % 2 ? "volume:extend: role:admin\n" : "volume:extend: '@'\n");
+        usleep(2000);
+    }
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        pthread_join(threads[i], NULL);
+    policy_free(policy);
+}
+END_TEST
+
 START_TEST(loops_and_unknown_references_are_refused_at_load) {
     refused("a: rule:b\nb: not rule:c\nc: role:x or rule:a\n", "leads back to itself");
     refused("a: rule:a\n", "leads back to itself through a");
@@ -313,4 +387,6 @@ CHECK_MAIN("rule", there_are_161_rules_of_three_kinds, defaults_let_the_right_ca
            files_of_the_directory_win_in_alphabetical_order,
            missing_files_are_fine_where_they_may_be, a_bad_file_of_the_directory_is_refused,
            loops_and_unknown_references_are_refused_at_load, chains_of_references_are_bounded,
-           many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults)
+           many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
+           files_that_change_are_read_again_and_wrong_ones_are_not_taken,
+           many_may_ask_while_files_change)

@@ -1,0 +1,21 @@
+/*
+ * Every rule by its name, built in or from files, with its references resolved.  Read-only behind
+ * rule_set_load().
+ */
+#pragma once
+
+#include "policy/rule.h"
+
+struct rule_set;
+
+int rule_set_load(const struct policy_settings *settings, struct rule_set **ret, struct error *err);
+void rule_set_free(struct rule_set *set);
+
+/* As policy_allows(). */
+bool rule_set_allows(const struct rule_set *set, const char *rule, const struct context *context,
+                     const struct policy_target *target);
+
+/* Of a directory of rules, in the order in which they are taken; count, or -1 and errno (ENOENT: as
+ * good as empty). The entries and the list are to be freed. */
+struct dirent;
+int rule_set_files(const char *directory, struct dirent ***ret);
