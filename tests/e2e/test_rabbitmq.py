@@ -486,6 +486,97 @@ class Strange(BrokerCase):
         self.end()
 
 
+class Forms(BrokerCase):
+    """Queues and messages have the form that others on the same broker expect."""
+
+    def queues(self):
+        """(durable, goes with its last user, arguments) of each queue."""
+        found = {}
+        for line in broker.control("list_queues", "-p", self.vhost, "--no-table-headers", "name",
+                                   "durable", "auto_delete", "arguments").splitlines():
+            name, durable, auto_delete, arguments = line.split("\t")
+            found[re.sub("[0-9a-f]{32}", "ID", name)] = (
+                durable == "true", auto_delete == "true",
+                set(re.findall(r'"(x-[^"]*)",[^"]*?"?(\w+)"?}', arguments)))
+        return found
+
+    def kinds(self, *options):
+        self.add_vhost_again()
+        self.start_both(*(f"--oslo_messaging_rabbit.{option}" for option in options))
+        self.assert_works()
+        queues = self.queues()
+        self.end()
+        return queues[TOPIC], queues[f"{TOPIC}.{NODE}"], queues[f"{TOPIC}_fanout_ID"]
+
+    def add_vhost_again(self):
+        broker.control("delete_vhost", self.vhost)
+        broker.control("add_vhost", self.vhost)
+        broker.control("set_permissions", "-p", self.vhost, "guest", ".*", ".*", ".*")
+
+    def test_queues_are_of_the_kind_that_is_configured(self):
+        quorum, brief = ("x-queue-type", "quorum"), ("x-expires", "1800000")
+        fanout = (False, False, {brief})
+        work = (True, False, {quorum})
+        self.assertEqual(self.kinds(), (work, work, fanout))
+        work = (True, False, set())
+        self.assertEqual(self.kinds("rabbit_quorum_queue=false"), (work, work, fanout))
+        work = (False, False, set())
+        self.assertEqual(self.kinds("rabbit_quorum_queue=false", "amqp_durable_queues=false"),
+                         (work, work, fanout))
+        work = (False, True, set())
+        self.assertEqual(self.kinds("rabbit_quorum_queue=false", "amqp_durable_queues=false",
+                                    "amqp_auto_delete=true", "rabbit_transient_queues_ttl=60"),
+                         (work, work, (False, False, {("x-expires", "60000")})))
+        fanout = (True, False, {quorum, brief})
+        work = (True, False, {quorum})
+        self.assertEqual(self.kinds("rabbit_transient_quorum_queue=true"), (work, work, fanout))
+
+    def test_messages_have_the_properties_and_the_envelope_of_the_wire(self):
+        channel = self.channel()
+        channel.exchange_declare("openstack", "topic", durable=True, auto_delete=False)
+        channel.queue_declare("copies", durable=True, auto_delete=False)
+        channel.queue_bind("copies", "openstack", "#")
+        self.start_both("--oslo_messaging_notifications.driver=messagingv2")
+        self.assert_works()
+        copies = []
+        while (message := channel.basic_get("copies", no_ack=True)) is not None:
+            copies.append(message)
+        keys = {message.delivery_info["routing_key"] for message in copies}
+        self.assertEqual(keys, {TOPIC, "notifications.info"})
+        ids = set()
+        for message in copies:
+            properties = message.properties
+            self.assertEqual((properties["content_type"], properties["content_encoding"],
+                              properties["delivery_mode"], properties["priority"]),
+                             ("application/json", "utf-8", 2, 0))
+            self.assertNotIn("expiration", properties)
+            outer = json.loads(message.body)
+            self.assertEqual(set(outer), {"oslo.version", "oslo.message"})
+            self.assertEqual(outer["oslo.version"], "2.0")
+            inner = json.loads(outer["oslo.message"])
+            self.assertRegex(inner["_unique_id"], "^[0-9a-f]{32}$")
+            ids.add(inner["_unique_id"])
+        self.assertEqual(len(ids), len(copies))
+        channel.queue_delete("copies")
+        self.end()
+
+    def test_notifications_in_bare_form_and_of_several_topics(self):
+        self.start_both("--oslo_messaging_notifications.driver=messaging",
+                        "--oslo_messaging_notifications.topics=one,two")
+        self.api.create_available(1)
+        channel = self.channel()
+        for topic in ("one", "two"):
+            events = []
+            for _ in range(2):  # of the API and of the manager: in no order
+                message = until(lambda queue=f"{topic}.info": channel.basic_get(queue, no_ack=True),
+                                10, "a notification")
+                inner = json.loads(message.body)
+                self.assertEqual(inner["priority"], "INFO")
+                events.append(inner["event_type"])
+            self.assertEqual(sorted(events), ["volume.create.end", "volume.create.start"])
+        self.end()
+
+
 class Calls(BrokerCase):
     """Calls as bytes, so that they can be wrong."""
 

@@ -11,12 +11,12 @@ wrong() {
     status=1
 }
 
-for id in R{1..62} X{1..45}; do
+for id in R{1..62} X{1..45} A{1..33} K{1..35}; do
     rows=$(grep -c "^| $id |" "$document")
     [[ $rows -eq 1 ]] || wrong "$id has $rows rows"
 done
 while IFS= read -r row; do
-    [[ $row =~ ^\|\ ([RX][0-9]+)\ \| ]] || continue
+    [[ $row =~ ^\|\ ([RXAK][0-9]+)\ \| ]] || continue
     id=${BASH_REMATCH[1]} count=0
     # shellcheck disable=SC2016 # the backquotes are those of the document
     while read -r word; do

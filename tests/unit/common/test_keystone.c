@@ -169,6 +169,27 @@ START_TEST(a_token_goes_before_it_ends) {
 }
 END_TEST
 
+START_TEST(a_token_that_is_over_on_arrival_asks_for_the_clocks) {
+    struct scene *scene = scene_new();
+    autoarena struct arena *arena = arena_new();
+    const char *token = NULL;
+    struct error err = { 0 };
+    char body[128];
+
+    snprintf(body, sizeof(body), "{\"token\": {\"expires_at\": \"%s\"}}",
+             script_keystone_time(-100));
+    grant(scene, 201, "X-Subject-Token: late", body);
+    script_keystone_begin(scene->server);
+    ck_assert_int_eq(
+        keystone_token(scene->keystone, arena, clock_monotonic_us() + 20000000, &token, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.message, "do the clocks agree?"));
+    ck_assert_ptr_null(token);
+    ck_assert_uint_eq(posts(scene), 1);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(answers_that_make_no_sense_give_no_token) {
     static const struct {
         int status;
@@ -482,6 +503,7 @@ END_TEST
 CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept,
            ids_scopes_and_credentials_have_their_own_forms,
            a_refused_token_is_renewed_and_an_older_one_is_not, a_token_goes_before_it_ends,
+           a_token_that_is_over_on_arrival_asks_for_the_clocks,
            answers_that_make_no_sense_give_no_token, the_version_is_found_in_a_list_too,
            without_version_3_there_is_no_token,
            refused_connections_are_tried_again_and_silence_has_an_end,
