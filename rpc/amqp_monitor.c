@@ -61,11 +61,11 @@ static void beat(const struct monitor *monitor, struct monitored *call, int64_t 
 }
 
 int64_t monitor_beat(struct monitor *monitor, int64_t now_us) {
-    struct monitored *call;
     int64_t next_us = 0;
 
     pthread_mutex_lock(&monitor->lock);
-    LIST_FOREACH(call, &monitor->calls, others) {
+    for (struct monitored *call = LIST_FIRST(&monitor->calls); call;
+         call = LIST_NEXT(call, others)) {
         beat(monitor, call, now_us);
         if (next_us == 0 || call->next_us < next_us)
             next_us = call->next_us;
