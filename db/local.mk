@@ -14,12 +14,14 @@ libscoria_a_SOURCES += \
 if HAVE_POSTGRESQL
 libscoria_a_SOURCES += \
 	db/postgresql.h \
+	db/postgresql_answer.c db/postgresql_answer.h \
 	db/postgresql_commit.c db/postgresql_commit.h \
 	db/postgresql_engine.c \
 	db/postgresql_listener.c db/postgresql_listener.h \
 	db/postgresql_pool.c db/postgresql_pool.h \
 	db/postgresql_prepared.c db/postgresql_prepared.h \
 	db/postgresql_session.c db/postgresql_session.h \
+	db/postgresql_settings.c db/postgresql_settings.h \
 	db/postgresql_transaction.c \
 	db/postgresql_writer.c db/postgresql_writer.h
 endif

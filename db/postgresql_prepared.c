@@ -1,6 +1,6 @@
 #include "db/postgresql_prepared.h"
 
-#include "db/postgresql_session.h"
+#include "db/postgresql_answer.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -104,8 +104,8 @@ static int prepared_send(struct session *session, unsigned number, const char *s
     for (size_t i = 0; i < count; i++)
         types[i] = place_types[values[i].type];
     if (!PQsendPrepare(session->handle, name, sql, (int)count, types))
-        return session_lost(session, "it cannot be written to", err);
-    result = session_result(session, err);
+        return answer_lost(session, "it cannot be written to", err);
+    result = answer_read(session, err);
     PQclear(result);
     return result ? 0 : -1;
 }

@@ -1,181 +1,14 @@
 #include "db/postgresql_session.h"
 
 #include "common/cleanup.h"
+#include "db/postgresql_answer.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CLOCK_QUESTIONS = 3 };
-
-struct failure {
-    const char *state; /* SQLSTATE, or the two characters of its class */
-    enum error_kind kind;
-    enum session_fate fate;
-    const char *text;
-};
-
-/* clang-format off */
-static const struct failure failures[] = {
-    { "23505", ERROR_CONFLICT,    SESSION_GOOD,  "The database refused a duplicate" },
-    { "23503", ERROR_CONFLICT,    SESSION_GOOD,  "The database refused a broken reference" },
-    { "40001", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is busy with other changes" },
-    { "40P01", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is busy with other changes" },
-    { "0A000", ERROR_INTERNAL,    SESSION_LOST,  "The schema has changed" },
-    { "26000", ERROR_INTERNAL,    SESSION_LOST,  "The server forgot a prepared statement" },
-    { "25006", ERROR_UNAVAILABLE, SESSION_LOST,  "The database is read-only" },
-    { "53100", ERROR_UNAVAILABLE, SESSION_GOOD,  "The disk of the database is full" },
-    { "53300", ERROR_UNAVAILABLE, SESSION_LOST,  "The database takes no more connections" },
-    { "53",    ERROR_UNAVAILABLE, SESSION_GOOD,  "The database is short of resources" },
-    { "55P03", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is locked" },
-    { "57014", ERROR_UNAVAILABLE, SESSION_GOOD,  "The database took too long" },
-    { "57P",   ERROR_UNAVAILABLE, SESSION_LOST,  "The database is going away" },
-    { "25P03", ERROR_UNAVAILABLE, SESSION_LOST,  "The database gave the transaction up" },
-    { "08P01", ERROR_INTERNAL,    SESSION_LOST,  "The server did not understand" },
-    { "08",    ERROR_UNAVAILABLE, SESSION_LOST,  "The connection to the database is lost" },
-    { "58",    ERROR_UNAVAILABLE, SESSION_GOOD,  "The disk of the database fails" },
-    { "XX001", ERROR_UNAVAILABLE, SESSION_GOOD,  "The database is corrupt" },
-    { "XX002", ERROR_UNAVAILABLE, SESSION_GOOD,  "The database is corrupt" },
-    { "42501", ERROR_UNAVAILABLE, SESSION_GOOD,  "The database does not permit it" },
-    { "28",    ERROR_UNAVAILABLE, SESSION_LOST,  "The database does not let us in" },
-};
-/* clang-format on */
-
-/* ---- failures ---- */
-
-static int session_fail(struct session *session, enum session_fate fate, struct error *err) {
-    session->fate = fate;
-    if (err)
-        *err = session->failure;
-    return -1;
-}
-
-int session_lost(struct session *session, const char *why, struct error *err) {
-    error_set(&session->failure, ERROR_UNAVAILABLE, "The connection to the database is lost: %s",
-              why);
-    return session_fail(session, SESSION_LOST, err);
-}
-
-static const struct failure *failure_find(const char *state) {
-    for (size_t i = 0; i < LENGTH(failures); i++)
-        if (strncmp(failures[i].state, state, strlen(failures[i].state)) == 0)
-            return &failures[i];
-    return NULL;
-}
-
-/* The first line of a message of libpq. */
-static const char *message_line(struct arena *arena, const char *message) {
-    return arena_text_n(arena, message, strcspn(message, "\n"));
-}
-
-static int result_failed(struct session *session, const PGresult *result, struct error *err) {
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const struct failure *failure = state ? failure_find(state) : NULL;
-
-    if (!state)
-        return session_lost(session, message_line(session->scratch, PQresultErrorMessage(result)),
-                            err);
-    if (strcmp(state, "25P02") == 0 && session->failure.kind != ERROR_NONE) {
-        /* The transaction is of no use: why, it has said before. */
-    } else if (failure)
-        error_set(&session->failure, failure->kind, "%s: %s", failure->text, detail);
-    else
-        error_set(&session->failure, ERROR_INTERNAL, "The database failed: %s", detail);
-    return session_fail(session, failure ? failure->fate : SESSION_GOOD, err);
-}
-
-/* ---- waiting ---- */
-
-static bool socket_wait(const PGconn *handle, short events, int64_t until_us) {
-    struct pollfd fd = { .fd = PQsocket(handle), .events = events };
-    int64_t left_us = until_us - clock_monotonic_us();
-
-    while (left_us > 0) {
-        int ready = poll(&fd, 1, (int)((left_us + 999) / 1000));
-
-        if (ready > 0)
-            return true;
-        if (ready < 0 && errno != EINTR)
-            return false;
-        left_us = until_us - clock_monotonic_us();
-    }
-    return false;
-}
-
-static int session_flush(struct session *session, int64_t until_us, struct error *err) {
-    int left;
-
-    while ((left = PQflush(session->handle)) > 0) {
-        if (!socket_wait(session->handle, POLLIN | POLLOUT, until_us))
-            return session_lost(session, "it does not answer", err);
-        if (!PQconsumeInput(session->handle))
-            break;
-    }
-    return left < 0 ? session_lost(session, "it cannot be written to", err) : 0;
-}
-
-/* One answer, or NULL where a statement's answers end or the session is lost. */
-static PGresult *result_next(struct session *session, int64_t until_us, struct error *err) {
-    while (PQisBusy(session->handle)) {
-        if (!socket_wait(session->handle, POLLIN, until_us)) {
-            session_lost(session, "it does not answer", err);
-            return NULL;
-        }
-        if (!PQconsumeInput(session->handle))
-            break; /* what is still to come says why */
-    }
-    return PQgetResult(session->handle);
-}
-
-static bool result_bad(const PGresult *result) {
-    return PQresultStatus(result) == PGRES_FATAL_ERROR ||
-           PQresultStatus(result) == PGRES_PIPELINE_ABORTED;
-}
-
-/* Of several statements the first that failed counts, else the last. */
-static PGresult *result_keep(PGresult *kept, PGresult *result) {
-    if (kept && result_bad(kept)) {
-        PQclear(result);
-        return kept;
-    }
-    PQclear(kept);
-    return result;
-}
-
-/* NULL when it is a failure or none at all. */
-static PGresult *result_judge(struct session *session, PGresult *result, struct error *err) {
-    if (result && !result_bad(result) && PQstatus(session->handle) == CONNECTION_OK)
-        return result;
-    if (session->fate == SESSION_LOST) { /* it has said why */
-    } else if (result && result_bad(result)) {
-        result_failed(session, result, err);
-    } else {
-        session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
-    }
-    if (PQstatus(session->handle) != CONNECTION_OK)
-        session->fate = SESSION_LOST;
-    PQclear(result);
-    return NULL;
-}
-
-static int64_t statement_until(const struct session *session) {
-    return clock_monotonic_us() + (int64_t)session->settings->statement_ms * 1000;
-}
-
-PGresult *session_result(struct session *session, struct error *err) {
-    int64_t until_us = statement_until(session);
-    PGresult *kept = NULL, *result;
-
-    if (session_flush(session, until_us, err) < 0)
-        return NULL;
-    while ((result = result_next(session, until_us, err)))
-        kept = result_keep(kept, result);
-    return result_judge(session, kept, err);
-}
 
 /* ---- statements that go ahead ---- */
 
@@ -189,29 +22,6 @@ void session_begin(struct session *session, const char *sql) {
     session->failure.kind = ERROR_NONE;
     session->ahead_count = 0;
     session_ahead(session, sql);
-}
-
-/* Reads the answers of a pipeline up to its end. */
-static PGresult *pipeline_result(struct session *session, struct error *err) {
-    int64_t until_us = statement_until(session);
-    PGresult *kept = NULL, *result;
-    bool ended = false;
-
-    if (session_flush(session, until_us, err) < 0)
-        return NULL;
-    while (!ended) {
-        result = result_next(session, until_us, err);
-        ended = !result &&
-                (session->fate == SESSION_LOST || PQstatus(session->handle) != CONNECTION_OK);
-        if (result && PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-            PQclear(result);
-            ended = true;
-        } else if (result) {
-            kept = result_keep(kept, result);
-        }
-    }
-    PQexitPipelineMode(session->handle);
-    return result_judge(session, kept, err);
 }
 
 static bool pipeline_send(struct session *session, const char *name, int count,
@@ -234,13 +44,13 @@ int session_settle(struct session *session, struct error *err) {
     if (!session->ending)
         return 0;
     session->ending = false;
-    result = session_result(session, err);
+    result = answer_read(session, err);
     PQclear(result);
     return result ? 0 : -1;
 }
 
 static PGresult *send_failed(struct session *session, struct error *err) {
-    session_lost(session, message_line(session->scratch, PQerrorMessage(session->handle)), err);
+    answer_lost_as_told(session, err);
     return NULL;
 }
 
@@ -249,10 +59,10 @@ PGresult *session_execute(struct session *session, const char *name, int count,
     if (session_settle(session, err) < 0)
         return NULL;
     if (session->ahead_count > 0)
-        return pipeline_send(session, name, count, values) ? pipeline_result(session, err)
+        return pipeline_send(session, name, count, values) ? answer_read_pipeline(session, err)
                                                            : send_failed(session, err);
     return PQsendQueryPrepared(session->handle, name, count, values, NULL, NULL, 0)
-               ? session_result(session, err)
+               ? answer_read(session, err)
                : send_failed(session, err);
 }
 
@@ -263,7 +73,7 @@ static PGresult *session_ask(struct session *session, const char *sql, struct er
             arena_format(session->scratch, "%s;%s", session->ahead[session->ahead_count - 1], sql);
     if (session_settle(session, err) < 0)
         return NULL;
-    return PQsendQuery(session->handle, sql) ? session_result(session, err)
+    return PQsendQuery(session->handle, sql) ? answer_read(session, err)
                                              : send_failed(session, err);
 }
 
@@ -346,14 +156,14 @@ static int session_connect(struct session *session, struct error *err) {
         abort();
     while (PQstatus(session->handle) != CONNECTION_BAD && wants != PGRES_POLLING_OK &&
            wants != PGRES_POLLING_FAILED) {
-        if (!socket_wait(session->handle, wants == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+        if (!answer_wait(session->handle, wants == PGRES_POLLING_READING ? POLLIN : POLLOUT,
                          until_us))
             return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
         wants = PQconnectPoll(session->handle);
     }
     if (PQstatus(session->handle) != CONNECTION_OK)
         return error_set(err, ERROR_UNAVAILABLE, "%s",
-                         message_line(session->scratch, PQerrorMessage(session->handle)));
+                         answer_line(session->scratch, PQerrorMessage(session->handle)));
     PQsetnonblocking(session->handle, 1);
     PQsetNoticeProcessor(session->handle, notice_drop, NULL);
     return 0;
@@ -416,110 +226,6 @@ bool session_alive(struct session *session) {
         return false;
     return PQconsumeInput(session->handle) && PQstatus(session->handle) == CONNECTION_OK &&
            poll(&fd, 1, 0) == 0;
-}
-
-/* ---- the URL ---- */
-
-static const struct {
-    const char *keyword, *value;
-} own_parameters[] = {
-    { "client_encoding", "UTF8" }, { "fallback_application_name", "scoria" },
-    { "keepalives_idle", "10" },   { "keepalives_interval", "5" },
-    { "keepalives_count", "3" },   { "tcp_user_timeout", "20000" },
-};
-
-/* A password with "/", "@" or "#" that is not written %XX ends up in other parts. */
-static bool option_leaks(const PQconninfoOption *option) {
-    const char *value = option->val;
-
-    if (strcmp(option->keyword, "port") == 0)
-        return value[strspn(value, "0123456789,")] != '\0';
-    return (strcmp(option->keyword, "dbname") == 0 || strcmp(option->keyword, "host") == 0 ||
-            strcmp(option->keyword, "user") == 0) &&
-           strpbrk(value, "@#?") != NULL;
-}
-
-static const char *option_value(const PQconninfoOption *options, const char *keyword) {
-    for (; options->keyword; options++)
-        if (strcmp(options->keyword, keyword) == 0)
-            return options->val && *options->val ? options->val : NULL;
-    return NULL;
-}
-
-static char *where_text(const PQconninfoOption *options) {
-    const char *host = option_value(options, "host"), *port = option_value(options, "port");
-    const char *name = option_value(options, "dbname");
-    char *text;
-
-    if (asprintf(&text, "postgresql://%s%s%s/%s", host ? host : "", port ? ":" : "",
-                 port ? port : "", name ? name : "") < 0)
-        abort();
-    return text;
-}
-
-static void settings_add(struct session_settings *settings, size_t index, const char *keyword,
-                         const char *value) {
-    settings->keywords[index] = strdup(keyword);
-    settings->values[index] = strdup(value);
-    if (!settings->keywords[index] || !settings->values[index])
-        abort();
-}
-
-static int settings_fill(const PQconninfoOption *options, struct session_settings *settings) {
-    size_t count = 0;
-
-    for (const PQconninfoOption *option = options; option->keyword; option++)
-        count++;
-    settings->keywords = calloc(count + LENGTH(own_parameters) + 1, sizeof(char *));
-    settings->values = calloc(count + LENGTH(own_parameters) + 1, sizeof(char *));
-    if (!settings->keywords || !settings->values)
-        abort();
-    settings->where = where_text(options);
-    count = 0;
-    for (const PQconninfoOption *option = options; option->keyword; option++) {
-        if (!option->val || !*option->val)
-            continue;
-        if (option_leaks(option))
-            return -1;
-        settings_add(settings, count++, option->keyword, option->val);
-    }
-    for (size_t i = 0; i < LENGTH(own_parameters); i++)
-        if (!option_value(options, own_parameters[i].keyword))
-            settings_add(settings, count++, own_parameters[i].keyword, own_parameters[i].value);
-    return 0;
-}
-
-int session_settings_read(const char *url, struct session_settings *ret, struct error *err) {
-    autofree char *plain = NULL;
-    PQconninfoOption *options;
-    int result = -1;
-
-    *ret = (struct session_settings){ .where = NULL };
-    if (asprintf(&plain, "postgresql%s", strstr(url, "://")) < 0)
-        abort();
-    options = PQconninfoParse(plain, NULL);
-    if (options)
-        result = settings_fill(options, ret);
-    PQconninfoFree(options);
-    if (result == 0)
-        return 0;
-    session_settings_free(ret);
-    return error_set(
-        err, ERROR_BAD_REQUEST,
-        "database: the URL is not understood; it is postgresql://USER:PASSWORD@HOST:"
-        "PORT/NAME?PARAMETER=VALUE with libpq's parameters, and any of / @ # ? %% in a "
-        "part must be written %%XX");
-}
-
-void session_settings_free(struct session_settings *settings) {
-    for (char **text = settings->keywords; text && *text; text++)
-        free(*text);
-    for (char **text = settings->values; text && *text; text++)
-        free(*text);
-    free(settings->keywords);
-    free(settings->values);
-    free(settings->where);
-    *settings = (struct session_settings){ .where = NULL };
 }
 
 /* ---- bodies ---- */

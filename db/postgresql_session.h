@@ -7,6 +7,7 @@
 
 #include "db/engine.h"
 #include "db/postgresql_prepared.h"
+#include "db/postgresql_settings.h"
 
 #include <libpq-fe.h>
 
@@ -18,13 +19,6 @@ enum session_fate {
 };
 
 enum { SESSION_AHEAD_MOST = 4 };
-
-struct session_settings {
-    char **keywords, **values; /* for libpq; ended with NULL */
-    char *where;               /* for messages: no password */
-    bool writes;               /* plans that lock few rows rather than the fastest ones */
-    unsigned connect_ms, statement_ms;
-};
 
 struct session {
     PGconn *handle;
@@ -50,10 +44,6 @@ struct postgresql_tx {
     struct session *session;
     bool changed; /* a statement of db_run() ran */
 };
-
-/* Takes a URL of db_settings apart; nothing that it sets in `err` shows a part of a password. */
-int session_settings_read(const char *url, struct session_settings *ret, struct error *err);
-void session_settings_free(struct session_settings *settings);
 
 int session_open(const struct session_settings *settings, struct session **ret, struct error *err);
 void session_close(struct session *session);
@@ -82,13 +72,8 @@ void session_rollback_later(struct session *session);
 PGresult *session_execute(struct session *session, const char *name, int count,
                           const char *const *values, struct error *err);
 
-/* Waits for the answer to what was sent; NULL: `err` and the session's fate say why. */
-PGresult *session_result(struct session *session, struct error *err);
-
 /* Reads the answer to session_rollback_later(). Before anything is sent that is not sent here. */
 int session_settle(struct session *session, struct error *err);
-/* Sets `err`, the failure and the fate; returns -1. */
-int session_lost(struct session *session, const char *why, struct error *err);
 
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
 int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct error *err);
