@@ -65,7 +65,11 @@ static int open_db(const struct config *config, struct db_settings *settings, st
     settings->pool_most = (unsigned)config_int(config, "database", "max_pool_size");
     settings->pool_wait_ms = (unsigned)config_int(config, "database", "pool_timeout") * 1000;
     settings->url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
-    return check_state_directory(state, err) < 0 ? -1 : db_open(settings, ret, err);
+    if (check_state_directory(state, err) < 0)
+        return -1;
+    if (db_open(settings, ret, err) == 0)
+        return 0;
+    return url ? error_context(err, "[database] connection") : -1;
 }
 
 int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,

@@ -55,6 +55,7 @@ EXTRA_DIST += \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
+	tests/e2e/test_postgresql.py \
 	tests/e2e/test_rabbitmq.py \
 	tests/e2e/test_keystone.py \
 	tests/e2e/test_roles.py \

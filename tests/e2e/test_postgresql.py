@@ -1,0 +1,330 @@
+"""
+What can be wrong with a PostgreSQL server, before the service starts and while it runs.  At the start
+it is one line that names option, place and reason, and never the password; later a client gets 503
+with Retry-After, and nothing has changed.
+"""
+
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+import postgresql
+import program
+from block_storage import BlockStorage, until
+from case import Workplace
+
+SECRET = "s3cr3t-word"
+ANSWER_S = 60  # 20 until a session counts as lost, 30 until a commit counts as in doubt, and some
+DISK = 48 << 20
+
+cluster = None
+
+
+def setUpModule():
+    global cluster  # pylint: disable=global-statement
+    cluster = postgresql.Cluster()
+    unittest.addModuleCleanup(cluster.stop)
+    cluster.start()
+
+
+def certificate(directory, name):
+    """Files of a certificate that it has signed itself, for localhost."""
+    key, cert = (os.path.join(directory, f"{name}.{end}") for end in ("key", "crt"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+class Server(postgresql.Cluster):
+    """With passwords asked for and, where a certificate is given, TLS."""
+
+    def __init__(self, settings=(), passwords=True, tls=False):
+        super().__init__(settings)
+        self.passwords, self.tls = passwords, tls
+
+    def initialize(self):
+        super().initialize()
+        if self.passwords:
+            with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="ascii") as rules:
+                rules.write(f"host all {postgresql.USER} 127.0.0.1/32 trust\n"
+                            "host all all 127.0.0.1/32 scram-sha-256\n")
+        if self.tls:
+            self.certificate, key = certificate(self.directory, "server")
+            for path in (self.certificate, key):
+                if os.geteuid() == 0:
+                    subprocess.run(["chown", postgresql.USER, path], check=True)
+            self.settings += ["ssl=on", f"ssl_cert_file={self.certificate}",
+                              f"ssl_key_file={key}"]
+
+
+class OldServer(threading.Thread):
+    """Says that it is PostgreSQL of a version, and agrees to everything that it is asked."""
+
+    def __init__(self, version):
+        super().__init__(daemon=True)
+        self.version = version
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def run(self):
+        connection, _ = self.listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            self.begin(connection, stream)
+            while stream.read(1) == b"Q":
+                stream.read(struct.unpack("!I", stream.read(4))[0] - 4)
+                connection.sendall(self.message(b"C", b"SET\0") + self.message(b"Z", b"I"))
+
+    def begin(self, connection, stream):
+        code = 0
+        while code != 3 << 16:  # before: may it be TLS or GSSAPI?
+            length, code = struct.unpack("!II", stream.read(8))
+            stream.read(length - 8)
+            if code != 3 << 16:
+                connection.sendall(b"N")
+        connection.sendall(
+            self.message(b"R", struct.pack("!I", 0)) +
+            self.message(b"S", b"server_version\0" + self.version.encode() + b"\0") +
+            self.message(b"Z", b"I"))
+
+    @staticmethod
+    def message(kind, body):
+        return kind + struct.pack("!I", len(body) + 4) + body
+
+
+class PostgresqlCase(Workplace):
+    def service(self, url, *options):
+        part = program.serve(self.state, "--host=e2e-node", "--quota_volumes=-1",
+                             "--quota_gigabytes=-1", f"--database.connection={url}", *options)
+        self.addCleanup(part.kill)
+        return part
+
+    def client(self, part, timeout=ANSWER_S):
+        api = BlockStorage(part.endpoint, timeout=timeout)
+        self.addCleanup(api.close)
+        return api
+
+    def assert_refused(self, url, *words):
+        """The start fails with one line of these words, and soon."""
+        part = self.service(url)
+        begin = time.monotonic()
+        with self.assertRaises(program.NotStarted) as refused:
+            part.start()
+        text = str(refused.exception).strip()
+        self.assertLess(time.monotonic() - begin, 15)
+        self.assertEqual(len(text.splitlines()), 1, text)
+        for word in ("[database] connection: ", *words):
+            self.assertIn(word, text)
+        self.assertNotIn(SECRET, text)
+
+    def assert_unavailable(self, answer):
+        self.assertEqual(answer.status, 503, answer)
+        self.assertTrue(answer.headers.get("Retry-After"), answer.headers)
+        self.assertNotIn(SECRET, str(answer.body))
+
+
+class AtTheStart(PostgresqlCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(tls=True)
+        cls.addClassCleanup(cls.server.stop)
+        cls.server.start()
+        cls.server.sql(f"CREATE ROLE scoria LOGIN PASSWORD '{SECRET}'")
+        cls.server.create("scoria")
+        cls.server.sql("ALTER DATABASE scoria OWNER TO scoria")
+
+    def url(self, user=f"scoria:{SECRET}", name="scoria", host="127.0.0.1", words=""):
+        return f"postgresql://{user}@{host}:{self.server.port}/{name}{words}"
+
+    def test_a_wrong_password_is_refused_and_not_told(self):
+        self.assert_refused(self.url(f"scoria:{SECRET}x"), "password authentication failed",
+                            f"127.0.0.1:{self.server.port}/scoria")
+
+    def test_a_missing_database_is_named(self):
+        self.assert_refused(self.url(name="nowhere"), '"nowhere" does not exist')
+
+    def test_a_missing_role_is_refused(self):
+        self.assert_refused(self.url(f"nobody:{SECRET}"), "nobody")
+
+    def test_a_server_without_tls_is_refused_when_tls_is_required(self):
+        url = cluster.create("without_tls").replace("postgres@", f"postgres:{SECRET}@")
+        self.assert_refused(url + "?sslmode=require", "SSL")
+
+    def test_a_certificate_that_nobody_vouches_for_is_refused(self):
+        other, _ = certificate(self.directory, "other")
+        self.assert_refused(self.url(host="localhost",
+                                     words=f"?sslmode=verify-full&sslrootcert={other}"),
+                            "certificate verify failed")
+
+    def test_a_certificate_of_another_name_is_refused(self):
+        self.assert_refused(
+            self.url(words=f"?sslmode=verify-full&sslrootcert={self.server.certificate}"),
+            "does not match host name")
+
+    def test_a_certificate_file_that_is_not_there_is_named(self):
+        self.assert_refused(self.url(words="?sslmode=verify-ca&sslrootcert=/nowhere.pem"),
+                            "/nowhere.pem")
+
+    def test_tls_with_the_right_certificate_works(self):
+        part = self.service(self.url(host="localhost", words="?sslmode=verify-full&sslrootcert="
+                                     + self.server.certificate)).start()
+        self.client(part).create_available(1)
+        self.assertEqual(self.server.sql(
+            "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) "
+            "WHERE usename = 'scoria'"), "t")
+        self.assertEqual(part.stop(), 0)
+        self.assertNotIn(SECRET, part.log())
+
+    def test_a_server_that_is_too_old_is_refused(self):
+        old = OldServer("12.22")
+        self.addCleanup(old.listener.close)
+        old.start()
+        self.assert_refused(f"postgresql://scoria:{SECRET}@127.0.0.1:{old.port}/scoria",
+                            "PostgreSQL 12", "at least 13")
+
+    def test_a_schema_of_a_newer_program_is_refused_and_left_alone(self):
+        url = cluster.create("newer")
+        part = self.service(url).start()
+        self.assertEqual(part.stop(), 0)
+        cluster.sql("UPDATE schema_version SET number = 999", "newer")
+        size = os.path.getsize(part.log_path)
+        with self.assertRaises(program.NotStarted) as refused:
+            self.service(url).start()
+        self.assertRegex(str(refused.exception), r"\[database\] connection: .*999")
+        self.assertEqual(cluster.sql("SELECT DISTINCT number FROM schema_version", "newer"),
+                         "999")
+        self.assertGreater(os.path.getsize(part.log_path), size)
+
+
+class WhileItRuns(PostgresqlCase):
+    def test_too_many_connections_are_503_until_there_is_room(self):
+        server = Server(settings=("max_connections=14", "superuser_reserved_connections=3",
+                                  "max_wal_senders=0"))
+        self.addCleanup(server.stop)
+        server.start()
+        server.sql(f"CREATE ROLE scoria LOGIN PASSWORD '{SECRET}'")
+        server.create("scoria")
+        server.sql("ALTER DATABASE scoria OWNER TO scoria")
+        url = f"postgresql://scoria:{SECRET}@127.0.0.1:{server.port}/scoria"
+        part = self.service(url).start()
+        api = self.client(part)
+        volume_id = api.create_available(1)["id"]
+        others = [subprocess.Popen([f"{server.programs}/psql", "-X", "-q", url, "-c",
+                                    "SELECT pg_sleep(600)"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                  for _ in range(14)]
+        for one in others:
+            self.addCleanup(one.wait)
+            self.addCleanup(one.kill)
+        # Those that it has go, and others take their places.
+        end = ("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+               "WHERE application_name = 'scoria'")
+
+        def refused():
+            others.append(subprocess.Popen(others[0].args, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            self.addCleanup(others[-1].wait)
+            self.addCleanup(others[-1].kill)
+            server.sql(end)
+            answer = api.call("POST", "/volumes", {"volume": {"size": 1}})
+            return answer if answer.status != 202 else None
+        self.assert_unavailable(until(refused, 30, "no room for the service", pause=0.2))
+        for one in others:
+            one.kill()
+        server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                   "WHERE query LIKE 'SELECT pg_sleep%'")
+        until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200 and
+              api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 20,
+              "room again", pause=0.2)
+        until(lambda: all(row["status"] == "available" for row in api.list()), 20, "all done")
+        self.assertEqual(part.stop(), 0)
+        self.assertNotIn(SECRET, part.log())
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    def test_a_full_disk_is_503_and_changes_nothing(self):
+        disk = os.path.join(self.directory, "disk")
+        os.mkdir(disk)
+        os.chmod(self.directory, 0o711)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=777", "scoria-test", disk],
+                       check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        space = os.path.join(disk, "space")
+        os.mkdir(space)
+        subprocess.run(["chown", postgresql.USER, space], check=True)
+        cluster.sql(f"CREATE TABLESPACE tiny LOCATION '{space}'")
+        self.addCleanup(cluster.sql, "DROP TABLESPACE tiny")
+        cluster.sql("CREATE DATABASE full_disk TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' "
+                    "TABLESPACE tiny")
+        self.addCleanup(cluster.sql, "DROP DATABASE full_disk WITH (FORCE)")
+        part = self.service(cluster.url("full_disk")).start()
+        api = self.client(part)
+        api.create_available(1)
+        filler = os.path.join(disk, "filler")
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        metadata = {f"key{number}": "x" * 200 for number in range(100)}
+        made, refused = 0, None
+        while not refused and made < 500:
+            answer = api.call("POST", "/volumes", {"volume": {"size": 1, "metadata": metadata}})
+            made += answer.status == 202
+            refused = answer if answer.status != 202 else None
+        self.assert_unavailable(refused)
+        self.assertIn("disk of the database is full", str(refused.body))
+        self.assertEqual(len(api.list("?limit=1000")), made + 1)
+        os.unlink(filler)
+        until(lambda: all(row["status"] == "available" for row in api.list("?limit=1000")), 60,
+              "everything done that was accepted", pause=0.2)
+        self.assertEqual(len(api.list("?limit=1000")), made + 1)
+        api.create_available(1)
+        self.assertEqual(part.stop(), 0)
+        self.assertEqual(program.check(self.state, "--host=e2e-node", "--database.connection="
+                                       + cluster.url("full_disk")), [])
+
+    def backends(self, name):
+        return [int(pid) for pid in cluster.sql(
+            f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}'").split()]
+
+    def test_a_server_that_stands_still_is_503_in_time_and_leaves_nothing_half_done(self):
+        url = cluster.create("still")
+        part = self.service(url).start()
+        api = self.client(part)
+        volume_id = api.create_available(1)["id"]
+        stopped = [cluster.process.pid] + self.backends("still")
+
+        def wake():
+            for pid in stopped:
+                try:
+                    os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    pass
+        self.addCleanup(wake)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        answer = api.call("POST", f"/volumes/{volume_id}/action", {"os-extend": {"new_size": 2}})
+        self.assertLess(time.monotonic() - begin, ANSWER_S)
+        self.assert_unavailable(answer)
+        self.assert_unavailable(api.call("GET", f"/volumes/{volume_id}"))
+        wake()
+        until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200, 30, "it is back")
+        volume = api.wait_status(volume_id, "available")
+        known = not re.search("not known", str(answer.body))
+        self.assertIn(api.show(volume_id)["size"], (1,) if known else (1, 2), volume)
+        api.create_available(1)
+        self.assertEqual(part.stop(), 0)
+        self.assertEqual(program.check(self.state, "--host=e2e-node",
+                                       f"--database.connection={url}"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
