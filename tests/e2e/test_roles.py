@@ -86,6 +86,7 @@ class Roles(Workplace):
 
 class ActiveActive(Roles):
     COUNT = 60
+    MANY = 1000
 
     def timed_extends(self, ids, size_gb):
         begin = time.monotonic()
@@ -108,6 +109,38 @@ class ActiveActive(Roles):
         self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))
         self.assertTrue(all(len(share) > self.COUNT / 5 for share in shares), shares)
         self.assertLess(together, alone * 0.8)
+        self.end(one, two)
+
+    def counted(self, name, *options):
+        """A manager whose runs of qemu-img are written down, one line each, as they begin."""
+        tool, runs = (os.path.join(self.directory, f"{name}.{what}") for what in ("sh", "runs"))
+        with open(tool, "w", encoding="ascii") as script:
+            script.write(f'#!/bin/sh\necho "$@" >>{runs}\nexec qemu-img "$@"\n')
+        os.chmod(tool, 0o755)
+        return self.manager(name, "--shared.file_qcow2_volumes=true",
+                            f"--shared.qemu_img_program={tool}", *options), runs
+
+    def resized(self, runs):
+        """Ids of the volumes that qemu-img was run to grow, as often as it was."""
+        with open(runs, encoding="ascii") as lines:
+            return re.findall(r"^resize .*/volume-(\S+)", lines.read(), re.MULTILINE)
+
+    def test_of_a_thousand_extends_each_is_done_once_and_both_managers_do_a_fair_part(self):
+        one, one_runs = self.counted("node-1")
+        two, two_runs = self.counted("node-2")
+        for part in (one, two):
+            part.start()
+        self.ready()
+        ids = [self.api.create(1)["id"] for _ in range(self.MANY)]
+        self.wait("available", self.MANY, timeout=180)
+        for volume_id in ids:
+            self.api.extend(volume_id, 2)
+        until(lambda: all(row["size"] == 2 for row in self.rows()), 180, "all extended", pause=0.2)
+        self.wait("available", self.MANY)
+        shares = [self.resized(one_runs), self.resized(two_runs)]
+        self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))
+        for share in shares:
+            self.assertGreaterEqual(len(share), self.MANY // 5)
         self.end(one, two)
 
     def test_a_start_does_not_touch_what_the_other_has(self):
