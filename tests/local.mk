@@ -43,6 +43,7 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	tests/coverage \
+	tests/crash/broker \
 	tests/crash/postgresql \
 	tests/crash/points \
 	tests/crash/run \
