@@ -5,6 +5,7 @@ beyond their leases, or are told to end.  Whatever happens, every operation is d
 
 import os
 import re
+import shutil
 import signal
 import time
 import unittest
@@ -281,6 +282,72 @@ class Fencing(Roles):
         self.api.reset(volume_id, "available")
         self.wake(one, two)
         self.assertEqual(self.size_of(volume_id), GIB)
+
+
+class FencingOfPrograms(Roles):
+    """node-1 sleeps while its qemu-img works, with it, or before its finish."""
+
+    def setUp(self):
+        super().setUp()
+        self.options.append("--shared.file_qcow2_volumes=true")
+        self.tools = os.path.join(self.directory, "tools")
+        os.mkdir(self.tools)
+
+    def sleeper_with(self, *lines):
+        """A manager whose qemu-img resize is this script. `real` is the program itself."""
+        script = os.path.join(self.tools, "qemu-img")
+        with open(script, "w", encoding="ascii") as file:
+            real = shutil.which("qemu-img")
+            print("#!/bin/sh", f'real() {{ {real} "$@"; }}',
+                  '[ "$1" = resize ] || exec ' + real + ' "$@"', f"cd {self.tools}", *lines,
+                  sep="\n", file=file)
+        os.chmod(script, 0o755)
+        one = self.role("node-1", "manager")
+        path = os.environ["PATH"]
+        os.environ["PATH"] = f"{self.tools}:{path}"
+        try:
+            one.start()
+        finally:
+            os.environ["PATH"] = path
+        self.ready()
+        return one
+
+    wake = Fencing.wake
+
+    def virtual_size(self, volume_id):
+        with open(os.path.join(self.volumes, f"volume-{volume_id}"), "rb") as image:
+            return int.from_bytes(image.read(32)[24:], "big")
+
+    def go(self):
+        open(os.path.join(self.tools, "go"), "wb").close()
+
+    def taken_over(self, *lines, program_sleeps=False):
+        one = self.sleeper_with(*lines)
+        volume_id, = self.create(1)
+        self.api.extend(volume_id, 2)
+        until(lambda: os.path.exists(os.path.join(self.tools, "here")), 20, "qemu-img")
+        os.kill(one.process.pid, signal.SIGSTOP)
+        if not program_sleeps:
+            self.go()
+        two = self.manager("node-2").start()
+        self.wait("available", 1)
+        self.api.extend(volume_id, 5)
+        self.wait("available", 1)
+        self.go()
+        self.wake(one, two)
+        self.assertEqual(self.virtual_size(volume_id), 5 * GIB)
+        self.assertEqual(self.done(two, "extend"), [volume_id] * 2)
+        self.assertEqual(self.done(one, "extend"), [])
+
+    def test_asleep_before_the_finish(self):
+        self.taken_over('real "$@"', "touch here", "while [ ! -e go ]; do sleep 0.05; done")
+
+    def test_asleep_with_its_program(self):
+        self.taken_over("touch here", "while [ ! -e go ]; do sleep 0.05; done", 'real "$@"',
+                        program_sleeps=True)
+
+    def test_asleep_while_the_program_works(self):
+        self.taken_over("touch here", "while [ ! -e go ]; do sleep 0.05; done", 'real "$@"')
 
 
 if __name__ == "__main__":
