@@ -1,6 +1,7 @@
 #include "db/migrate.h"
 #include "db/reset.h"
 #include "db/sqlite.h"
+#include "db/sqlite_map.h"
 #include "db/writer.h"
 
 #include <pthread.h>
@@ -119,11 +120,20 @@ static int engine_transaction(struct db *db, db_body *body, void *arg, struct er
 static int engine_read(struct db *base, db_body *body, void *arg, struct error *err) {
     struct sqlite_db *db = sqlite_db(base);
     struct connection *reader;
+    int result;
 
     if (*db->path == '\0')
         return writer_read(db->writer, body, arg, err);
     reader = reader_of_thread(db, err);
-    return reader ? sqlite_read(reader, body, arg, err) : -1;
+    if (!reader)
+        return -1;
+    result = sqlite_read(reader, body, arg, err);
+    if (!sqlite_map_lost())
+        return result;
+    pthread_setspecific(db->reader_key, NULL);
+    reader_end(reader);
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The disk of the database fails: a part of the file cannot be read");
 }
 
 static void engine_submit(struct db *db, struct db_job *job) {
