@@ -7,10 +7,16 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("SCORIA", os.path.join(REPOSITORY, "build/plain/scoria"))
+
+
+def end_on_sigterm():
+    """SIGTERM ends the caller as an exception does: what it has started is stopped and removed."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
 class NotStarted(Exception):
