@@ -1,5 +1,7 @@
 #include "db/postgresql_pool.h"
 
+#include "common/log.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -52,6 +54,11 @@ static int room_wait(struct pool *pool, struct error *err) {
     return 0;
 }
 
+/* Where the database is and what it said is for the operator: a client is told neither. */
+static int away_fail(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "The database cannot be reached.");
+}
+
 /* Called with the lock held: an idle session, or room (counted) for a new one with *ret NULL. */
 static int room_take(struct pool *pool, struct session **ret, struct error *err) {
     if (room_wait(pool, err) < 0)
@@ -63,11 +70,8 @@ static int room_take(struct pool *pool, struct session **ret, struct error *err)
     }
     if (pool->ending)
         return error_set(err, ERROR_UNAVAILABLE, "The service is stopping.");
-    if (pool->away_until_us > clock_monotonic_us()) {
-        if (err)
-            *err = pool->away;
-        return -1;
-    }
+    if (pool->away_until_us > clock_monotonic_us())
+        return away_fail(err);
     if (pool->away_until_us) /* this caller tries; the others need not wait for what it finds */
         pool->away_until_us = clock_monotonic_us() + PAUSE_MOST_US;
     pool->count++;
@@ -81,7 +85,7 @@ static void room_free(struct pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void away_note(struct pool *pool, int result, const struct error *why) {
+static void away_note(struct pool *pool, int result) {
     pthread_mutex_lock(&pool->lock);
     if (result == 0) {
         pool->away_until_us = pool->pause_us = 0;
@@ -90,7 +94,6 @@ static void away_note(struct pool *pool, int result, const struct error *why) {
         if (pool->pause_us > PAUSE_MOST_US)
             pool->pause_us = PAUSE_MOST_US;
         pool->away_until_us = clock_monotonic_us() + pool->pause_us;
-        pool->away = *why;
     }
     pthread_mutex_unlock(&pool->lock);
 }
@@ -117,13 +120,12 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
         room_free(pool);
     }
     result = session_open(&pool->settings, ret, &why);
-    away_note(pool, result, &why);
-    if (result < 0) {
-        room_free(pool);
-        if (err)
-            *err = why;
-    }
-    return result;
+    away_note(pool, result);
+    if (result == 0)
+        return 0;
+    room_free(pool);
+    log_error(NULL, "database cannot be reached", "reason", why.message, NULL);
+    return away_fail(err);
 }
 
 void pool_give(struct pool *pool, struct session *session) {

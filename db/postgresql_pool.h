@@ -20,7 +20,6 @@ struct pool {
     bool ending;
     int64_t away_until_us; /* monotonic; 0: the server was there */
     int64_t pause_us;
-    struct error away;
 };
 
 /* Takes the settings over. */

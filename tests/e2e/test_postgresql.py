@@ -126,7 +126,8 @@ class PostgresqlCase(Workplace):
     def assert_unavailable(self, answer):
         self.assertEqual(answer.status, 503, answer)
         self.assertTrue(answer.headers.get("Retry-After"), answer.headers)
-        self.assertNotIn(SECRET, str(answer.body))
+        for private in (SECRET, "127.0.0.1", "port", "FATAL"):
+            self.assertNotIn(private, str(answer.body))
 
 
 class AtTheStart(PostgresqlCase):
