@@ -205,41 +205,26 @@ class AtTheStart(PostgresqlCase):
 
 class WhileItRuns(PostgresqlCase):
     def test_too_many_connections_are_503_until_there_is_room(self):
-        server = Server(settings=("max_connections=14", "superuser_reserved_connections=3",
-                                  "max_wal_senders=0"))
+        server = Server()
         self.addCleanup(server.stop)
         server.start()
         server.sql(f"CREATE ROLE scoria LOGIN PASSWORD '{SECRET}'")
         server.create("scoria")
         server.sql("ALTER DATABASE scoria OWNER TO scoria")
-        url = f"postgresql://scoria:{SECRET}@127.0.0.1:{server.port}/scoria"
-        part = self.service(url).start()
+        part = self.service(f"postgresql://scoria:{SECRET}@127.0.0.1:{server.port}/scoria").start()
         api = self.client(part)
         volume_id = api.create_available(1)["id"]
-        others = [subprocess.Popen([f"{server.programs}/psql", "-X", "-q", url, "-c",
-                                    "SELECT pg_sleep(600)"], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                  for _ in range(14)]
-        for one in others:
-            self.addCleanup(one.wait)
-            self.addCleanup(one.kill)
-        # Those that it has go, and others take their places.
-        end = ("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-               "WHERE application_name = 'scoria'")
-
-        def refused():
-            others.append(subprocess.Popen(others[0].args, stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            self.addCleanup(others[-1].wait)
-            self.addCleanup(others[-1].kill)
-            server.sql(end)
-            answer = api.call("POST", "/volumes", {"volume": {"size": 1}})
-            return answer if answer.status != 202 else None
-        self.assert_unavailable(until(refused, 30, "no room for the service", pause=0.2))
-        for one in others:
-            one.kill()
+        # No room for another connection, and those that it has go: the server says what it says
+        # when others have taken every place.
+        server.sql("ALTER ROLE scoria CONNECTION LIMIT 0")
         server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                   "WHERE query LIKE 'SELECT pg_sleep%'")
+                   "WHERE usename = 'scoria'")
+        for _ in range(3):
+            self.assert_unavailable(api.call("POST", "/volumes", {"volume": {"size": 1}}))
+            self.assert_unavailable(api.call("GET", f"/volumes/{volume_id}"))
+        self.assertIn("too many connections", part.log())
+        self.assertEqual(server.sql("SELECT count(*) FROM volumes", "scoria"), "1")
+        server.sql("ALTER ROLE scoria CONNECTION LIMIT -1")
         until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200 and
               api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 20,
               "room again", pause=0.2)
