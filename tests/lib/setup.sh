@@ -61,7 +61,8 @@ make_configure() {
     }
 }
 
-# build_tree NAME TARGET... -- CONFIGURE-ARGUMENT...: builds in build/NAME, again when it exists.
+# build_tree NAME TARGET... -- CONFIGURE-ARGUMENT...: builds in build/NAME, again when it exists;
+# who comes meanwhile waits.
 build_tree() {
     local name=$1 tree=$top/build/$1 targets=() target log=$logs/build-$1.log
 
@@ -73,12 +74,13 @@ build_tree() {
     shift
     mkdir -p "$tree"
     (
+        flock 9
         if [[ ! -f $tree/config.status || $(cat "$tree/configured-with" 2>/dev/null) != "$*" ]]; then
             (cd "$tree" && ../../configure "$@") && printf '%s' "$*" >"$tree/configured-with"
         fi && for target in "${targets[@]}"; do # side by side they would build one library twice
             make -C "$tree" -j"$(nproc)" "$target" || exit 1
         done
-    ) >"$log" 2>&1 || {
+    ) 9>"$tree.lock" >"$log" 2>&1 || {
         grep -E -A 5 'error:|undefined reference|\*\*\*' "$log" >&2 || tail -n 30 "$log" >&2
         printf 'build/%s failed; see %s\n' "$name" "$log" >&2
         return 1
