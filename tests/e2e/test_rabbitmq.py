@@ -271,6 +271,31 @@ class Hanging(BrokerCase):
         self.start("manager")
         self.grown(*held)
 
+    def test_a_job_may_take_longer_than_the_broker_waits_for_its_acknowledgement(self):
+        """RabbitMQ closes the channel then, and gives the message to whoever asks next."""
+        for name, value in (("consumer_timeout", 2000), ("channel_tick_interval", 500)):
+            before = broker.control("eval", f"application:get_env(rabbit, {name}, undefined).")
+            broker.control("eval", f"application:set_env(rabbit, {name}, {value}).")
+            self.addCleanup(broker.control, "eval",
+                            f"application:set_env(rabbit, {name}, {before.strip()}).")
+        self.start("manager", "--stuck.fault_plan=extend_volume:delay:1:12000")
+        self.start("api")
+        for name in ("stuck", "sound"):
+            self.api.ask("POST", "/types", {"volume_type": {
+                "name": name, "extra_specs": {"volume_backend_name": name}}})
+        slow = [self.create("stuck") for _ in range(self.WORKERS)]
+        self.grow(*slow)
+        self.wait_log("manager", "timed out. Timeout value used: 2000 ms")
+        for _ in range(3):
+            other = self.create("sound")
+            self.grow(other)
+            self.grown(other)
+        self.grown(*slow)
+        done = re.findall(r"extend done.*?volume_id=(\S+)", self.log("manager"))
+        self.assertEqual([done.count(volume_id) for volume_id in slow], [1] * len(slow))
+        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
+        self.end()
+
 
 class Outage(BrokerCase):
     options = ("--oslo_messaging_rabbit.heartbeat_timeout_threshold=4",)
