@@ -13,7 +13,7 @@ struct round {
     int findings;
     struct volume *volumes; /* every row, by id */
     int volume_count;
-    struct operation *operations;
+    struct operation *operations; /* by target */
     int operation_count;
 };
 
@@ -39,11 +39,18 @@ static const struct volume *volume_of(const struct round *round, const char *id)
     return bsearch(&key, round->volumes, (size_t)round->volume_count, sizeof key, compare_ids);
 }
 
+static int compare_targets(const void *left, const void *right) {
+    return strcmp(((const struct operation *)left)->target_id,
+                  ((const struct operation *)right)->target_id);
+}
+
 static const struct operation *operation_on(const struct round *round, const char *target_id) {
-    for (int i = 0; i < round->operation_count; i++)
-        if (strcmp(round->operations[i].target_id, target_id) == 0)
-            return &round->operations[i];
-    return NULL;
+    struct operation key = { .target_id = target_id };
+
+    if (round->operation_count == 0)
+        return NULL;
+    return bsearch(&key, round->operations, (size_t)round->operation_count, sizeof key,
+                   compare_targets);
 }
 
 /* ---- P1 ---- */
@@ -133,6 +140,9 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
     round->operation_count = operation_list(work, &round->operations, err);
     if (round->volume_count < 0 || round->operation_count < 0)
         return -1;
+    if (round->operation_count > 0)
+        qsort(round->operations, (size_t)round->operation_count, sizeof *round->operations,
+              compare_targets);
     for (int i = 0; i < round->volume_count; i++)
         check_status(round, &round->volumes[i]);
     for (int i = 0; i < round->operation_count; i++)
