@@ -37,9 +37,12 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
 }
 
 static int remove_keys(struct work *work, const char *volume_id, struct error *err) {
-    if (volume_admin_metadata_set(work, volume_id, KEY_SIZE, NULL, err) < 0)
-        return -1;
-    return volume_admin_metadata_set(work, volume_id, KEY_RESERVATIONS, NULL, err);
+    return db_run(work->tx, err,
+                  "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
+                  "key IN ('" KEY_SIZE "', '" KEY_RESERVATIONS "')",
+                  DB_TEXT(volume_id)) < 0
+               ? -1
+               : 0;
 }
 
 /* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
