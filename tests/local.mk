@@ -71,6 +71,7 @@ EXTRA_DIST += \
 	tests/lib/machine.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/packages.sh \
+	tests/lib/ports.py \
 	tests/lib/postgresql.py \
 	tests/lib/program.py \
 	tests/lib/rabbitmq.py \

@@ -124,7 +124,7 @@ class Agent(DomainCase):
         self.hold(volume_id, domain)
         self.api.extend(volume_id, 2)
         self.pending(volume_id, 2)
-        self.daemons.stop()
+        self.daemons.halt()
         self.daemons.start()
         domain.abort_copy(volume_id)
         self.assert_grown(volume_id, domain, 2)
@@ -133,7 +133,7 @@ class Agent(DomainCase):
         if not self.daemons.ours:
             self.skipTest("libvirtd belongs to somebody else")
         volume_id, domain = self.running()
-        self.daemons.stop()
+        self.daemons.halt()
         self.addCleanup(self.daemons.start)
         self.start_agent()
         self.api.extend(volume_id, 2)

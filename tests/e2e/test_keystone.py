@@ -17,7 +17,8 @@ import unittest
 import program
 from block_storage import BlockStorage, until
 from case import NODE, DomainCase, ServiceCase, in_threads
-from keystone import PASSWORD, Door, Keystone, free_port
+from keystone import PASSWORD, Door, Keystone
+from ports import free_port
 from test_clients import ClientFailed, run_client
 
 keystone = Keystone()

@@ -20,7 +20,8 @@ import amqp
 
 import program
 from block_storage import BlockStorage, until
-from rabbitmq import Broker, free_ports
+from ports import free_port
+from rabbitmq import Broker
 
 NODE = "e2e-node"
 # The engine's own tests, built in one or more ways.
@@ -218,7 +219,7 @@ class Life(BrokerCase):
         self.end()
 
     def test_several_brokers_are_tried_in_turn(self):
-        dead, = free_ports(1)
+        dead = free_port()
         url = f"rabbit://guest:guest@127.0.0.1:{dead},guest:guest@127.0.0.1:{broker.port}/" \
             + self.vhost
         self.start_both(url=url)

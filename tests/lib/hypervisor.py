@@ -6,6 +6,7 @@ everything that concerns its disks.  QEMU runs as root and libvirt changes no ow
 the service keeps its files to itself (0600 in directories of 0700).
 """
 
+import fcntl
 import os
 import re
 import subprocess
@@ -41,14 +42,21 @@ def answers():
 
 
 class Daemons:
-    """virtlogd and libvirtd when nothing answers; stop() ends them only if start() began them."""
+    """
+    virtlogd and libvirtd when nothing answers; stop() ends them only if start() began them.
+    There is one libvirtd on a machine, so whoever has started waits for the others' stop().
+    """
 
     PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvirt_daemons.py")
+    LOCK = "/run/lock/scoria-tests-libvirt"
 
     def __init__(self):
-        self.process = None
+        self.process = self.lock = None
 
     def start(self):
+        if self.lock is None:
+            self.lock = open(self.LOCK, "w", encoding="ascii")
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
         if answers():
             return self
         self.process = subprocess.Popen([sys.executable, self.PROGRAM], start_new_session=True)
@@ -64,13 +72,20 @@ class Daemons:
     def ours(self):
         return self.process is not None
 
-    def stop(self):
+    def halt(self):
+        """Until start() again; nobody else has a turn meanwhile."""
         if self.process is None:
             return
         if self.process.poll() is None:
             self.process.terminate()
         self.process.wait(60)
         self.process = None
+
+    def stop(self):
+        self.halt()
+        if self.lock is not None:
+            self.lock.close()
+            self.lock = None
 
 
 class Disk(NamedTuple):

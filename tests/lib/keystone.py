@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 
+from ports import free_port
+
 PR_SET_PDEATHSIG = 1
 PASSWORD = "not-a-token-but-secret"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -22,12 +24,6 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 class KeystoneError(RuntimeError):
     pass
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def die_with_parent():

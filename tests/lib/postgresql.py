@@ -10,11 +10,12 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from ports import free_port
 
 USER = "postgres"
 
@@ -26,12 +27,6 @@ def programs():
     if not found:
         raise RuntimeError("no PostgreSQL server is installed")
     return os.path.dirname(found[-1])
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cluster:

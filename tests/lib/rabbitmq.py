@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+from ports import free_ports
+
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 PR_SET_PDEATHSIG = 1
@@ -20,17 +22,6 @@ PR_SET_PDEATHSIG = 1
 def die_with_parent():
     """Whatever ends the tests ends their servers too."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def answers(port):
