@@ -6,9 +6,9 @@
  * A line of REQUESTS is METHOD, PATH, status that must come, text that must be in the answer, body:
  * five fields with tabs between them, the last two may be empty.  The bodies of the answers go to
  * the file ANSWERS ("" for none), one a line.  With UNTIL-PATH the work counts as done when a GET
- * of it answers with UNTIL-TEXT.  Prints one line: requests, of them failed, seconds, median and
- * 99th percentile of one request in microseconds, CPU seconds of this program.  The first wrong
- * answer is shown on stderr.
+ * of it answers with UNTIL-TEXT.  A token in the environment's LOAD_TOKEN goes with each request.
+ * Prints one line: requests, of them failed, seconds, median and 99th percentile of one request in
+ * microseconds, CPU seconds of this program.  The first wrong answer is shown on stderr.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -96,9 +96,12 @@ static struct request make_request(const char *method, const char *path, const c
 }
 
 static void read_requests(void) {
-    char *line = NULL;
+    const char *token = getenv("LOAD_TOKEN");
+    char *line = NULL, *headers;
     size_t room = 0, most = 0;
 
+    if (asprintf(&headers, token && *token ? "X-Auth-Token: %s\r\n" : "%s", token ? token : "") < 0)
+        die("load");
     while (getline(&line, &room, stdin) > 0) {
         char *fields[FIELDS], *rest = line;
 
@@ -109,8 +112,9 @@ static void read_requests(void) {
         if (load.count == most)
             load.requests = grown(load.requests, (most = 2 * most + 64) * sizeof(struct request));
         load.requests[load.count++] = make_request(fields[METHOD], fields[PATH], fields[STATUS],
-                                                   fields[EXPECTED], fields[BODY], "");
+                                                   fields[EXPECTED], fields[BODY], headers);
     }
+    free(headers);
     free(line);
     load.microseconds = grown(NULL, (load.count + 1) * sizeof(double));
 }
