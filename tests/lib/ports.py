@@ -5,6 +5,7 @@ A port that the kernel hands out (bind to 0) may be somebody's connection a mome
 server wants it or is started again. These are from below the range that it hands out from.
 """
 
+import itertools
 import random
 import socket
 
@@ -28,7 +29,7 @@ def is_free(port):
 def free_ports(count):
     """So many different ones that nobody has."""
     candidates = range(LEAST, max(handed_out_from(), LEAST + 10000))
-    return [port for port in random.sample(candidates, 1000) if is_free(port)][:count]
+    return list(itertools.islice(filter(is_free, random.sample(candidates, 1000)), count))
 
 
 def free_port():
