@@ -48,7 +48,7 @@ class Daemons:
     """
 
     PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvirt_daemons.py")
-    LOCK = "/run/lock/scoria-tests-libvirt"
+    LOCK = "/run/scoria-tests-libvirt.lock"
 
     def __init__(self):
         self.process = self.lock = None
