@@ -170,10 +170,17 @@ static void flight_confirm(void *arg, bool taken) {
 
 static int delete_body(struct db_tx *tx, void *arg, struct error *err) {
     const struct relay *relay = arg;
+    int64_t ids[BATCH];
+    unsigned count = 0;
 
-    for (const struct flight *flight = relay->deleting; flight; flight = flight->next)
-        if (outbox_delete(tx, &flight->id, 1, err) < 0)
+    for (const struct flight *flight = relay->deleting; flight; flight = flight->next) {
+        ids[count++] = flight->id;
+        if (count < BATCH && flight->next)
+            continue;
+        if (outbox_delete(tx, ids, count, err) < 0)
             return -1;
+        count = 0;
+    }
     return 0;
 }
 

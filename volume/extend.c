@@ -226,14 +226,12 @@ static int write_sizes(struct work *work, const struct volume *volume, int64_t s
 
 static int settle_grown(struct work *work, const struct volume *volume,
                         const struct operation *operation, int64_t real_gb, struct error *err) {
-    const char *reservations;
+    int counted = quota_commit(work, operation->id, err);
 
-    if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
-        quota_commit(work, operation->id, err) < 0 ||
-        write_sizes(work, volume, operation->new_size_gb, real_gb, err) < 0)
+    if (counted < 0 || write_sizes(work, volume, operation->new_size_gb, real_gb, err) < 0)
         return -1;
     /* X9: reservations that somebody removed must not make the growth free. */
-    if (volume->use_quota && strcmp(reservations, "[]") == 0 &&
+    if (volume->use_quota && counted == 0 &&
         quota_recount_project(work, volume->project_id, err) < 0)
         return -1;
     return 0;

@@ -120,17 +120,17 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
     int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
-    int claimed =
-        db_run(work->tx, err,
-               "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
-               "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, updated_at = $3 "
-               "WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND phase <> 'answered' AND "
-               "(phase <> 'waiting' OR deadline <= $3)",
-               DB_TEXT(owner), DB_INT(lease), DB_INT(work->now_us), DB_TEXT(id));
 
-    if (claimed <= 0)
-        return claimed;
-    return operation_get(work, id, ret, err);
+    return operation_one(
+        work,
+        db_query(work->tx, err,
+                 "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
+                 "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
+                 "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND "
+                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) "
+                 "RETURNING " OPERATION_COLUMNS,
+                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->now_us), DB_TEXT(id)),
+        ret, err);
 }
 
 int operation_move(struct work *work, const char *id, const char *owner, const char *from,

@@ -1,7 +1,6 @@
 #include "volume/quota.h"
 
 #include "common/cleanup.h"
-#include "volume/query.h"
 #include "volume/quota_limit.h"
 
 #include <string.h>
@@ -159,14 +158,24 @@ int quota_give_back_volume(struct work *work, const struct volume *volume, struc
 
 static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
                                const struct demand *demands, unsigned count, struct error *err) {
-    for (unsigned i = 0; i < count; i++)
-        if (db_run(work->tx, err,
-                   "INSERT INTO reservations (id, operation_id, project_id, resource, delta) "
-                   "VALUES ($1, $2, $3, $4, $5)",
-                   DB_TEXT(work_uuid(work)), DB_TEXT(operation_id), DB_TEXT(project_id),
-                   DB_TEXT(demands[i].resource), DB_INT(demands[i].delta)) < 0)
-            return -1;
-    return 0;
+    struct db_value values[2 + 3 * DEMANDS_MOST] = { DB_TEXT(operation_id), DB_TEXT(project_id) };
+    const char *rows = "";
+
+    for (unsigned i = 0; i < count; i++) {
+        values[2 + 3 * i] = DB_TEXT(work_uuid(work));
+        values[3 + 3 * i] = DB_TEXT(demands[i].resource);
+        values[4 + 3 * i] = DB_INT(demands[i].delta);
+        rows = arena_format(work->arena, "%s%s($%u, $1, $2, $%u, $%u)", rows, i > 0 ? ", " : "",
+                            3 + 3 * i, 4 + 3 * i, 5 + 3 * i);
+    }
+    return db_run_values(work->tx, err,
+                         arena_format(work->arena,
+                                      "INSERT INTO reservations (id, operation_id, project_id, "
+                                      "resource, delta) VALUES %s",
+                                      rows),
+                         values, 2 + 3 * (size_t)count) < 0
+               ? -1
+               : 0;
 }
 
 int quota_reserve_growth(struct work *work, const struct volume *volume, const char *operation_id,
@@ -194,90 +203,59 @@ int quota_reserve_growth(struct work *work, const struct volume *volume, const c
 
 /* ---- the end of reservations ---- */
 
-struct reservation {
-    const char *id, *project_id, *resource;
-    int64_t delta;
-};
-
-static int read_reservations(struct work *work, const char *operation_id, struct reservation **ret,
-                             struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err,
-                                             "SELECT id, project_id, resource, delta "
-                                             "FROM reservations WHERE operation_id = $1 "
-                                             "ORDER BY resource",
-                                             DB_TEXT(operation_id));
-    struct reservation *reservations = NULL;
-    unsigned count = 0;
+int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
+                          struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, "SELECT id FROM reservations WHERE operation_id = $1 ORDER BY resource",
+        DB_TEXT(operation_id));
+    const char *json = "[", *comma = "";
     int more;
 
     if (!rows)
         return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        reservations = query_grow(work->arena, reservations, count, sizeof(*reservations));
-        reservations[count++] = (struct reservation){
-            .id = db_copy(rows, 0, work->arena),
-            .project_id = db_copy(rows, 1, work->arena),
-            .resource = db_copy(rows, 2, work->arena),
-            .delta = db_int(rows, 3),
-        };
-    }
-    if (more < 0)
-        return -1;
-    *ret = reservations;
-    return (int)count;
-}
-
-int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
-                          struct error *err) {
-    struct reservation *reservations;
-    int count = read_reservations(work, operation_id, &reservations, err);
-    const char *json = "[";
-
-    if (count < 0)
-        return -1;
-    for (int i = 0; i < count; i++)
-        json = arena_format(work->arena, "%s%s\"%s\"", json, i > 0 ? ", " : "", reservations[i].id);
+    for (; (more = db_next(rows, err)) > 0; comma = ", ")
+        json = arena_format(work->arena, "%s%s\"%s\"", json, comma, db_text(rows, 0));
     *ret_json = arena_format(work->arena, "%s]", json);
-    return 0;
+    return more;
 }
 
-/* Neither counter falls below zero; a missing row counts as zeros. */
-static int change_usage(struct work *work, const struct reservation *reservation, int64_t in_use,
-                        struct error *err) {
-    return db_run(work->tx, err,
-                  "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
-                  "VALUES ($1, $2, $3, 0) ON CONFLICT (project_id, resource) DO UPDATE SET "
-                  "in_use = quota_usages.in_use + excluded.in_use, "
-                  "reserved = CASE WHEN quota_usages.reserved > $4 "
-                  "THEN quota_usages.reserved - $4 ELSE 0 END",
-                  DB_TEXT(reservation->project_id), DB_TEXT(reservation->resource), DB_INT(in_use),
-                  DB_INT(reservation->delta)) < 0
-               ? -1
-               : 0;
-}
+/* clang-format off */
 
-static int end_reservations(struct work *work, const char *operation_id, bool commit,
+#define OWED "(SELECT project_id, resource, CAST(SUM(delta) AS BIGINT) AS delta " \
+    "FROM reservations WHERE operation_id = $1 GROUP BY project_id, resource) AS owed "
+
+/* Neither counter falls below zero; a missing row counts as zeros. SQLite wants WHERE before ON. */
+static const char sql_commit[] =
+    "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
+    "SELECT project_id, resource, delta, 0 FROM " OWED "WHERE 1 = 1 ORDER BY resource "
+    "ON CONFLICT (project_id, resource) DO UPDATE SET "
+    "in_use = quota_usages.in_use + excluded.in_use, "
+    "reserved = CASE WHEN quota_usages.reserved > excluded.in_use "
+    "THEN quota_usages.reserved - excluded.in_use ELSE 0 END";
+
+static const char sql_rollback[] =
+    "UPDATE quota_usages SET reserved = CASE WHEN reserved > owed.delta "
+    "THEN reserved - owed.delta ELSE 0 END FROM " OWED
+    "WHERE quota_usages.project_id = owed.project_id AND quota_usages.resource = owed.resource";
+
+/* clang-format on */
+
+static int end_reservations(struct work *work, const char *operation_id, const char *sql,
                             struct error *err) {
-    struct reservation *reservations;
-    int count = read_reservations(work, operation_id, &reservations, err);
+    int count = db_run(work->tx, err, sql, DB_TEXT(operation_id));
 
-    if (count <= 0)
-        return count;
-    for (int i = 0; i < count; i++)
-        if (change_usage(work, &reservations[i], commit ? reservations[i].delta : 0, err) < 0)
-            return -1;
-    return db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
-                  DB_TEXT(operation_id)) < 0
-               ? -1
-               : 0;
+    if (count < 0 || db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
+                            DB_TEXT(operation_id)) < 0)
+        return -1;
+    return count;
 }
 
 int quota_commit(struct work *work, const char *operation_id, struct error *err) {
-    return end_reservations(work, operation_id, true, err);
+    return end_reservations(work, operation_id, sql_commit, err);
 }
 
 int quota_rollback(struct work *work, const char *operation_id, struct error *err) {
-    return end_reservations(work, operation_id, false, err);
+    return end_reservations(work, operation_id, sql_rollback, err) < 0 ? -1 : 0;
 }
 
 /* ---- counting anew ---- */

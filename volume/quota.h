@@ -24,8 +24,8 @@ int quota_reserve_growth(struct work *work, const struct volume *volume, const c
 /* Ids of the operation's reservations as a JSON list: the value of extend_reservations. */
 int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
                           struct error *err);
-/* Ends the operation's reservations: in_use grows by them, or they are given back. Twice is
- * nothing. */
+/* Ends the operation's reservations: in_use grows by them, and it is told how many resources had
+ * some; or they are given back. Twice is nothing. */
 int quota_commit(struct work *work, const char *operation_id, struct error *err);
 int quota_rollback(struct work *work, const char *operation_id, struct error *err);
 

@@ -169,7 +169,7 @@ WORK_TEST(growth_is_reserved_for_the_operation_until_it_ends) {
     ck_assert_int_eq(rows_of(work, "reservations"), 2);
     OK(quota_reservation_ids(work, "o1", &ids, err));
     ck_assert_uint_eq(strlen(ids), 2 * 38 + 4); /* ["…", "…"] */
-    OK(quota_commit(work, "o1", err));
+    ck_assert_int_eq(quota_commit(work, "o1", err), 2);
     ck_assert_int_eq(in_use(work, "gigabytes"), 5);
     ck_assert_int_eq(in_use(work, "gigabytes_gold"), 5);
     ck_assert_int_eq(reserved(work, "gigabytes"), 0);
@@ -223,11 +223,37 @@ WORK_TEST(reservations_are_the_volumes_projects_whoever_asks) { /* X10 */
     context_of(work)->project_id = OTHER;
     OK(quota_reserve_growth(work, &volume, "o1", 5, err));
     ck_assert_int_eq(reserved(work, "gigabytes"), 3);
-    OK(quota_commit(work, "o1", err));
+    ck_assert_int_eq(quota_commit(work, "o1", err), 1);
     ck_assert_int_eq(in_use(work, "gigabytes"), 3);
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM quota_usages "
                                    "WHERE project_id = '" OTHER "'"),
                      0);
+}
+
+WORK_TEST(a_rollback_without_a_usage_row_gives_nothing_back) {
+    struct volume volume = growing(work, NULL);
+
+    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    sql(work, "DELETE FROM quota_usages");
+    OK(quota_rollback(work, "o1", err));
+    ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
+    ck_assert_int_eq(rows_of(work, "reservations"), 0);
+}
+
+WORK_TEST(a_counter_does_not_fall_below_zero) {
+    struct volume volume = growing(work, "gold");
+
+    for (int i = 0; i < 2; i++) {
+        OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+        sql(work, "UPDATE quota_usages SET reserved = 1");
+        if (i == 0)
+            OK(quota_rollback(work, "o1", err));
+        else
+            ck_assert_int_eq(quota_commit(work, "o1", err), 2);
+        ck_assert_int_eq(reserved(work, "gigabytes"), 0);
+        ck_assert_int_eq(reserved(work, "gigabytes_gold"), 0);
+        ck_assert_int_eq(in_use(work, "gigabytes"), 3 * i);
+    }
 }
 
 WORK_TEST(a_commit_without_a_usage_row_makes_one) {
@@ -235,7 +261,7 @@ WORK_TEST(a_commit_without_a_usage_row_makes_one) {
 
     OK(quota_reserve_growth(work, &volume, "o1", 5, err));
     sql(work, "DELETE FROM quota_usages");
-    OK(quota_commit(work, "o1", err));
+    ck_assert_int_eq(quota_commit(work, "o1", err), 1);
     ck_assert_int_eq(in_use(work, "gigabytes"), 3);
     ck_assert_int_eq(reserved(work, "gigabytes"), 0);
 }
@@ -351,6 +377,7 @@ CHECK_MAIN("quota", a_taken_volume_counts_for_its_project_and_its_type,
            growth_past_the_quota_is_refused_and_reserves_nothing,
            growth_of_a_volume_that_does_not_count_reserves_nothing,
            reservations_are_the_volumes_projects_whoever_asks,
+           a_rollback_without_a_usage_row_gives_nothing_back, a_counter_does_not_fall_below_zero,
            a_commit_without_a_usage_row_makes_one, a_recount_finds_nothing_where_nothing_is_wrong,
            a_recount_names_each_difference_and_changes_nothing,
            a_project_can_be_set_to_what_its_rows_say, a_failing_database_is_reported)

@@ -138,7 +138,7 @@ WORK_TEST(limits_and_usage_follow_a_types_name) {
     ck_assert_int_eq(limit_of(work, "volumes_silver"), 7);
     ck_assert_int_eq(limit_of(work, "gigabytes_silver"), 8);
     ck_assert_int_eq(listed(work, "gigabytes_silver", false).reserved, 3);
-    OK(quota_commit(work, "o1", err));
+    ck_assert_int_eq(quota_commit(work, "o1", err), 2);
     ck_assert_int_eq(listed(work, "gigabytes_silver", false).in_use, 5);
     OK(quota_limit_forget_type(work, "silver", err));
     ck_assert_int_eq(limit_of(work, "volumes_silver"), -1);
