@@ -19,7 +19,7 @@ enum route_flags {
     ROUTE_ANY_VALUE = 1 << 1,   /* the action's value (or body) is not looked at */
     ROUTE_NO_WRAPPER = 1 << 2,  /* the fields stand at the top level of the body */
     ROUTE_NULL_VALUE = 1 << 3,  /* the inner value may be null: no field is set */
-    ROUTE_ABSENT = 1 << 4,      /* routed upstream but not implemented there: 404 itemNotFound */
+    ROUTE_ABSENT = 1 << 4,      /* routed upstream, where nothing answers: 404 itemNotFound */
     ROUTE_OPEN_OUTER = 1 << 5,  /* other outer keys are accepted */
     ROUTE_STRICT_LATE = 1 << 6, /* unknown inner keys are refused from 3.53 on only */
     ROUTE_POLICY_404 = 1 << 7,  /* a policy failure looks like "not found" */

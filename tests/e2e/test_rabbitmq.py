@@ -136,14 +136,7 @@ class BrokerCase(unittest.TestCase):
     def settled(self, sizes, timeout=SETTLE_S):
         """Every volume is available with its size, and there is no other."""
         def rest():
-            rows = {}
-            marker = ""
-            while True:
-                page = self.api.list("?limit=500" + marker)
-                rows.update((row["id"], row) for row in page)
-                if len(page) < 500:
-                    break
-                marker = f"&marker={page[-1]['id']}"
+            rows = {row["id"]: row for row in self.api.list_all()}
             if any(row["status"] in ("creating", "extending") for row in rows.values()):
                 return None
             return rows

@@ -111,6 +111,16 @@ class BlockStorage:
     def list(self, query=""):
         return self.ask("GET", f"/volumes/detail{query}")["volumes"]
 
+    def list_all(self):
+        """Every volume in detail, page by page."""
+        found, marker = [], ""
+        while True:
+            page = self.list("?limit=1000" + marker)
+            found += page
+            if len(page) < 1000:
+                return found
+            marker = f"&marker={page[-1]['id']}"
+
     def exists(self, volume_id):
         return self.call("GET", f"/volumes/{volume_id}").status != 404
 
@@ -169,6 +179,10 @@ class BlockStorage:
         self.action(volume_id, "os-force_delete")
 
     # ---- the rest ----
+
+    def wait_manager(self, timeout=20):
+        until(lambda: self.ask("GET", "/os-services?binary=cinder-volume")["services"], timeout,
+              "the first report of a manager")
 
     def gigabytes(self, project="admin"):
         """Usage of the project's gigabytes: {in_use, reserved, limit}."""
