@@ -3,10 +3,12 @@ Roles as processes of their own: two APIs and two managers of one backend; manag
 beyond their leases, or are told to end.  Whatever happens, every operation is done once.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import time
 import unittest
 
@@ -24,11 +26,12 @@ class Roles(Workplace):
     def setUp(self):
         super().setUp()
         self.volumes = os.path.join(self.directory, "volumes")
+        self.database = os.path.join(self.directory, "scoria.db")
         self.options = ["--quota_volumes=-1", "--quota_gigabytes=-1",
                         f"--operation_lease={LEASE_S}", "--enabled_backends=shared",
                         "--shared.backend_host=shared-host",
                         f"--shared.file_volume_directory={self.volumes}",
-                        f"--database.connection=sqlite://{self.directory}/scoria.db"]
+                        f"--database.connection=sqlite://{self.database}"]
         self.api_program = self.role("api", "api", "--listen", "127.0.0.1:0").start()
         self.api = BlockStorage(self.api_program.endpoint)
         self.addCleanup(self.api.close)
@@ -73,6 +76,22 @@ class Roles(Workplace):
     def done(manager, what):
         """Ids of the volumes that this manager says it is done with."""
         return re.findall(rf"{what} done.*?volume_id=(\S+)", manager.log())
+
+    def put_to_sleep(self, part):
+        """Stops the process, but not while it has SQLite's lock: nobody could write beside it."""
+        deadline = time.monotonic() + 10
+        while True:
+            os.kill(part.process.pid, signal.SIGSTOP)
+            until(lambda: program.states_of(part.process.pid) == {"T"}, 5, "all threads stopped")
+            with contextlib.closing(sqlite3.connect(self.database, timeout=0)) as database:
+                try:
+                    database.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+            os.kill(part.process.pid, signal.SIGCONT)
+            time.sleep(0.01)
 
     def size_of(self, volume_id):
         return os.stat(os.path.join(self.volumes, f"volume-{volume_id}")).st_size
@@ -228,7 +247,7 @@ class Fencing(Roles):
 
     def pause(self, one):
         time.sleep(1.2)  # until the message is there and the call has begun
-        os.kill(one.process.pid, signal.SIGSTOP)
+        self.put_to_sleep(one)
 
     def wake(self, one, *others):
         os.kill(one.process.pid, signal.SIGCONT)
@@ -326,7 +345,7 @@ class FencingOfPrograms(Roles):
         volume_id, = self.create(1)
         self.api.extend(volume_id, 2)
         until(lambda: os.path.exists(os.path.join(self.tools, "here")), 20, "qemu-img")
-        os.kill(one.process.pid, signal.SIGSTOP)
+        self.put_to_sleep(one)
         if not program_sleeps:
             self.go()
         two = self.manager("node-2").start()

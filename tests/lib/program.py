@@ -23,6 +23,15 @@ class NotStarted(Exception):
     """The program ended instead of getting ready; the text is what it said."""
 
 
+def states_of(pid):
+    """The letters of proc(5), one for each kind that its threads are in: R, S, D, T (stopped)..."""
+    states = set()
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii") as stat:
+            states.add(stat.read().rpartition(") ")[2][0])
+    return states
+
+
 class Program:
     """One running subcommand. Its log grows in `log_path` over restarts."""
 
