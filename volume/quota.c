@@ -32,7 +32,7 @@ static int load_demands(struct work *work, const char *project_id, struct demand
         "SELECT 1 AS source, resource, hard_limit FROM quotas WHERE project_id = $1 "
         "AND " RESOURCES " UNION ALL SELECT 0, resource, hard_limit FROM quota_classes "
         "WHERE class_name = 'default' AND " RESOURCES
-        " UNION ALL SELECT 2, resource, in_use + reserved FROM quota_usages "
+        " UNION ALL SELECT 2, resource, used FROM quota_usages "
         "WHERE project_id = $1 AND " RESOURCES " ORDER BY source";
 #undef RESOURCES
     enum { USED = 2 };
@@ -88,28 +88,25 @@ static int check_single_size(const struct demand *single, struct error *err) {
     return 0;
 }
 
-/* Adds the demands to in_use, or to reserved, with one statement. */
+/* Adds the demands to what is used with one statement. */
 static int add_usage(struct work *work, const char *project_id, const struct demand *demands,
-                     unsigned count, bool reserve, struct error *err) {
-    struct db_value values[1 + 3 * DEMANDS_MOST] = { DB_TEXT(project_id) };
+                     unsigned count, struct error *err) {
+    struct db_value values[1 + 2 * DEMANDS_MOST] = { DB_TEXT(project_id) };
     const char *rows = "";
 
     for (unsigned i = 0; i < count; i++) {
-        values[1 + 3 * i] = DB_TEXT(demands[i].resource);
-        values[2 + 3 * i] = DB_INT(reserve ? 0 : demands[i].delta);
-        values[3 + 3 * i] = DB_INT(reserve ? demands[i].delta : 0);
-        rows = arena_format(work->arena, "%s%s($1, $%u, $%u, $%u)", rows, i > 0 ? ", " : "",
-                            2 + 3 * i, 3 + 3 * i, 4 + 3 * i);
+        values[1 + 2 * i] = DB_TEXT(demands[i].resource);
+        values[2 + 2 * i] = DB_INT(demands[i].delta);
+        rows = arena_format(work->arena, "%s%s($1, $%u, $%u)", rows, i > 0 ? ", " : "", 2 + 2 * i,
+                            3 + 2 * i);
     }
     return db_run_values(work->tx, err,
                          arena_format(work->arena,
-                                      "INSERT INTO quota_usages (project_id, resource, in_use, "
-                                      "reserved) VALUES %s "
-                                      "ON CONFLICT (project_id, resource) DO UPDATE SET "
-                                      "in_use = quota_usages.in_use + excluded.in_use, "
-                                      "reserved = quota_usages.reserved + excluded.reserved",
+                                      "INSERT INTO quota_usages (project_id, resource, used) "
+                                      "VALUES %s ON CONFLICT (project_id, resource) DO UPDATE SET "
+                                      "used = quota_usages.used + excluded.used",
                                       rows),
-                         values, 1 + 3 * (size_t)count) < 0
+                         values, 1 + 2 * (size_t)count) < 0
                ? -1
                : 0;
 }
@@ -132,7 +129,7 @@ int quota_take_volume(struct work *work, const char *project_id, const char *typ
     if (load_demands(work, project_id, demands, count, err) < 0 ||
         check_single_size(&demands[0], err) < 0 || check_demands(demands + 1, count - 1, err) < 0)
         return -1;
-    return add_usage(work, project_id, demands + 1, count - 1, false, err);
+    return add_usage(work, project_id, demands + 1, count - 1, err);
 }
 
 int quota_give_back_volume(struct work *work, const struct volume *volume, struct error *err) {
@@ -145,10 +142,10 @@ int quota_give_back_volume(struct work *work, const struct volume *volume, struc
         gigabytes_type = arena_format(work->arena, "gigabytes_%s", volume->type_name);
     }
     return db_run(work->tx, err,
-                  "UPDATE quota_usages SET in_use = CASE "
+                  "UPDATE quota_usages SET used = CASE "
                   "WHEN resource IN ('volumes', $1) "
-                  "THEN CASE WHEN in_use > 1 THEN in_use - 1 ELSE 0 END "
-                  "WHEN in_use > $2 THEN in_use - $2 ELSE 0 END "
+                  "THEN CASE WHEN used > 1 THEN used - 1 ELSE 0 END "
+                  "WHEN used > $2 THEN used - $2 ELSE 0 END "
                   "WHERE project_id = $3 AND resource IN ('volumes', 'gigabytes', $1, $4)",
                   DB_TEXT(volumes_type), DB_INT(volume->size_gb), DB_TEXT(volume->project_id),
                   DB_TEXT(gigabytes_type)) < 0
@@ -196,7 +193,7 @@ int quota_reserve_growth(struct work *work, const struct volume *volume, const c
     if (!volume->use_quota)
         return 0;
     if (check_demands(demands + 1, count - 1, err) < 0 ||
-        add_usage(work, volume->project_id, demands + 1, count - 1, true, err) < 0)
+        add_usage(work, volume->project_id, demands + 1, count - 1, err) < 0)
         return -1;
     return insert_reservations(work, operation_id, volume->project_id, demands + 1, count - 1, err);
 }
@@ -219,43 +216,25 @@ int quota_reservation_ids(struct work *work, const char *operation_id, const cha
     return more;
 }
 
-/* clang-format off */
-
-#define OWED "(SELECT project_id, resource, CAST(SUM(delta) AS BIGINT) AS delta " \
-    "FROM reservations WHERE operation_id = $1 GROUP BY project_id, resource) AS owed "
-
-/* Neither counter falls below zero; a missing row counts as zeros. SQLite wants WHERE before ON. */
-static const char sql_commit[] =
-    "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
-    "SELECT project_id, resource, delta, 0 FROM " OWED "WHERE 1 = 1 ORDER BY resource "
-    "ON CONFLICT (project_id, resource) DO UPDATE SET "
-    "in_use = quota_usages.in_use + excluded.in_use, "
-    "reserved = CASE WHEN quota_usages.reserved > excluded.in_use "
-    "THEN quota_usages.reserved - excluded.in_use ELSE 0 END";
-
-static const char sql_rollback[] =
-    "UPDATE quota_usages SET reserved = CASE WHEN reserved > owed.delta "
-    "THEN reserved - owed.delta ELSE 0 END FROM " OWED
-    "WHERE quota_usages.project_id = owed.project_id AND quota_usages.resource = owed.resource";
-
-/* clang-format on */
-
-static int end_reservations(struct work *work, const char *operation_id, const char *sql,
-                            struct error *err) {
-    int count = db_run(work->tx, err, sql, DB_TEXT(operation_id));
-
-    if (count < 0 || db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
-                            DB_TEXT(operation_id)) < 0)
-        return -1;
-    return count;
+static int drop_reservations(struct work *work, const char *operation_id, struct error *err) {
+    return db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
+                  DB_TEXT(operation_id));
 }
 
 int quota_commit(struct work *work, const char *operation_id, struct error *err) {
-    return end_reservations(work, operation_id, sql_commit, err);
+    return drop_reservations(work, operation_id, err);
 }
 
 int quota_rollback(struct work *work, const char *operation_id, struct error *err) {
-    return end_reservations(work, operation_id, sql_rollback, err) < 0 ? -1 : 0;
+    if (db_run(work->tx, err,
+               "UPDATE quota_usages SET used = CASE WHEN used > owed.delta THEN used - owed.delta "
+               "ELSE 0 END FROM (SELECT project_id, resource, CAST(SUM(delta) AS BIGINT) AS delta "
+               "FROM reservations WHERE operation_id = $1 GROUP BY project_id, resource) AS owed "
+               "WHERE quota_usages.project_id = owed.project_id "
+               "AND quota_usages.resource = owed.resource",
+               DB_TEXT(operation_id)) < 0)
+        return -1;
+    return drop_reservations(work, operation_id, err) < 0 ? -1 : 0;
 }
 
 /* ---- counting anew ---- */
@@ -278,22 +257,20 @@ int quota_rollback(struct work *work, const char *operation_id, struct error *er
     "WHERE 1 = 1" where " GROUP BY project_id, resource"
 
 static const char sql_differences[] =
-    "SELECT project_id, resource, CAST(SUM(stored_in_use) AS BIGINT), "
-    "CAST(SUM(stored_reserved) AS BIGINT), CAST(SUM(in_use) AS BIGINT), "
+    "SELECT project_id, resource, CAST(SUM(used) AS BIGINT), CAST(SUM(in_use) AS BIGINT), "
     "CAST(SUM(reserved) AS BIGINT) FROM ("
-    "SELECT project_id, resource, in_use, reserved, 0 AS stored_in_use, 0 AS stored_reserved "
+    "SELECT project_id, resource, in_use, reserved, 0 AS used "
     "FROM (" COUNTED("") ") AS counted UNION ALL "
-    "SELECT project_id, resource, 0, 0, in_use, reserved FROM quota_usages) AS both_sides "
-    "GROUP BY project_id, resource "
-    "HAVING SUM(in_use) <> SUM(stored_in_use) OR SUM(reserved) <> SUM(stored_reserved) "
+    "SELECT project_id, resource, 0, 0, used FROM quota_usages) AS both_sides "
+    "GROUP BY project_id, resource HAVING SUM(in_use) + SUM(reserved) <> SUM(used) "
     "ORDER BY project_id, resource";
 
 static const char sql_store[] =
-    "INSERT INTO quota_usages (project_id, resource, in_use, reserved) "
-    "SELECT project_id, resource, CAST(SUM(in_use) AS BIGINT), CAST(SUM(reserved) AS BIGINT) "
+    "INSERT INTO quota_usages (project_id, resource, used) "
+    "SELECT project_id, resource, CAST(SUM(in_use) + SUM(reserved) AS BIGINT) "
     "FROM (" COUNTED(" AND project_id = $1") ") AS counted WHERE 1 = 1 "
     "GROUP BY project_id, resource ON CONFLICT (project_id, resource) DO UPDATE SET "
-    "in_use = excluded.in_use, reserved = excluded.reserved";
+    "used = excluded.used";
 
 /* clang-format on */
 
@@ -306,17 +283,15 @@ int quota_recount(struct work *work, void (*wrong)(void *arg, const char *text),
         return -1;
     while ((more = db_next(rows, err)) > 0)
         wrong(arg, arena_format(work->arena,
-                                "quota %s of project %s: stored are %jd in use and %jd reserved, "
-                                "the rows say %jd and %jd",
+                                "quota %s of project %s: stored are %jd used, the rows say %jd in "
+                                "use and %jd reserved",
                                 db_text(rows, 1), db_text(rows, 0), db_int(rows, 2),
-                                db_int(rows, 3), db_int(rows, 4), db_int(rows, 5)));
+                                db_int(rows, 3), db_int(rows, 4)));
     return more;
 }
 
 int quota_recount_project(struct work *work, const char *project_id, struct error *err) {
-    if (db_run(work->tx, err,
-               "UPDATE quota_usages SET in_use = 0, reserved = 0 "
-               "WHERE project_id = $1",
+    if (db_run(work->tx, err, "UPDATE quota_usages SET used = 0 WHERE project_id = $1",
                DB_TEXT(project_id)) < 0 ||
         db_run(work->tx, err, sql_store, DB_TEXT(project_id)) < 0)
         return -1;

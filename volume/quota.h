@@ -1,6 +1,10 @@
 /*
- * Quotas: usage and reservations (limits: quota_limit.h).  in_use is what the rows say; a
+ * Quotas: usage and reservations (limits: quota_limit.h).  What is used is what the rows say; a
  * reservation belongs to an operation and ends with it; nothing expires by time (D4, X8).
+ *
+ * One stored number counts both what is in use and what is reserved, because limits are about the
+ * two together; the reservations themselves say which part is reserved.  So an extend that ends
+ * well changes no row that others change too.
  *
  * Resources: volumes, gigabytes, snapshots, backups, backup_gigabytes, groups,
  * per_volume_gigabytes (checked only), and per type volumes_T, gigabytes_T, snapshots_T.
@@ -24,8 +28,8 @@ int quota_reserve_growth(struct work *work, const struct volume *volume, const c
 /* Ids of the operation's reservations as a JSON list: the value of extend_reservations. */
 int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
                           struct error *err);
-/* Ends the operation's reservations: in_use grows by them, and it is told how many resources had
- * some; or they are given back. Twice is nothing. */
+/* Ends the operation's reservations: what they stood for is in use, and it is told how many
+ * resources had some; or they are given back. Twice is nothing. */
 int quota_commit(struct work *work, const char *operation_id, struct error *err);
 int quota_rollback(struct work *work, const char *operation_id, struct error *err);
 

@@ -30,7 +30,7 @@ int64_t quota_limit_configured(const struct settings *settings, const char *reso
 /* Every resource with the limits and the usage that are stored; $1 is whose own limits, $2 whose
  * usage. */
 #define QUOTA_LIST(own)                                                                   \
-    "SELECT r.resource, o.hard_limit, c.hard_limit, u.in_use, u.reserved FROM ("          \
+    "SELECT r.resource, o.hard_limit, c.hard_limit, u.used, v.reserved FROM ("            \
     "SELECT 0 AS place, '' AS name, 'volumes' AS resource UNION ALL "                     \
     "SELECT 1, '', '" QUOTA_PER_VOLUME "' UNION ALL SELECT 2, '', 'snapshots' UNION ALL " \
     "SELECT 3, '', 'gigabytes' UNION ALL SELECT 4, '', 'backups' UNION ALL "              \
@@ -41,6 +41,9 @@ int64_t quota_limit_configured(const struct settings *settings, const char *reso
     "LEFT JOIN " own " AND o.resource = r.resource "                                      \
     "LEFT JOIN quota_classes c ON c.class_name = 'default' AND c.resource = r.resource "  \
     "LEFT JOIN quota_usages u ON u.project_id = $2 AND u.resource = r.resource "          \
+    "LEFT JOIN (SELECT resource, CAST(SUM(delta) AS BIGINT) AS reserved "                 \
+    "FROM reservations WHERE project_id = $2 GROUP BY resource) AS v "                    \
+    "ON v.resource = r.resource "                                                         \
     "ORDER BY CASE WHEN r.place < 7 THEN r.place ELSE 7 END, r.name, r.place"
 
 static const char sql_project[] = QUOTA_LIST("quotas o ON o.project_id = $1");
@@ -57,6 +60,7 @@ static int list_quotas(struct work *work, const char *sql, const char *owner, co
         return -1;
     while ((more = db_next(rows, err)) > 0) {
         const char *resource = db_copy(rows, 0, work->arena);
+        int64_t used = db_int(rows, 3), reserved = db_int(rows, 4);
 
         quotas = query_grow(work->arena, quotas, count, sizeof(*quotas));
         quotas[count++] = (struct quota){
@@ -64,8 +68,8 @@ static int list_quotas(struct work *work, const char *sql, const char *owner, co
             .limit = !db_is_null(rows, 1)   ? db_int(rows, 1)
                      : !db_is_null(rows, 2) ? db_int(rows, 2)
                                             : quota_limit_configured(work->settings, resource),
-            .in_use = db_int(rows, 3),
-            .reserved = db_int(rows, 4),
+            .in_use = used > reserved ? used - reserved : 0,
+            .reserved = reserved,
         };
     }
     if (more < 0)
@@ -107,7 +111,7 @@ static int check_not_below_use(struct work *work, const char *project_id, const 
     if (limit < 0 || strcmp(resource, QUOTA_PER_VOLUME) == 0)
         return 0;
     if (db_query_int(work->tx, &used, err,
-                     "SELECT u.in_use + u.reserved FROM quota_usages u JOIN quotas q "
+                     "SELECT u.used FROM quota_usages u JOIN quotas q "
                      "ON q.project_id = u.project_id AND q.resource = u.resource "
                      "WHERE u.project_id = $1 AND u.resource = $2",
                      DB_TEXT(project_id), DB_TEXT(resource)) < 0)

@@ -485,21 +485,22 @@ void world_sql(struct world *world, const char *sql) {
     }
 }
 
-static int64_t usage(struct world *world, const char *column, const char *resource) {
+static int64_t sum_of(struct world *world, const char *column, const char *table,
+                      const char *resource) {
     autoarena struct arena *arena = arena_new();
 
     return world_count(world, arena_format(arena,
-                                           "SELECT COALESCE(SUM(%s), 0) FROM quota_usages WHERE "
-                                           "project_id = '" WORLD_PROJECT "' AND resource = '%s'",
-                                           column, resource));
-}
-
-int64_t world_in_use(struct world *world, const char *resource) {
-    return usage(world, "in_use", resource);
+                                           "SELECT COALESCE(SUM(%s), 0) FROM %s WHERE project_id = "
+                                           "'" WORLD_PROJECT "' AND resource = '%s'",
+                                           column, table, resource));
 }
 
 int64_t world_reserved(struct world *world, const char *resource) {
-    return usage(world, "reserved", resource);
+    return sum_of(world, "delta", "reservations", resource);
+}
+
+int64_t world_in_use(struct world *world, const char *resource) {
+    return sum_of(world, "used", "quota_usages", resource) - world_reserved(world, resource);
 }
 
 bool world_has_message(struct world *world, const char *volume_id, const char *event_id) {

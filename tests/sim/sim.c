@@ -102,7 +102,7 @@ static int hash_body(struct db_tx *tx, void *arg, struct error *err) {
         "SELECT volume_id || key || value FROM volume_admin_metadata ORDER BY volume_id, key",
         "SELECT id || attach_status || COALESCE(updated_at, 0) FROM attachments ORDER BY id",
         "SELECT id || phase || COALESCE(owner, '') || attempts FROM operations ORDER BY id",
-        "SELECT project_id || resource || in_use || reserved FROM quota_usages ORDER BY 1",
+        "SELECT project_id || resource || used FROM quota_usages ORDER BY 1",
         "SELECT id || delta FROM reservations ORDER BY id",
         "SELECT id FROM messages ORDER BY id",
         "SELECT CAST(id AS TEXT) FROM outbox ORDER BY id",

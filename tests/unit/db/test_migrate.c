@@ -59,9 +59,12 @@ START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
     scratch_make(&scratch);
     make_old(scratch.path,
              "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
-             "reported_at, created_at) VALUES ('s', 'b', 'h', 'z', 0, 0, 1, 1)");
+             "reported_at, created_at) VALUES ('s', 'b', 'h', 'z', 0, 0, 1, 1); "
+             "INSERT INTO quota_usages VALUES ('p', 'gigabytes', 7, 3), ('p', 'volumes', 2, 0)");
     db = scratch_open(scratch.url, true);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM services WHERE host = 'h'"), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT used FROM quota_usages WHERE resource = 'gigabytes'"), 10);
+    ck_assert_int_eq(sql_int(db, "SELECT used FROM quota_usages WHERE resource = 'volumes'"), 2);
     ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM default_volume_types"), 0);

@@ -104,7 +104,7 @@ static struct fault_decision volume_goes(void *world, const char *call, const ch
         return passes;
     world_sql(world, "DELETE FROM operations");
     world_sql(world, "DELETE FROM volumes");
-    world_sql(world, "UPDATE quota_usages SET in_use = 0");
+    world_sql(world, "UPDATE quota_usages SET used = 0");
     world_sql(world, "UPDATE pools SET allocated_gb = 0");
     return passes;
 }

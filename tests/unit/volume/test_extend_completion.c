@@ -343,7 +343,7 @@ START_TEST(the_volumes_project_pays) {
     assert_quota(world, 5, 0);
     ck_assert_int_eq(
         world_count(world, "SELECT COUNT(*) FROM quota_usages WHERE project_id = '" WORLD_OTHER
-                           "' AND in_use + reserved > 0"),
+                           "' AND used > 0"),
         0);
 }
 END_TEST

@@ -99,7 +99,7 @@ WORK_TEST(a_class_shows_its_own_limits_over_the_defaults) {
 
 WORK_TEST(a_limit_of_ones_own_cannot_fall_below_present_use) {
     OK(quota_take_volume(work, PROJECT, NULL, 4, err));
-    sql(work, "UPDATE quota_usages SET reserved = 2 WHERE resource = 'gigabytes'");
+    sql(work, "UPDATE quota_usages SET used = 6 WHERE resource = 'gigabytes'");
     OK(quota_limit_set(work, PROJECT, "gigabytes", 1, err)); /* the first one stops a project */
     OK(quota_limit_set(work, PROJECT, "gigabytes", 6, err));
     REFUSED(quota_limit_set(work, PROJECT, "gigabytes", 5, err), BAD_REQUEST);
