@@ -306,7 +306,10 @@ class WhileItRuns(PostgresqlCase):
         volume = api.wait_status(volume_id, "available")
         known = not re.search("not known", str(answer.body))
         self.assertIn(api.show(volume_id)["size"], (1,) if known else (1, 2), volume)
-        api.create_available(1)
+        api.wait_manager()
+        until(lambda: api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 30,
+              "changes are possible again")
+        until(lambda: all(row["status"] == "available" for row in api.list()), 20, "all done")
         self.assertEqual(part.stop(), 0)
         self.assertEqual(program.check(self.state, "--host=e2e-node",
                                        f"--database.connection={url}"), [])

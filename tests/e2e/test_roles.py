@@ -49,27 +49,13 @@ class Roles(Workplace):
                  f"--shared.fault_plan={plan}"] if plan else []
         return self.role(name, "manager", *fault, *options)
 
-    def ready(self):
-        until(lambda: any(row["host"] == "shared-host@shared" and row["state"] == "up" for row in
-                          self.api.ask("GET", "/os-services?binary=cinder-volume")["services"]),
-              20, "the first report of the manager")
-
     def create(self, count, size_gb=1):
         ids = [self.api.create(size_gb)["id"] for _ in range(count)]
         self.wait("available", count)
         return ids
 
-    def rows(self):
-        found, marker = [], ""
-        while True:
-            page = self.api.list("?limit=500" + marker)
-            found += page
-            if len(page) < 500:
-                return found
-            marker = f"&marker={page[-1]['id']}"
-
     def wait(self, status, count, timeout=60):
-        until(lambda: sum(row["status"] == status for row in self.rows()) == count, timeout,
+        until(lambda: sum(row["status"] == status for row in self.api.list_all()) == count, timeout,
               f"{count} volumes {status}", pause=0.05)
 
     @staticmethod
@@ -112,14 +98,14 @@ class ActiveActive(Roles):
         begin = time.monotonic()
         for volume_id in ids:
             self.api.extend(volume_id, size_gb)
-        until(lambda: all(row["size"] == size_gb for row in self.rows()), 60, "all extended",
+        until(lambda: all(row["size"] == size_gb for row in self.api.list_all()), 60, "all extended",
               pause=0.05)
         return time.monotonic() - begin
 
     def test_two_managers_share_the_work_and_never_a_volume(self):
         plan = "extend_volume:delay:1:100"
         one = self.manager("node-1", "--manager_workers=2", plan=plan).start()
-        self.ready()
+        self.api.wait_manager()
         ids = self.create(self.COUNT)
         alone = self.timed_extends(ids, 2)
         before = len(self.done(one, "extend"))
@@ -150,12 +136,12 @@ class ActiveActive(Roles):
         two, two_runs = self.counted("node-2")
         for part in (one, two):
             part.start()
-        self.ready()
+        self.api.wait_manager()
         ids = [self.api.create(1)["id"] for _ in range(self.MANY)]
         self.wait("available", self.MANY, timeout=180)
         for volume_id in ids:
             self.api.extend(volume_id, 2)
-        until(lambda: all(row["size"] == 2 for row in self.rows()), 180, "all extended", pause=0.2)
+        until(lambda: all(row["size"] == 2 for row in self.api.list_all()), 180, "all extended", pause=0.2)
         self.wait("available", self.MANY)
         shares = [self.resized(one_runs), self.resized(two_runs)]
         self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))
@@ -165,7 +151,7 @@ class ActiveActive(Roles):
 
     def test_a_start_does_not_touch_what_the_other_has(self):
         one = self.manager("node-1", plan="extend_volume:delay:1:1500").start()
-        self.ready()
+        self.api.wait_manager()
         volume_id, = self.create(1)
         self.api.extend(volume_id, 2)
         time.sleep(1.2)
@@ -177,7 +163,7 @@ class ActiveActive(Roles):
 
     def test_the_same_host_name_twice_is_two_places(self):
         one = self.manager("node-1", plan="extend_volume:delay:1:1500").start()
-        self.ready()
+        self.api.wait_manager()
         volume_id, = self.create(1)
         self.api.extend(volume_id, 2)
         time.sleep(1.2)
@@ -191,7 +177,7 @@ class ActiveActive(Roles):
 class TakeOver(Roles):
     def test_what_a_dead_manager_had_is_taken_over_in_time(self):
         one = self.manager("node-1", plan="extend_volume:delay:1:60000").start()
-        self.ready()
+        self.api.wait_manager()
         ids = self.create(10)
         for volume_id in ids:
             self.api.extend(volume_id, 2)
@@ -207,7 +193,7 @@ class TakeOver(Roles):
     def test_a_manager_that_ends_finishes_what_it_has_and_leaves_the_rest(self):
         one = self.manager("node-1", "--manager_workers=2",
                            plan="extend_volume:delay:1:700").start()
-        self.ready()
+        self.api.wait_manager()
         ids = self.create(8)
         for volume_id in ids:
             self.api.extend(volume_id, 2)
@@ -225,7 +211,7 @@ class TakeOver(Roles):
     def test_a_job_without_end_does_not_keep_a_manager(self):
         one = self.manager("node-1", "--graceful_shutdown_timeout=1",
                            plan="extend_volume:delay:1:60000").start()
-        self.ready()
+        self.api.wait_manager()
         volume_id, = self.create(1)
         self.api.extend(volume_id, 2)
         time.sleep(1.3)
@@ -242,7 +228,7 @@ class Fencing(Roles):
 
     def sleeper(self, call):
         one = self.manager("node-1", plan=f"{call}:delay:1:1500").start()
-        self.ready()
+        self.api.wait_manager()
         return one
 
     def pause(self, one):
@@ -328,7 +314,7 @@ class FencingOfPrograms(Roles):
             one.start()
         finally:
             os.environ["PATH"] = path
-        self.ready()
+        self.api.wait_manager()
         return one
 
     wake = Fencing.wake

@@ -181,8 +181,11 @@ class BlockStorage:
     # ---- the rest ----
 
     def wait_manager(self, timeout=20):
-        until(lambda: self.ask("GET", "/os-services?binary=cinder-volume")["services"], timeout,
-              "the first report of a manager")
+        """Until what a manager reported is there, and new enough for a volume to be placed."""
+        def reported():
+            rows = self.ask("GET", "/os-services?binary=cinder-volume")["services"]
+            return rows and all(row["state"] == "up" for row in rows)
+        until(reported, timeout, "a manager that is up")
 
     def gigabytes(self, project="admin"):
         """Usage of the project's gigabytes: {in_use, reserved, limit}."""
