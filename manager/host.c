@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define REPORT_MS 10000
+#define QUIET_US  ((int64_t)5000000)
+#define LOOK_US   ((int64_t)60000000)
 
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend) {
@@ -18,6 +20,7 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
     host->topic = strdup(operation_topic(arena, host->host));
     host->open = backend->handle != NULL;
+    host->heard_at = host->looked_at = clock_now_us(manager->settings.settings->clock);
 }
 
 /* ---- the thread ---- */
@@ -97,9 +100,11 @@ void host_free(struct manager_host *host) {
 
 int host_enter(struct manager_host *host, struct error *err) {
     struct manager *manager = host->manager;
+    int64_t now_us = clock_now_us(manager->settings.settings->clock);
     bool open;
 
     pthread_mutex_lock(&manager->lock);
+    host->heard_at = now_us;
     host->busy++;
     while (!host->open && !manager->draining)
         pthread_cond_wait(&manager->changed, &manager->lock);
@@ -115,6 +120,17 @@ void host_leave(struct manager_host *host) {
     host->busy--;
     host->left++;
     pthread_mutex_unlock(&host->manager->lock);
+}
+
+bool host_misses_messages(struct manager_host *host, int64_t now_us) {
+    bool looks;
+
+    pthread_mutex_lock(&host->manager->lock);
+    looks = now_us - host->heard_at >= QUIET_US || now_us - host->looked_at >= LOOK_US;
+    if (looks)
+        host->looked_at = now_us;
+    pthread_mutex_unlock(&host->manager->lock);
+    return looks;
 }
 
 bool host_is_stuck(struct manager_host *host) {

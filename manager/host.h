@@ -24,6 +24,8 @@ struct manager_host {
     unsigned busy;        /* workers that have a message for it in their hands */
     uint64_t left;        /* how often one was done with it, and */
     uint64_t left_before; /* at the last look of host_is_stuck() */
+    int64_t heard_at;     /* the manager's clock: when the last message came, or the start */
+    int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
 };
 
 void host_init(struct manager_host *host, struct manager *manager,
@@ -40,6 +42,9 @@ void host_free(struct manager_host *host);
 /* A worker begins with a message, as soon as the backend is open. -1: the manager ends. */
 int host_enter(struct manager_host *host, struct error *err);
 void host_leave(struct manager_host *host);
+/* May a message that should have come be lost?  Not while others come, which may be before it, nor
+ * soon after the start; but now and then all the same.  For one thread. */
+bool host_misses_messages(struct manager_host *host, int64_t now_us);
 /* Is every worker taken, and none was done since the last call?  Then more messages would only
  * wait.  For one thread. */
 bool host_is_stuck(struct manager_host *host);

@@ -90,7 +90,9 @@ struct round {
 
 struct hand_out {
     const char *host;
-    int64_t since_us;
+    struct orphan_rule rule;
+    struct operation *orphans;
+    int count;
 };
 
 /* The ids of what runs in this process, copied: their owners may end at any moment. */
@@ -128,30 +130,55 @@ static int round_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
+static int orphans_body(struct work *work, void *arg, struct error *err) {
+    struct hand_out *hand_out = arg;
+
+    hand_out->count = operation_orphans(work, hand_out->host, &hand_out->rule, ORPHANS_AT_ONCE,
+                                        &hand_out->orphans, err);
+    return hand_out->count;
+}
+
 static int hand_out_body(struct work *work, void *arg, struct error *err) {
     const struct hand_out *hand_out = arg;
 
-    return operation_hand_out_orphans(work, hand_out->host, hand_out->since_us, ORPHANS_AT_ONCE,
-                                      err);
+    for (int i = 0; i < hand_out->count; i++)
+        if (operation_hand_out(work, &hand_out->orphans[i], &hand_out->rule, err) < 0)
+            return -1;
+    return 0;
 }
 
-/* All of them, in portions: a transaction with thousands would keep every other one waiting.  What
- * nobody could take up is not told again and again: a backend that does not answer for days would
- * leave more messages than memory. */
-static int hand_out_orphans(struct manager *manager, const struct work *base, int64_t grace_us,
-                            struct error *err) {
-    int64_t since_us = clock_now_us(manager->settings.settings->clock) - grace_us;
+/* All of a backend's, in portions: a transaction with thousands would keep every other one
+ * waiting. */
+static int hand_out_of(struct manager *manager, const struct work *base, struct hand_out *hand_out,
+                       struct error *err) {
+    do {
+        if (work_read(manager->settings.db, base, orphans_body, hand_out, err) < 0)
+            return -1;
+        if (hand_out->count > 0 &&
+            work_transaction(manager->settings.db, base, hand_out_body, hand_out, err) < 0)
+            return -1;
+    } while (hand_out->count == ORPHANS_AT_ONCE);
+    return 0;
+}
+
+/*
+ * While messages of a backend come in, what is queued has one among those that wait, and another
+ * would only be more to do.  Nor is what nobody could take up told again and again: a backend that
+ * does not answer for days would leave more messages than memory.
+ */
+static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
+    int64_t now = clock_now_us(manager->settings.settings->clock);
 
     for (unsigned i = 0; i < manager->host_count; i++) {
-        struct hand_out hand_out = { manager->hosts[i].host, since_us };
-        int count;
+        struct manager_host *host = &manager->hosts[i];
+        struct hand_out hand_out = {
+            .host = host->host,
+            .rule = { .waiting_since_us = now - ORPHAN_GRACE_US,
+                      .queued_since_us =
+                          host_misses_messages(host, now) ? now - ORPHAN_GRACE_US : 0 },
+        };
 
-        if (host_is_stuck(&manager->hosts[i]))
-            continue;
-        do
-            count = work_transaction(manager->settings.db, base, hand_out_body, &hand_out, err);
-        while (count == ORPHANS_AT_ONCE);
-        if (count < 0)
+        if (!host_is_stuck(host) && hand_out_of(manager, base, &hand_out, err) < 0)
             return -1;
     }
     return 0;
@@ -170,7 +197,7 @@ static void prolong(struct manager *manager, const struct round *round) {
     pthread_mutex_unlock(&manager->lock);
 }
 
-static int do_round(struct manager *manager, int64_t grace_us, bool expire, struct error *err) {
+static int do_round(struct manager *manager, bool expire, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
     struct work base = { .arena = arena,
@@ -180,10 +207,11 @@ static int do_round(struct manager *manager, int64_t grace_us, bool expire, stru
 
     round.ids = running_ids(manager, arena, &round.count);
     round.renewed = arena_alloc(arena, (round.count + 1) * sizeof *round.renewed);
-    if (work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
+    if ((round.count > 0 || expire) &&
+        work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
         return -1;
     prolong(manager, &round);
-    return hand_out_orphans(manager, &base, grace_us, err);
+    return hand_out_orphans(manager, &base, err);
 }
 
 static int report(struct manager *manager, struct error *err) {
@@ -200,7 +228,7 @@ int manager_tick(struct manager *manager, struct error *err) {
             return -1;
         manager->reported_at = now;
     }
-    if (do_round(manager, ORPHAN_GRACE_US, expire, err) < 0)
+    if (do_round(manager, expire, err) < 0)
         return -1;
     if (expire)
         manager->expired_at = now;
@@ -264,8 +292,7 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
                   struct error *err) {
     struct manager *manager = *ret = manager_new(settings);
 
-    if (disown(manager, err) < 0 || manager_tick(manager, err) < 0 || subscribe(manager, err) < 0 ||
-        do_round(manager, 0, false, err) < 0)
+    if (disown(manager, err) < 0 || manager_tick(manager, err) < 0 || subscribe(manager, err) < 0)
         return -1;
     if (!settings->threaded)
         return 0;

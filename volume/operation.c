@@ -169,7 +169,7 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
     return db_run(work->tx, err,
-                  "UPDATE operations SET owner = NULL, lease_until = NULL "
+                  "UPDATE operations SET lease_until = 0 "
                   "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
                   DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner));
 }
@@ -226,29 +226,36 @@ static int operation_all(struct work *work, struct db_rows *query, struct operat
     return (int)count;
 }
 
-int operation_hand_out_orphans(struct work *work, const char *host, int64_t since_us, unsigned most,
-                               struct error *err) {
-    struct operation *orphans;
-    int count = operation_all(
-        work,
-        db_query(work->tx, err,
-                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $1 AND "
-                 "(lease_until < $2 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= $3)) "
-                 "AND phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $2) "
-                 "ORDER BY created_at, id LIMIT $4",
-                 DB_TEXT(host), DB_INT(work->now_us), DB_INT(since_us), DB_INT(most)),
-        &orphans, err);
+/* $1 now, $2 and $3 of the rule. */
+#define IS_ORPHAN                                                                    \
+    "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= "   \
+    "CASE WHEN phase = 'waiting' THEN $2 ELSE $3 END)) AND phase <> 'answered' AND " \
+    "(phase <> 'waiting' OR deadline <= $1)"
 
-    for (int i = 0; i < count; i++)
-        /* Without its dead owner it counts as handed out just now. */
-        if (db_run(work->tx, err,
-                   "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
-                   "WHERE id = $2 AND (owner IS NULL OR lease_until < $1)",
-                   DB_INT(work->now_us), DB_TEXT(orphans[i].id)) < 0 ||
-            operation_notify(work, &orphans[i], operation_kind_find(orphans[i].kind)->method, err) <
-                0)
-            return -1;
-    return count;
+int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
+                      unsigned most, struct operation **ret, struct error *err) {
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE host = $4 AND " IS_ORPHAN
+                                  " ORDER BY created_at, id LIMIT $5",
+                                  DB_INT(work->now_us), DB_INT(rule->waiting_since_us),
+                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most)),
+                         ret, err);
+}
+
+int operation_hand_out(struct work *work, const struct operation *orphan,
+                       const struct orphan_rule *rule, struct error *err) {
+    /* Without its dead owner it counts as handed out just now. */
+    int freed = db_run(work->tx, err,
+                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+                       "WHERE id = $4 AND " IS_ORPHAN,
+                       DB_INT(work->now_us), DB_INT(rule->waiting_since_us),
+                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id));
+
+    return freed <= 0
+               ? freed
+               : operation_notify(work, orphan, operation_kind_find(orphan->kind)->method, err);
 }
 
 int operation_list(struct work *work, struct operation **ret, struct error *err) {

@@ -71,7 +71,7 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 static inline int64_t operation_safe_until(const struct settings *settings, int64_t lease_until) {
     return lease_until - settings->operation_lease_s * 1000000 / 6;
 }
-/* Frees what former incarnations of this manager held: owner begins with `prefix` and is not
+/* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
 /* The worker whose lease the queued operation of `target_id` inherited has ended: it begins now. */
@@ -84,12 +84,20 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
 int operation_expire(struct work *work, int64_t age_us, struct error *err);
 
 /*
- * Hands out again what nobody works on at a backend (node@backend): those whose lease ran out, and
- * those that nobody has touched since `since_us`; those that wait only when their deadline is over.
- * Writes the messages of the `most` oldest; returns how many.
+ * What nobody works on: its lease ran out, or nobody has taken it up although its message was
+ * written long ago; what waits, only when its deadline is over.
  */
-int operation_hand_out_orphans(struct work *work, const char *host, int64_t since_us, unsigned most,
-                               struct error *err);
+struct orphan_rule {
+    int64_t waiting_since_us; /* a message for what waits counts as lost when it is older */
+    int64_t queued_since_us;  /* one for anything else; 0: never */
+};
+/* The `most` oldest at a backend (node@backend); how many. For a reading transaction: it looks at
+ * all of the backend's. */
+int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
+                      unsigned most, struct operation **ret, struct error *err);
+/* Writes its message again, if it is still nobody's. */
+int operation_hand_out(struct work *work, const struct operation *orphan,
+                       const struct orphan_rule *rule, struct error *err);
 /* Every operation, oldest first; how many. */
 int operation_list(struct work *work, struct operation **ret, struct error *err);
 

@@ -157,8 +157,18 @@ START_TEST(leases_of_other_places_outlive_a_start) {
 }
 END_TEST
 
-/* Thousands of them are all taken up in one round. */
-START_TEST(every_orphan_is_handed_out_at_once) {
+/* ---- lost messages ---- */
+
+static int64_t open_operations(struct world *world) {
+    return world_count(world, "SELECT COUNT(*) FROM operations");
+}
+
+static int64_t messages_waiting(struct world *world) {
+    return world_count(world, "SELECT COUNT(*) FROM outbox");
+}
+
+/* Thousands of them are all written again in one round. */
+START_TEST(every_lost_message_is_written_again) {
     autoworld struct world *world = world_new(&(struct world_settings){ .quota_volumes = 5000 });
 
     for (int i = 0; i < 600; i++)
@@ -166,13 +176,52 @@ START_TEST(every_orphan_is_handed_out_at_once) {
     world_sql(world, "DELETE FROM outbox");
     world_restart(world);
     world_settle(world);
-    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(open_operations(world), 600);
+    world_advance(world, 20);
+    world_settle(world);
+    ck_assert_int_eq(open_operations(world), 0);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status = 'available'"),
                      600);
+}
+END_TEST
+
+/* A start finds the messages of before where they were. */
+START_TEST(a_message_that_waits_is_not_written_again_by_a_start) {
+    autoworld struct world *world = world_new(NULL);
+
+    new_volume(world);
+    world->now_us += 1000 * INT64_C(1000000);
+    world_restart(world);
+    ck_assert_int_eq(messages_waiting(world), 1);
+    world_settle(world);
+    ck_assert_int_eq(open_operations(world), 0);
+}
+END_TEST
+
+/* While others of the backend come in, one that is late is behind them; but not for ever. */
+START_TEST(a_queue_that_moves_is_waited_for) {
+    static const int64_t ages[] = { 20, 61 };
+
+    for (unsigned i = 0; i < LENGTH(ages); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        new_volume(world);
+        world_sql(world, "DELETE FROM outbox");
+        world->now_us += ages[i] * 1000000;
+        new_volume(world);
+        world_settle(world); /* the other one's */
+        world_advance(world, 0);
+        ck_assert_int_eq(messages_waiting(world), i);
+        world_advance(world, 6);
+        ck_assert_int_eq(messages_waiting(world), 1);
+        world_settle(world);
+        ck_assert_int_eq(open_operations(world), 0);
+    }
 }
 END_TEST
 
 CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, leases_of_other_places_outlive_a_start,
-           every_orphan_is_handed_out_at_once)
+           every_lost_message_is_written_again,
+           a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)
