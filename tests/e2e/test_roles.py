@@ -37,9 +37,7 @@ class Roles(Workplace):
         self.addCleanup(self.api.close)
 
     def role(self, name, command, *options):
-        part = program.Program(command, os.path.join(self.directory, f"{name}.log"),
-                               "--state-dir", os.path.join(self.directory, name),
-                               f"--host={name}", *self.options, *options)
+        part = program.role(self.directory, name, command, *self.options, *options)
         self.addCleanup(part.kill)
         return part
 

@@ -120,6 +120,12 @@ def serve(state_directory, *options, listen="127.0.0.1:0"):
                    "--state-dir", state_directory, "--listen", listen, *options)
 
 
+def role(directory, name, command, *options):
+    """On a node of this name, whose state and log stand in the directory."""
+    return Program(command, os.path.join(directory, f"{name}.log"),
+                   "--state-dir", os.path.join(directory, name), f"--host={name}", *options)
+
+
 def check(state_directory, *options):
     """What `scoria manage check` finds: a list of {promise, text}."""
     result = subprocess.run([BINARY, "manage", "check", "--format=json",
