@@ -75,6 +75,11 @@ int db_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
     return db->engine->transaction(db, body, arg, err);
 }
 
+int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err) {
+    return db->engine->transaction_unsynced ? db->engine->transaction_unsynced(db, body, arg, err)
+                                            : db->engine->transaction(db, body, arg, err);
+}
+
 int db_read(struct db *db, db_body *body, void *arg, struct error *err) {
     return db->engine->read(db, body, arg, err);
 }

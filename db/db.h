@@ -51,6 +51,14 @@ void db_close(struct db *db); /* finishes what is queued */
 /* Runs `body` in a write transaction and waits until it is durable. Thread-safe. */
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err);
 
+/*
+ * As db_transaction(), for a change that may be undone by a loss of power and by nothing less: one
+ * that says which living process has what in its hands, or that something done need not be done
+ * again.  On SQLite it does not wait for the disk; what is committed later is never there without
+ * it.  A PostgreSQL server can die alone, so there it is as durable as any.
+ */
+int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err);
+
 /* Runs `body` on a consistent snapshot, on the calling thread; it must not write. Thread-safe. */
 int db_read(struct db *db, db_body *body, void *arg, struct error *err);
 
@@ -62,6 +70,7 @@ struct db_job {
     db_body *body;
     void (*done)(struct db_job *job, int result, struct error *err);
     void *arg;
+    bool unsynced;       /* as by db_transaction_unsynced() */
     struct db_job *next; /* the queue's */
 };
 void db_submit(struct db *db, struct db_job *job);

@@ -207,6 +207,18 @@ int sqlite_control(struct connection *connection, const char *sql, struct error 
     return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
 }
 
+/* SQLite does it while it prepares the statement, so it must not come out of the cache. */
+int sqlite_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
+    const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
+
+    if (connection->unsynced == unsynced)
+        return 0;
+    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(connection, err);
+    connection->unsynced = unsynced;
+    return 0;
+}
+
 bool sqlite_gave_up(const struct connection *connection) {
     return sqlite3_get_autocommit(connection->handle) != 0;
 }

@@ -3,9 +3,9 @@
  * need beside the statements of db.h.  A connection is used by one thread at a time; transactions
  * are opened here and nowhere else.
  *
- * The file is in WAL mode with a flush at every commit, and nothing is checkpointed behind our
- * back: writer.c says when.  Another process may hold the write lock: we wait for it up to 5
- * seconds.
+ * The file is in WAL mode with a flush at every commit that asks for it, and nothing is
+ * checkpointed behind our back: writer.c says when.  Another process may hold the write lock: we
+ * wait for it up to 5 seconds.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct sqlite_db;
 struct connection {
     sqlite3 *handle;
     struct statement_cache statements;
+    bool unsynced;        /* see sqlite_set_unsynced() */
     int wal_frames;       /* in the WAL after our last commit; 0 once they are checkpointed */
     struct sqlite_db *db; /* the last three are for sqlite_engine.c's list of readers */
     struct connection *next, *previous;
@@ -39,6 +40,9 @@ void sqlite_close(struct connection *connection);
 
 /* Runs one of the texts that open, close or divide a transaction. */
 int sqlite_control(struct connection *connection, const char *sql, struct error *err);
+
+/* Whether commits from now on wait for the disk; at first they do. Not inside a transaction. */
+int sqlite_set_unsynced(struct connection *connection, bool unsynced, struct error *err);
 
 /* Ends the open transaction without its changes, if there is still one. */
 void sqlite_rollback(struct connection *connection);

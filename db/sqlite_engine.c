@@ -102,7 +102,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
         return -1;
     db = db_new(path, connection, settings->group_most);
-    if (!settings->as_it_is && writer_transaction(db->writer, schema_body, NULL, err) < 0) {
+    if (!settings->as_it_is && writer_transaction(db->writer, schema_body, NULL, false, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -114,7 +114,11 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
 }
 
 static int engine_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
-    return writer_transaction(sqlite_db(db)->writer, body, arg, err);
+    return writer_transaction(sqlite_db(db)->writer, body, arg, false, err);
+}
+
+static int engine_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err) {
+    return writer_transaction(sqlite_db(db)->writer, body, arg, true, err);
 }
 
 static int engine_read(struct db *base, db_body *body, void *arg, struct error *err) {
@@ -196,6 +200,7 @@ const struct db_engine sqlite_engine = {
     .open = engine_open,
     .close = engine_close,
     .transaction = engine_transaction,
+    .transaction_unsynced = engine_transaction_unsynced,
     .read = engine_read,
     .submit = engine_submit,
     .on_event = engine_on_event,

@@ -81,11 +81,21 @@ static int jobs_run(struct group *group, struct error *err) {
     return 0;
 }
 
+static bool group_is_unsynced(const struct group *group) {
+    const struct db_job *job = group->first;
+
+    for (unsigned i = 0; i < group->count; i++, job = job->next)
+        if (!job->unsynced)
+            return false;
+    return true;
+}
+
 /* -1: nothing of the group took effect, or a fault wants it to look so. */
 static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
 
-    if (sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+    if (sqlite_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
+        sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (jobs_run(group, err) < 0) {
         sqlite_rollback(connection);
@@ -285,8 +295,12 @@ static void waiter_done(struct db_job *job, int result, struct error *err) {
     sem_post(&waiter->done);
 }
 
-int writer_transaction(struct writer *writer, db_body *body, void *arg, struct error *err) {
-    struct waiter waiter = { .job = { .body = body, .done = waiter_done, .arg = arg }, .err = err };
+int writer_transaction(struct writer *writer, db_body *body, void *arg, bool unsynced,
+                       struct error *err) {
+    struct waiter waiter = {
+        .job = { .body = body, .done = waiter_done, .arg = arg, .unsynced = unsynced },
+        .err = err,
+    };
 
     /* The writer's thread would wait for itself. */
     assert(!writer->threaded || !pthread_equal(writer->thread, pthread_self()));

@@ -133,7 +133,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     };
     claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
     if (claimed > 0)
-        claimed = work_transaction(manager->settings.db, &job.base, claim_body, &job, err);
+        claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed <= 0)
         return claimed;
     job_identify(&job);
@@ -197,7 +197,8 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err) {
 }
 
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
-    return failure->kind == ERROR_UNAVAILABLE && job->operation.attempts > 1;
+    return failure->kind == ERROR_UNAVAILABLE &&
+           (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at);
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {

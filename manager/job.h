@@ -43,6 +43,7 @@ struct manager {
     unsigned host_count;
     struct ticker *ticker;           /* NULL when nothing runs by itself */
     int64_t reported_at, expired_at; /* by the thread that ticks */
+    int64_t started_at;
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
@@ -65,7 +66,8 @@ int job_transaction(struct job *job, work_body *body, void *arg, struct error *e
 /* Gives it back to be tried again after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
 /* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
- * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails. */
+ * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails.  One
+ * from before the start of this manager may have been another's: claims are not synced. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is given back, and the backend is asked again after a while. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);

@@ -267,6 +267,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     pthread_mutex_init(&manager->lock, NULL);
     pthread_cond_init(&manager->changed, NULL);
     manager->settings = *settings;
+    manager->started_at = clock_now_us(settings->settings->clock);
     while (settings->backends[manager->host_count].name)
         manager->host_count++;
     manager->hosts = calloc(manager->host_count, sizeof *manager->hosts);

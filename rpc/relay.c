@@ -220,8 +220,9 @@ static void delete_start(struct relay *relay) {
     }
     pthread_mutex_unlock(&relay->lock);
     if (start) {
-        relay->delete_job =
-            (struct db_job){ .body = delete_body, .done = delete_done, .arg = relay };
+        relay->delete_job = (struct db_job){
+            .body = delete_body, .done = delete_done, .arg = relay, .unsynced = true
+        };
         db_submit(relay->db, &relay->delete_job);
     }
 }

@@ -22,6 +22,13 @@ int work_transaction(struct db *db, const struct work *base, work_body *body, vo
     return db_transaction(db, work_run, &call, err);
 }
 
+int work_transaction_unsynced(struct db *db, const struct work *base, work_body *body, void *arg,
+                              struct error *err) {
+    struct work_call call = { base, body, arg };
+
+    return db_transaction_unsynced(db, work_run, &call, err);
+}
+
 int work_read(struct db *db, const struct work *base, work_body *body, void *arg,
               struct error *err) {
     struct work_call call = { base, body, arg };

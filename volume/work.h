@@ -34,5 +34,7 @@ typedef int work_body(struct work *work, void *arg, struct error *err);
  */
 int work_transaction(struct db *db, const struct work *base, work_body *body, void *arg,
                      struct error *err);
+int work_transaction_unsynced(struct db *db, const struct work *base, work_body *body, void *arg,
+                              struct error *err); /* db_transaction_unsynced() */
 int work_read(struct db *db, const struct work *base, work_body *body, void *arg,
               struct error *err);

@@ -21,8 +21,9 @@ START_TEST(failed_driver_of_an_attached_volume) {
 END_TEST
 
 /* A backend that is away: the first attempt has done nothing and says so.  One that takes over from
- * a dead manager does not know, and waits until somebody can tell. */
-START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
+ * a dead manager does not know, and waits until somebody can tell; nor does one whose operation is
+ * older than its manager, because a machine that lost its power may have forgotten the claim. */
+static void take_over_while_away(bool after_a_start) {
     autoworld struct world *world = world_new(NULL);
     const char *first = world_volume(world, 2);
     const char *second = world_volume(world, 2);
@@ -33,7 +34,12 @@ START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
     assert_volume(world, first, "error_extending", 2);
 
     ck_assert_int_eq(world_action(world, second, EXTEND(5)), 202);
-    world_sql(world, "UPDATE operations SET attempts = 1");
+    if (after_a_start) {
+        world->now_us += 1000000;
+        world_restart(world);
+    } else {
+        world_sql(world, "UPDATE operations SET attempts = 1");
+    }
     memory_fail_next(world->memory, "extend_volume", ERROR_UNAVAILABLE);
     world_settle(world);
     assert_volume(world, second, "extending", 2);
@@ -44,6 +50,11 @@ START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
     world_settle(world);
     assert_volume(world, second, "available", 5);
     assert_settled(world);
+}
+
+START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
+    take_over_while_away(false);
+    take_over_while_away(true);
 }
 END_TEST
 
