@@ -72,12 +72,11 @@ void db_close(struct db *db) {
 }
 
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
-    return db->engine->transaction(db, body, arg, err);
+    return db->engine->transaction(db, body, arg, false, err);
 }
 
 int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err) {
-    return db->engine->transaction_unsynced ? db->engine->transaction_unsynced(db, body, arg, err)
-                                            : db->engine->transaction(db, body, arg, err);
+    return db->engine->transaction(db, body, arg, true, err);
 }
 
 int db_read(struct db *db, db_body *body, void *arg, struct error *err) {

@@ -180,7 +180,9 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     return 0;
 }
 
-static int engine_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
+static int engine_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
+                              struct error *err) {
+    (void)unsynced; /* all are synced */
     return postgresql_writer_transaction(postgresql_db(db)->writer, body, arg, err);
 }
 

@@ -113,12 +113,9 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     return 0;
 }
 
-static int engine_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
-    return writer_transaction(sqlite_db(db)->writer, body, arg, false, err);
-}
-
-static int engine_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err) {
-    return writer_transaction(sqlite_db(db)->writer, body, arg, true, err);
+static int engine_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
+                              struct error *err) {
+    return writer_transaction(sqlite_db(db)->writer, body, arg, unsynced, err);
 }
 
 static int engine_read(struct db *base, db_body *body, void *arg, struct error *err) {
@@ -200,7 +197,6 @@ const struct db_engine sqlite_engine = {
     .open = engine_open,
     .close = engine_close,
     .transaction = engine_transaction,
-    .transaction_unsynced = engine_transaction_unsynced,
     .read = engine_read,
     .submit = engine_submit,
     .on_event = engine_on_event,
