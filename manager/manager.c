@@ -167,18 +167,18 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * does not answer for days would leave more messages than memory.
  */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
-    int64_t now = clock_now_us(manager->settings.settings->clock);
+    int64_t now_us = clock_now_us(manager->settings.settings->clock);
+    int64_t since_us = now_us - ORPHAN_GRACE_US;
 
     for (unsigned i = 0; i < manager->host_count; i++) {
         struct manager_host *host = &manager->hosts[i];
-        struct hand_out hand_out = {
-            .host = host->host,
-            .rule = { .waiting_since_us = now - ORPHAN_GRACE_US,
-                      .queued_since_us =
-                          host_misses_messages(host, now) ? now - ORPHAN_GRACE_US : 0 },
-        };
+        struct hand_out hand_out = { .host = host->host };
 
-        if (!host_is_stuck(host) && hand_out_of(manager, base, &hand_out, err) < 0)
+        if (host_is_stuck(host))
+            continue;
+        hand_out.rule.waiting_since_us = since_us;
+        hand_out.rule.queued_since_us = host_misses_messages(host, now_us) ? since_us : 0;
+        if (hand_out_of(manager, base, &hand_out, err) < 0)
             return -1;
     }
     return 0;
