@@ -265,6 +265,7 @@ static const char sql_differences[] =
     "GROUP BY project_id, resource HAVING SUM(in_use) + SUM(reserved) <> SUM(used) "
     "ORDER BY project_id, resource";
 
+/* SQLite wants WHERE before ON. */
 static const char sql_store[] =
     "INSERT INTO quota_usages (project_id, resource, used) "
     "SELECT project_id, resource, CAST(SUM(in_use) + SUM(reserved) AS BIGINT) "
