@@ -92,12 +92,15 @@ class ActiveActive(Roles):
     COUNT = 60
     MANY = 1000
 
+    def grown(self, size_gb, timeout, pause):
+        until(lambda: all(row["size"] == size_gb for row in self.api.list_all()), timeout,
+              "all extended", pause)
+
     def timed_extends(self, ids, size_gb):
         begin = time.monotonic()
         for volume_id in ids:
             self.api.extend(volume_id, size_gb)
-        until(lambda: all(row["size"] == size_gb for row in self.api.list_all()), 60, "all extended",
-              pause=0.05)
+        self.grown(size_gb, 60, 0.05)
         return time.monotonic() - begin
 
     def test_two_managers_share_the_work_and_never_a_volume(self):
@@ -139,7 +142,7 @@ class ActiveActive(Roles):
         self.wait("available", self.MANY, timeout=180)
         for volume_id in ids:
             self.api.extend(volume_id, 2)
-        until(lambda: all(row["size"] == 2 for row in self.api.list_all()), 180, "all extended", pause=0.2)
+        self.grown(2, 180, 0.2)
         self.wait("available", self.MANY)
         shares = [self.resized(one_runs), self.resized(two_runs)]
         self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))

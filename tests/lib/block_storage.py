@@ -121,6 +121,10 @@ class BlockStorage:
                 return found
             marker = f"&marker={page[-1]['id']}"
 
+    def any_in(self, status):
+        """Is any volume in this status?"""
+        return bool(self.ask("GET", f"/volumes?status={status}&limit=1")["volumes"])
+
     def exists(self, volume_id):
         return self.call("GET", f"/volumes/{volume_id}").status != 404
 
