@@ -632,7 +632,8 @@ class Calls(BrokerCase):
         for unique_id in "aaab":
             self.call(unique_id)
         self.assertEqual(self.answers("b"), ["b"])
-        self.assertEqual(self.log("manager").count("message came twice"), 3)
+        until(lambda: self.log("manager").count("message came twice") == 3, 20,
+              "the three to be dropped")
         for number in range(16):
             self.call(f"n{number}")
             self.answers(f"n{number}")
@@ -641,9 +642,9 @@ class Calls(BrokerCase):
         self.end()
 
     def test_a_call_that_failed_may_come_again(self):
-        for unique_id in "aab":
-            self.call(unique_id, method="migrate_to_mars")
-        self.assertEqual(self.answers("b"), ["a", "a", "b"])
+        for _ in range(2):
+            self.call("a", method="migrate_to_mars")
+            self.assertEqual(self.answers("a"), ["a"])
         self.end()
 
     def test_callers_that_are_gone_do_not_hinder_others(self):
