@@ -40,6 +40,7 @@ struct job {
     enum resize_outcome waits_for;
     int64_t waits_since_us; /* monotonic; 0: does not wait */
     struct disk disk;       /* as last seen */
+    bool expected;          /* the disk may be here although the hypervisor does not know it */
 };
 
 struct jobs {
@@ -96,11 +97,12 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
 
-    /* libvirt answers before it has found its guests again: look for a disk that was here. */
-    if (outcome == RESIZE_FAILED && err.kind == ERROR_NOT_FOUND && job->disk.source[0])
+    /* libvirt answers before it has found its guests again. */
+    if (outcome == RESIZE_FAILED && err.kind == ERROR_NOT_FOUND && job->expected)
         outcome = RESIZE_BUSY;
     if (resize->disk.source[0])
         job->disk = resize->disk;
+    job->expected |= resize->disk.state != DISK_NOT_HERE || outcome == RESIZE_UNREACHABLE;
     if (outcome == RESIZE_NOT_OURS) {
         log_info(&log, "disk is on another host", "volume_id", job->volume_id, NULL);
         return JOB_ENDED;
@@ -261,7 +263,7 @@ static struct job *find_job(struct jobs *jobs, const char *volume_id, const char
 }
 
 static struct job *new_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
-                           const char *request_id) {
+                           const char *request_id, bool resumed) {
     struct job *job = calloc(1, sizeof(*job));
 
     assert(job);
@@ -270,14 +272,15 @@ static struct job *new_job(struct jobs *jobs, const char *volume_id, const char 
     snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance_uuid);
     snprintf(job->request_id, sizeof(job->request_id), "%s", request_id ? request_id : "");
     job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
+    job->expected = resumed;
     job->next = jobs->first;
     jobs->first = job;
     jobs->count++;
     return job;
 }
 
-int jobs_put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
-             const char *request_id, struct error *err) {
+static int put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+               const char *request_id, bool resumed, struct error *err) {
     const char *instance = instance_uuid ? instance_uuid : "";
     struct job *job, *fresh = NULL;
 
@@ -286,13 +289,23 @@ int jobs_put(struct jobs *jobs, const char *volume_id, const char *instance_uuid
     if (job)
         job->again = true;
     else if (jobs->count < JOBS_MOST)
-        job = fresh = new_job(jobs, volume_id, instance, request_id);
+        job = fresh = new_job(jobs, volume_id, instance, request_id, resumed);
     pthread_mutex_unlock(&jobs->lock);
     if (!job)
         return error_set(err, ERROR_UNAVAILABLE, "%d volumes are in work already", JOBS_MOST);
     if (fresh)
         worker_pool_put(jobs->pool, &fresh->item);
     return 0;
+}
+
+int jobs_put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+             const char *request_id, struct error *err) {
+    return put(jobs, volume_id, instance_uuid, request_id, false, err);
+}
+
+int jobs_resume(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+                struct error *err) {
+    return put(jobs, volume_id, instance_uuid, NULL, true, err);
 }
 
 unsigned jobs_open(struct jobs *jobs) {

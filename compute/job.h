@@ -24,12 +24,19 @@ struct job_settings {
 struct jobs *jobs_new(const struct job_settings *settings);
 
 /*
- * Starts a job or folds the event into the one that runs.  `instance_uuid` NULL: whichever instance
- * has the disk; `request_id` may be NULL.  Ids are UUIDs in canonical form.  -1 (ERROR_UNAVAILABLE)
- * when too many are open.
+ * Starts a job or folds the event into the one that runs; `request_id` may be NULL.  Ids are UUIDs
+ * in canonical form.  -1 (ERROR_UNAVAILABLE) when too many are open.
  */
 int jobs_put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
              const char *request_id, struct error *err);
+
+/*
+ * The same for an extend that was pending before this process began.  `instance_uuid` NULL:
+ * whichever instance has the disk.  The hypervisor may have begun just now too: a disk that it does
+ * not know is waited for as long as a busy one.
+ */
+int jobs_resume(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
+                struct error *err);
 
 unsigned jobs_open(struct jobs *jobs);
 

@@ -41,7 +41,7 @@ static int resume_volume(const struct reporter *reporter, const struct remote_vo
     if (instance_uuid && !uuid_parse(instance_uuid, instance))
         instance_uuid = NULL;
     log_info(&no_request, "resuming an extend", "volume_id", volume_id, NULL);
-    return jobs_put(reporter->settings.jobs, volume_id, instance_uuid ? instance : NULL, NULL, err);
+    return jobs_resume(reporter->settings.jobs, volume_id, instance_uuid ? instance : NULL, err);
 }
 
 static int resume_page(const struct reporter *reporter, struct arena *arena, const char **marker,

@@ -319,7 +319,7 @@ START_TEST(any_instance_may_have_the_disk) {
 
     answer(scene, READ, 200, EXTENDING);
     answer(scene, ACTION, 202, NULL);
-    ck_assert_int_eq(jobs_put(scene->jobs, VOLUME, NULL, NULL, &err), 0);
+    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, NULL, &err), 0);
     await_end(scene);
     ck_assert_int_eq(capacity(scene), 3 * GIB);
     ck_assert_str_eq(last_report(scene), SUCCESS);
@@ -497,6 +497,56 @@ START_TEST(a_disk_that_was_here_is_looked_for_again) {
 }
 END_TEST
 
+START_TEST(a_disk_is_looked_for_again_behind_a_silence) {
+    struct scene *scene = scene_new();
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1, false);
+    put(scene);
+    await_looks(scene, 4);
+    ck_assert_uint_eq(reports(scene), 0);
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    await_end(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_resumed_extend_waits_for_its_disk) {
+    struct scene *scene = scene_new();
+    struct error err = { 0 };
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, INSTANCE, &err), 0);
+    await_looks(scene, 3);
+    ck_assert_uint_eq(reports(scene), 0);
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    await_end(scene);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_resumed_extend_whose_disk_never_comes_is_reported_as_error) {
+    struct scene *scene = scene_with(20, 60000);
+    struct error err = { 0 };
+
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, INSTANCE, &err), 0);
+    await_end(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_silent_hypervisor_is_asked_again) {
     struct scene *scene = scene_new();
 
@@ -618,6 +668,8 @@ CHECK_MAIN("job", an_extending_volume_grows_and_is_reported_once,
            a_report_that_nobody_wants_ends_the_job, a_volume_that_cannot_be_read_is_asked_for_again,
            a_volume_that_is_gone_ends_the_job, a_busy_disk_is_waited_for,
            a_disk_that_stays_busy_is_reported_as_error, a_disk_that_was_here_is_looked_for_again,
+           a_disk_is_looked_for_again_behind_a_silence, a_resumed_extend_waits_for_its_disk,
+           a_resumed_extend_whose_disk_never_comes_is_reported_as_error,
            a_silent_hypervisor_is_asked_again,
            a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
            a_hypervisor_that_stays_silent_is_reported_as_error,
