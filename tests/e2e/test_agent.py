@@ -22,19 +22,21 @@ def tearDownModule():
 class Agent(DomainCase):
     options = ("--compute_agent.enabled=false",)
 
-    def start_agent(self, *options):
+    def start_agent(self):
         agent = program.Program("compute", os.path.join(self.directory, "compute.log"),
                                 "--listen", "127.0.0.1:0", f"--host={NODE}",
                                 f"--compute_agent.volume_endpoint={self.service.endpoint}",
-                                *options)
+                                "--compute_agent.heartbeat_interval=1")
         self.addCleanup(agent.kill)
+        before = self.heartbeat()
         agent.start()
-        until(lambda: self.agent_state("up"), 20, "the agent's first heartbeat")
+        until(lambda: self.heartbeat() != before, 20, "the agent's first heartbeat")
         return agent
 
-    def agent_state(self, state):
+    def heartbeat(self):
+        """When the last one came."""
         services = self.api.ask("GET", "/os-services?binary=scoria-compute")["services"]
-        return any(row["host"] == NODE and row["state"] == state for row in services)
+        return [row["updated_at"] for row in services if row["host"] == NODE]
 
     def test_an_agent_of_its_own_grows_a_disk(self):
         agent = self.start_agent()

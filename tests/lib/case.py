@@ -127,11 +127,13 @@ class DomainCase(ServiceCase):
         domain.copy_disk(volume_id, copy)
 
     def pending(self, volume_id, target_gb):
-        """Waits until the extend has been handed over to the compute side."""
+        """Waits until the compute side has the extend; its target is seen before that."""
         def is_pending():
-            volume = self.api.show(volume_id)
-            return volume if volume["metadata"] == {"extend_new_size": str(target_gb)} else None
-        return until(is_pending, 30, "the pending extend")
+            return program.phase(self.state, volume_id, *self.options) == "waiting"
+        until(is_pending, 30, "the extend to be handed over")
+        volume = self.api.show(volume_id)
+        self.assertEqual(volume["metadata"], {"extend_new_size": str(target_gb)})
+        return volume
 
     def assert_grown(self, volume_id, domain, size_gb):
         self.api.wait_status(volume_id, "in-use")

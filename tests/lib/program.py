@@ -126,15 +126,26 @@ def role(directory, name, command, *options):
                    "--state-dir", os.path.join(directory, name), f"--host={name}", *options)
 
 
-def check(state_directory, *options):
-    """What `scoria manage check` finds: a list of {promise, text}."""
-    result = subprocess.run([BINARY, "manage", "check", "--format=json",
+def _manage(verb, state_directory, options):
+    """The status and the list that `scoria manage` ends with."""
+    result = subprocess.run([BINARY, "manage", verb, "--format=json",
                              "--state-dir", state_directory, *options],
                             capture_output=True, text=True, timeout=120, check=False)
     try:
-        found = json.loads(result.stdout)
+        return result.returncode, json.loads(result.stdout)
     except ValueError:
-        raise AssertionError(f"manage check said {result.stdout!r}, {result.stderr!r}") from None
-    if (result.returncode == 0) != (not found):
-        raise AssertionError(f"manage check ended with {result.returncode}: {found}")
+        raise AssertionError(f"manage {verb} said {result.stdout!r}, {result.stderr!r}") from None
+
+
+def check(state_directory, *options):
+    """What `scoria manage check` finds: a list of {promise, text}."""
+    status, found = _manage("check", state_directory, options)
+    if (status == 0) != (not found):
+        raise AssertionError(f"manage check ended with {status}: {found}")
     return found
+
+
+def phase(state_directory, volume_id, *options):
+    """Of the volume's operation, as `scoria manage operations` shows it; None without one."""
+    _, operations = _manage("operations", state_directory, options)
+    return next((row["phase"] for row in operations if row["volume_id"] == volume_id), None)
