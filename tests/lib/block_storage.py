@@ -60,7 +60,7 @@ def parse(data):
 
 
 class BlockStorage:
-    def __init__(self, endpoint, timeout=30, token=None):
+    def __init__(self, endpoint, timeout=60, token=None):
         url = urllib.parse.urlsplit(endpoint)
         self.endpoint = endpoint
         self.root = url.path
@@ -140,11 +140,11 @@ class BlockStorage:
     def delete(self, volume_id):
         self.ask("DELETE", f"/volumes/{volume_id}")
 
-    def delete_and_wait(self, volume_id, timeout=30):
+    def delete_and_wait(self, volume_id, timeout=60):
         self.delete(volume_id)
         until(lambda: not self.exists(volume_id), timeout, f"volume {volume_id} gone")
 
-    def wait_status(self, volume_id, status, timeout=30):
+    def wait_status(self, volume_id, status, timeout=60):
         """Waits for the status; another one that is final ends the waiting."""
         def reached():
             volume = self.show(volume_id)
@@ -184,7 +184,7 @@ class BlockStorage:
 
     # ---- the rest ----
 
-    def wait_manager(self, timeout=20):
+    def wait_manager(self, timeout=60):
         """Until what a manager reported is there, and new enough for a volume to be placed."""
         def reported():
             rows = self.ask("GET", "/os-services?binary=cinder-volume")["services"]

@@ -27,8 +27,11 @@ def states_of(pid):
     """The letters of proc(5), one for each kind that its threads are in: R, S, D, T (stopped)..."""
     states = set()
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii") as stat:
-            states.add(stat.read().rpartition(") ")[2][0])
+        try:
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii") as stat:
+                states.add(stat.read().rpartition(") ")[2][0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # ended meanwhile
     return states
 
 
@@ -41,7 +44,7 @@ class Program:
         self.process = None
         self.endpoint = None  # of the ready line; a restart may change it
 
-    def start(self, timeout=20):
+    def start(self, timeout=60):
         with open(self.log_path, "ab") as log:
             position = log.tell()
             self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL,
@@ -90,12 +93,12 @@ class Program:
             self.process = None
         return status
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=90):
         """SIGTERM; returns the exit status, negative for a signal."""
         return self._end(signal.SIGTERM, timeout)
 
     def kill(self):
-        return self._end(signal.SIGKILL, 20)
+        return self._end(signal.SIGKILL, 60)
 
     def memory_kib(self):
         """Resident memory that is the process's alone or its share of it (PSS)."""
