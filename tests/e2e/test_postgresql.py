@@ -6,7 +6,6 @@ with Retry-After, and nothing has changed.
 
 import os
 import re
-import signal
 import socket
 import struct
 import subprocess
@@ -20,7 +19,7 @@ from block_storage import BlockStorage, until
 from case import Workplace
 
 SECRET = "s3cr3t-word"
-ANSWER_S = 60  # 20 until a session counts as lost, 30 until a commit counts as in doubt, and some
+ANSWER_S = 90  # 20 until a session counts as lost, 30 until a commit counts as in doubt, and some
 DISK = 48 << 20
 
 cluster = None
@@ -117,7 +116,7 @@ class PostgresqlCase(Workplace):
         with self.assertRaises(program.NotStarted) as refused:
             part.start()
         text = str(refused.exception).strip()
-        self.assertLess(time.monotonic() - begin, 15)
+        self.assertLess(time.monotonic() - begin, 40)
         self.assertEqual(len(text.splitlines()), 1, text)
         for word in ("[database] connection: ", *words):
             self.assertIn(word, text)
@@ -217,18 +216,18 @@ class WhileItRuns(PostgresqlCase):
         # No room for another connection, and those that it has go: the server says what it says
         # when others have taken every place.
         server.sql("ALTER ROLE scoria CONNECTION LIMIT 0")
-        server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                   "WHERE usename = 'scoria'")
+        until(lambda: server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                                 "WHERE usename = 'scoria'") == "0", 60, "no connection left")
         for _ in range(3):
             self.assert_unavailable(api.call("POST", "/volumes", {"volume": {"size": 1}}))
             self.assert_unavailable(api.call("GET", f"/volumes/{volume_id}"))
-        self.assertIn("too many connections", part.log())
+        until(lambda: "too many connections" in part.log(), 60, "its reason in the log")
         self.assertEqual(server.sql("SELECT count(*) FROM volumes", "scoria"), "1")
         server.sql("ALTER ROLE scoria CONNECTION LIMIT -1")
         until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200 and
-              api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 20,
+              api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 60,
               "room again", pause=0.2)
-        until(lambda: all(row["status"] == "available" for row in api.list()), 20, "all done")
+        until(lambda: all(row["status"] == "available" for row in api.list()), 60, "all done")
         self.assertEqual(part.stop(), 0)
         self.assertNotIn(SECRET, part.log())
 
@@ -268,7 +267,7 @@ class WhileItRuns(PostgresqlCase):
         self.assertIn("disk of the database is full", str(refused.body))
         self.assertEqual(len(api.list("?limit=1000")), made + 1)
         os.unlink(filler)
-        until(lambda: all(row["status"] == "available" for row in api.list("?limit=1000")), 60,
+        until(lambda: all(row["status"] == "available" for row in api.list("?limit=1000")), 180,
               "everything done that was accepted", pause=0.2)
         self.assertEqual(len(api.list("?limit=1000")), made + 1)
         api.create_available(1)
@@ -276,40 +275,26 @@ class WhileItRuns(PostgresqlCase):
         self.assertEqual(program.check(self.state, "--host=e2e-node", "--database.connection="
                                        + cluster.url("full_disk")), [])
 
-    def backends(self, name):
-        return [int(pid) for pid in cluster.sql(
-            f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}'").split()]
-
     def test_a_server_that_stands_still_is_503_in_time_and_leaves_nothing_half_done(self):
         url = cluster.create("still")
-        part = self.service(url).start()
+        part = self.service(url, "--service_down_time=600").start()
         api = self.client(part)
         volume_id = api.create_available(1)["id"]
-        stopped = [cluster.process.pid] + self.backends("still")
-
-        def wake():
-            for pid in stopped:
-                try:
-                    os.kill(pid, signal.SIGCONT)
-                except ProcessLookupError:
-                    pass
-        self.addCleanup(wake)
-        for pid in stopped:
-            os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(cluster.go_on)
+        cluster.stand_still()
         begin = time.monotonic()
         answer = api.call("POST", f"/volumes/{volume_id}/action", {"os-extend": {"new_size": 2}})
         self.assertLess(time.monotonic() - begin, ANSWER_S)
         self.assert_unavailable(answer)
         self.assert_unavailable(api.call("GET", f"/volumes/{volume_id}"))
-        wake()
-        until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200, 30, "it is back")
+        cluster.go_on()
+        until(lambda: api.call("GET", f"/volumes/{volume_id}").status == 200, 60, "it is back")
         volume = api.wait_status(volume_id, "available")
         known = not re.search("not known", str(answer.body))
         self.assertIn(api.show(volume_id)["size"], (1,) if known else (1, 2), volume)
-        api.wait_manager()
-        until(lambda: api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 30,
+        until(lambda: api.call("POST", "/volumes", {"volume": {"size": 1}}).status == 202, 60,
               "changes are possible again")
-        until(lambda: all(row["status"] == "available" for row in api.list()), 20, "all done")
+        until(lambda: all(row["status"] == "available" for row in api.list()), 60, "all done")
         self.assertEqual(part.stop(), 0)
         self.assertEqual(program.check(self.state, "--host=e2e-node",
                                        f"--database.connection={url}"), [])

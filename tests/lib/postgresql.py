@@ -5,6 +5,7 @@
                                            URL of a superuser, from which tests make databases
 """
 
+import contextlib
 import glob
 import os
 import pwd
@@ -15,7 +16,9 @@ import sys
 import tempfile
 import time
 
+from block_storage import until
 from ports import free_port
+from program import states_of, stop_and_wait
 
 USER = "postgres"
 
@@ -27,6 +30,13 @@ def programs():
     if not found:
         raise RuntimeError("no PostgreSQL server is installed")
     return os.path.dirname(found[-1])
+
+
+def is_gone(pid):
+    try:
+        return states_of(pid) <= {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 class Cluster:
@@ -73,11 +83,11 @@ class Cluster:
         self.wait_ready()
         return self
 
-    def wait_ready(self, seconds=30):
-        until = time.monotonic() + seconds
+    def wait_ready(self, seconds=120):
+        deadline = time.monotonic() + seconds
         while subprocess.run([f"{self.programs}/pg_isready", "-q", "-h", "127.0.0.1", "-p",
                               str(self.port), "-U", USER], check=False).returncode != 0:
-            if self.process.poll() is not None or time.monotonic() > until:
+            if self.process.poll() is not None or time.monotonic() > deadline:
                 with open(self.log, encoding="utf-8", errors="replace") as log:
                     raise RuntimeError("PostgreSQL did not start:\n" + log.read()[-2000:])
             time.sleep(0.05)
@@ -101,10 +111,33 @@ class Cluster:
             self.process.wait()
         self.process = None
 
+    def children(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
+                  encoding="ascii") as line:
+            return [int(word) for word in line.read().split()]
+
+    def stand_still(self):
+        """All of its processes, which cannot begin another, until go_on()."""
+        pid = self.process.pid
+        stop_and_wait(pid)
+        for child in self.children():
+            stop_and_wait(child)
+
+    def go_on(self):
+        for pid in (*self.children(), self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
     def kill(self):
-        """As a crash: nothing is flushed. Its own processes see it and end."""
+        """As a crash of the machine: nothing is flushed, and no process is left that could still
+        write beside those of the next start."""
+        self.stand_still()
+        children = self.children()
+        for child in children:
+            os.kill(child, signal.SIGKILL)
         self.end(signal.SIGKILL)
-        time.sleep(0.2)
+        for child in children:
+            until(lambda child=child: is_gone(child), 60, f"process {child} gone")
         pid_file = os.path.join(self.data, "postmaster.pid")
         if os.path.exists(pid_file):
             os.unlink(pid_file)

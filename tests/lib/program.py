@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from block_storage import until
+
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("SCORIA", os.path.join(REPOSITORY, "build/plain/scoria"))
 
@@ -33,6 +35,12 @@ def states_of(pid):
         except (FileNotFoundError, ProcessLookupError):
             pass  # ended meanwhile
     return states
+
+
+def stop_and_wait(pid):
+    """SIGSTOP, and until none of its threads does anything any more."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: states_of(pid) <= {"T", "Z"}, 60, f"process {pid} stopped")
 
 
 class Program:
