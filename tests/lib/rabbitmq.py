@@ -79,7 +79,7 @@ class Broker:
 
     # ---- life ----
 
-    def start(self, timeout=90):
+    def start(self, timeout=180):
         if self.epmd is None:
             self.epmd = subprocess.Popen(
                 ["epmd", "-address", "127.0.0.1", "-port", str(self.epmd_port)],
@@ -168,13 +168,19 @@ class Broker:
 
     def control(self, *words):
         result = subprocess.run([CONTROL, "-n", self.node, "-q", *words], env=self.environment,
-                                capture_output=True, text=True, timeout=60, check=False)
+                                capture_output=True, text=True, timeout=180, check=False)
         if result.returncode != 0:
             raise RuntimeError(f"rabbitmqctl {' '.join(words)}: {result.stdout}{result.stderr}")
         return result.stdout
 
     def queues(self, vhost="/"):
-        """Of every queue how many messages wait in it and with somebody."""
+        """Of every queue how many messages wait in it and with somebody; of a quorum queue as it
+        was some seconds ago."""
         text = self.control("list_queues", "-p", vhost, "--no-table-headers", "name", "messages")
         rows = (line.rsplit("\t", 1) for line in text.splitlines() if "\t" in line)
         return {name: int(messages) for name, messages in rows}
+
+    def taken(self, vhost="/"):
+        """Names of the queues that somebody takes messages from."""
+        return set(self.control("list_consumers", "-p", vhost, "--no-table-headers",
+                                "queue_name").split())
