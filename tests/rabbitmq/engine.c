@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { KEYS = 8, EACH = 40, WAIT_MS = 30000 };
+enum { KEYS = 8, EACH = 40, WAIT_MS = 90000 };
 
 static const struct option *const tables[] = { amqp_options, NULL };
 
@@ -105,7 +105,7 @@ static void publish(struct rpc *rpc, const char *key, const char *payload) {
 static void publish_for_sure(struct rpc *rpc, const char *key, const char *payload) {
     unsigned kept = value_of(&witness.kept);
 
-    for (int i = 0; i < 100 && value_of(&witness.kept) == kept; i++) {
+    for (int i = 0; i < WAIT_MS / 10 && value_of(&witness.kept) == kept; i++) {
         unsigned given_back = value_of(&witness.given_back);
 
         publish(rpc, key, payload);
@@ -278,7 +278,7 @@ START_TEST(the_relay_brings_every_row_once_and_empties_the_table) {
     relay = relay_new(db, rpc, true);
     ck_assert_int_eq(db_transaction(db, put_body, &row, &err), 0);
     wait_for(&witness.seen, 101);
-    for (int i = 0; i < 500 && sql_int(db, "SELECT COUNT(*) FROM outbox") > 0; i++)
+    for (int i = 0; i < WAIT_MS / 10 && sql_int(db, "SELECT COUNT(*) FROM outbox") > 0; i++)
         usleep(10000);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox"), 0);
     relay_stop(relay);
@@ -306,7 +306,7 @@ int main(void) {
         fputs("SCORIA_BROKER is not set\n", stderr);
         return EXIT_FAILURE;
     }
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, setup, teardown);
     for (size_t i = 0; i < LENGTH(tests); i++)
         tcase_add_test(cases, tests[i]);
