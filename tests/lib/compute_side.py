@@ -58,6 +58,7 @@ class ComputeSide:
         self.disks = {}
         self.events = []
         self.silent = False
+        self.lock = threading.Lock()  # guards `silent` and `disks`
         self.closed = False
         side = self
 
@@ -102,23 +103,26 @@ class ComputeSide:
         return volume_id in self.events
 
     def forget(self):
-        self.silent = False
-        self.events.clear()
-        while self.disks:
-            self.disks.popitem()[1].release()
+        with self.lock:
+            self.silent = False
+            self.events.clear()
+            while self.disks:
+                self.disks.popitem()[1].release()
 
     def grow(self, volume_id, size_gb=2):
         self.disks[volume_id].grow(size_gb)
 
     def take(self, volume_id):
         self.events.append(volume_id)
-        if not self.silent and volume_id in self.disks:
-            threading.Thread(target=self.finish, args=(volume_id,), daemon=True).start()
+        with self.lock:
+            if self.silent or volume_id not in self.disks:
+                return
+            self.silent = True  # one event is enough, however often it comes
+        threading.Thread(target=self.finish, args=(volume_id,), daemon=True).start()
 
     def finish(self, volume_id):
         """Grows it once, and reports until somebody has taken the report."""
         disk = self.disks[volume_id]
-        self.silent = True  # one event is enough, however often it comes
         disk.grow(2)
         while not self.closed:
             try:

@@ -85,6 +85,15 @@ class Program:
     def running(self):
         return self.process is not None and self.process.poll() is None
 
+    def lives(self):
+        """Neither dead nor dying: who was killed may be `running` for a moment, but never stops."""
+        if not self.running:
+            return False
+        self.process.send_signal(signal.SIGSTOP)
+        seen = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        self.process.send_signal(signal.SIGCONT)
+        return seen.si_code == os.CLD_STOPPED
+
     def _end(self, signal_number, timeout):
         if self.process is None:
             return None
