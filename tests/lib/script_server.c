@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #define MOST_RULES    64
-#define MOST_REQUESTS 4096
+#define MOST_REQUESTS 65536
 #define MOST_SILENT   64
 #define REQUEST_ROOM  (256 * 1024)
 
 struct script_server {
     char url[64];
     struct sockaddr_in address;
+    int place;   /* has the port and does not listen: nobody else gets it during a pause */
     int wake[2]; /* something written: look at `stops` and `listener` again */
     pthread_t thread;
     pthread_mutex_t lock; /* guards everything below */
@@ -217,7 +218,8 @@ static void *run_server(void *arg) {
     return NULL;
 }
 
-static int open_listener(struct sockaddr_in *address) {
+/* Both sockets at one address ask for SO_REUSEADDR, and one of them never listens. */
+static int open_socket(struct sockaddr_in *address) {
     socklen_t size = sizeof(*address);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, result;
 
@@ -225,9 +227,14 @@ static int open_listener(struct sockaddr_in *address) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     result = bind(fd, (struct sockaddr *)address, size);
     assert(result == 0);
-    result = listen(fd, 64);
-    assert(result == 0);
     result = getsockname(fd, (struct sockaddr *)address, &size);
+    assert(result == 0);
+    return fd;
+}
+
+static int open_listener(struct sockaddr_in *address) {
+    int fd = open_socket(address), result = listen(fd, 64);
+
     assert(result == 0);
     return fd;
 }
@@ -250,6 +257,7 @@ struct script_server *script_server_new(void) {
         .sin_family = AF_INET,
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
+    server->place = open_socket(&server->address);
     server->listener = open_listener(&server->address);
     snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%u",
              ntohs(server->address.sin_port));
@@ -268,6 +276,7 @@ void script_server_free(struct script_server *server) {
     pthread_join(server->thread, NULL);
     if (server->listener >= 0)
         close(server->listener);
+    close(server->place);
     for (unsigned i = 0; i < server->silent_count; i++)
         close(server->silent[i]);
     for (unsigned i = 0; i < server->request_count; i++)
@@ -358,7 +367,7 @@ bool script_server_await(struct script_server *server, const char *method, const
     bool came;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 20;
+    until.tv_sec += 40;
     pthread_mutex_lock(&server->lock);
     while (count_requests(server, method, path) < count)
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
