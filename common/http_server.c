@@ -20,7 +20,7 @@
 #define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
 #define STACK_SIZE           ((size_t)256 * 1024)
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
-#define LAST_WORDS_MS        500 /* for the answers to exchanges that were given up */
+#define LAST_WORDS_MS        5000 /* for the answers to exchanges that were given up */
 
 /* ---- exchange ---- */
 
