@@ -17,7 +17,7 @@
         SRunner *runner;                                  \
         int failed;                                       \
                                                           \
-        tcase_set_timeout(cases, 60);                     \
+        tcase_set_timeout(cases, 240);                    \
         for (size_t i = 0; i < LENGTH(tests); i++)        \
             tcase_add_test(cases, tests[i]);              \
         suite_add_tcase(suite, cases);                    \
