@@ -136,25 +136,38 @@ START_TEST(own_standard_descriptors_may_be_closed) {
 }
 END_TEST
 
-START_TEST(deadline_kills_the_whole_group) {
-    int64_t start_us = clock_monotonic_us();
-    pid_t grandchild;
-
-    ck_assert_int_eq(RUN("sleep 1000 & echo $! > /tmp/scoria-test.$PPID; wait", .timeout_ms = 200),
-                     -1);
-    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    ck_assert_str_eq(err.message, "sh did not end within 200 ms");
-    ck_assert_int_ge(clock_monotonic_us() - start_us, 200000);
-    ck_assert_int_lt(clock_monotonic_us() - start_us, 10000000);
-    assert_no_child();
-
+/* The process that the script wrote of; 0 when it did not come so far. */
+static pid_t read_pid(void) {
     char path[64];
+    autofile FILE *file = NULL;
+    pid_t pid = 0;
+
     snprintf(path, sizeof(path), "/tmp/scoria-test.%d", (int)getpid());
-    autofile FILE *file = fopen(path, "r");
+    file = fopen(path, "r");
     unlink(path);
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%d", &grandchild), 1);
-    for (int i = 0; i < 1000 && kill(grandchild, 0) == 0; i++) { /* until init has reaped it */
+    return file && fscanf(file, "%d", &pid) == 1 ? pid : 0;
+}
+
+START_TEST(deadline_kills_the_whole_group) {
+    int64_t timeout_ms = 100, start_us;
+    pid_t grandchild = 0;
+    char message[64];
+
+    while (grandchild == 0 && timeout_ms < 10000) {
+        timeout_ms *= 2;
+        start_us = clock_monotonic_us();
+        ck_assert_int_eq(
+            RUN("sleep 1000 & echo $! > /tmp/scoria-test.$PPID; wait", .timeout_ms = timeout_ms),
+            -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        snprintf(message, sizeof(message), "sh did not end within %d ms", (int)timeout_ms);
+        ck_assert_str_eq(err.message, message);
+        ck_assert_int_ge(clock_monotonic_us() - start_us, timeout_ms * 1000);
+        assert_no_child();
+        grandchild = read_pid();
+    }
+    ck_assert_int_ne(grandchild, 0);
+    for (int i = 0; i < 30000 && kill(grandchild, 0) == 0; i++) { /* until init has reaped it */
         char status[64];
         autofile FILE *stat = NULL;
         char state = '?';
@@ -180,11 +193,8 @@ START_TEST(child_that_closes_its_output_is_still_waited_for) {
 END_TEST
 
 START_TEST(who_stays_behind_with_the_pipe_is_not_waited_for) {
-    int64_t start_us = clock_monotonic_us();
-
-    ck_assert_int_eq(RUN("sleep 1000 & echo done"), 0);
+    ck_assert_int_eq(RUN("sleep 1000 & echo done"), 0); /* not the deadline's end */
     ck_assert_str_eq(result.output, "done\n");
-    ck_assert_int_lt(clock_monotonic_us() - start_us, 10000000);
 }
 END_TEST
 
@@ -228,7 +238,7 @@ START_TEST(limits_hold) {
     assert_has(result.output, "Max file size             5000                 5000 ");
     assert_has(result.output, "Max address space         536870912            536870912 ");
 
-    ck_assert_int_eq(RUN("while :; do :; done", .cpu_seconds = 1), 0);
+    ck_assert_int_eq(RUN("while :; do :; done", .timeout_ms = 200000, .cpu_seconds = 1), 0);
     ck_assert_int_eq(result.exit_status, 128 + SIGKILL);
 }
 END_TEST

@@ -84,7 +84,7 @@ static void await(struct caller *caller) {
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 20;
+    until.tv_sec += 40;
     pthread_mutex_lock(&caller->lock);
     while (!caller->told)
         ck_assert_int_ne(pthread_cond_timedwait(&caller->changed, &caller->lock, &until),
@@ -207,10 +207,9 @@ START_TEST(silence_is_never_a_yes_and_never_a_no) {
           .body = "{\"token\": {}}",
           .manner = SCRIPT_HALF,
           .times = 1 },
-        { .method = "GET", .path = KEYSTONE_TOKENS "*", .manner = SCRIPT_SILENT, .times = 1 },
     };
     struct scene *scene =
-        scene_with((struct token_checker_settings){ .cache_ms = 300000, .deadline_ms = 400 });
+        scene_with((struct token_checker_settings){ .cache_ms = 300000, .deadline_ms = 30000 });
 
     for (size_t i = 0; i < LENGTH(rules); i++)
         script_server_add(scene->server, &rules[i]);
@@ -220,6 +219,25 @@ START_TEST(silence_is_never_a_yes_and_never_a_no) {
         ck_assert_ptr_null(strstr(scene->err.message, "t1"));
     }
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE); /* nothing of it sticks */
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(silence_without_end_is_none_either) {
+    struct scene *scene =
+        scene_with((struct token_checker_settings){ .cache_ms = 300000, .deadline_ms = 400 });
+    enum error_kind kind = ERROR_UNAVAILABLE;
+
+    script_server_add(scene->server, &(struct script_rule){ .method = "GET",
+                                                            .path = KEYSTONE_TOKENS "*",
+                                                            .manner = SCRIPT_SILENT });
+    while (asked(scene) == 0)
+        ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAVAILABLE);
+    script_server_clear(scene->server);
+    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
+    while (kind == ERROR_UNAVAILABLE) /* the time is short for an answer, too */
+        kind = check(scene, "t1", false, NULL);
+    ck_assert_int_eq(kind, ERROR_NONE);
     scene_end(scene);
 }
 END_TEST
@@ -265,16 +283,14 @@ END_TEST
 
 START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
     struct scene *scene = scene_with((struct token_checker_settings){
-        .cache_ms = 300000, .threads = 2, .queue = 3, .deadline_ms = 600 });
+        .cache_ms = 300000, .threads = 2, .queue = 3, .deadline_ms = 60000 });
     struct caller callers[5], one_more;
     bool later;
-    int64_t begin;
     char text[8];
 
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 1);
     script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
     ck_assert_int_eq(check(scene, "known", false, NULL), ERROR_NONE);
-    begin = clock_monotonic_us();
     for (unsigned i = 0; i < LENGTH(callers); i++) {
         snprintf(text, sizeof(text), "t%u", i);
         ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
@@ -286,9 +302,26 @@ START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
     ck_assert_int_eq(put(scene, &one_more, "t4"), TOKEN_LATER); /* that question is there */
     ck_assert_int_eq(check(scene, "known", false, &later), ERROR_NONE);
     ck_assert(!later);
+    script_server_clear(scene->server);
+    script_server_drop_silent(scene->server);
     expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
     expect_all(&one_more, 1, ERROR_UNAVAILABLE);
-    ck_assert_int_lt(clock_monotonic_us() - begin, 5000000);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
+    struct scene *scene = scene_with(
+        (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 400 });
+    struct caller callers[4];
+    char text[8];
+
+    script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
+    for (unsigned i = 0; i < LENGTH(callers); i++) {
+        snprintf(text, sizeof(text), "t%u", i);
+        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
+    }
+    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
     scene_end(scene);
 }
 END_TEST
@@ -335,7 +368,7 @@ START_TEST(the_end_waits_for_no_keystone) {
     expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
     token_checker_free(scene->checker);
     scene->checker = NULL;
-    ck_assert_int_lt(clock_monotonic_us() - begin_us, 5000000);
+    ck_assert_int_lt(clock_monotonic_us() - begin_us, 40000000);
     scene_end(scene);
 }
 END_TEST
@@ -343,6 +376,7 @@ END_TEST
 CHECK_MAIN("token_check", a_good_token_is_asked_about_once, without_a_cache_each_is_asked_about,
            a_bad_token_is_remembered_for_a_moment, what_cannot_be_a_token_is_refused_without_asking,
            an_expired_token_is_good_only_for_who_may_come_with_one,
-           silence_is_never_a_yes_and_never_a_no, callers_with_one_token_share_one_question,
-           the_queue_has_an_end_and_known_tokens_pass_it, whoever_waits_at_the_end_is_answered,
+           silence_is_never_a_yes_and_never_a_no, silence_without_end_is_none_either,
+           callers_with_one_token_share_one_question, the_queue_has_an_end_and_known_tokens_pass_it,
+           whoever_waits_too_long_in_the_queue_is_answered, whoever_waits_at_the_end_is_answered,
            the_end_waits_for_no_keystone)

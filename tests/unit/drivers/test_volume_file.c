@@ -470,14 +470,15 @@ START_TEST(what_the_resize_says_is_the_outcome) {
     static const struct {
         const char *script;
         enum driver_outcome outcome;
+        int64_t timeout_s;
     } runs[] = {
         { "#!/bin/sh\necho \"qemu-img: Could not open '/f': Failed to get \\\"write\\\" lock\" >&2\n"
           "exit 1\n",
-          DRIVER_DEFERRED },
+          DRIVER_DEFERRED, 30 },
         { "#!/bin/sh\necho \"qemu-img: Failed to lock byte 100: No locks available\" >&2\nexit 1\n",
-          DRIVER_FAILED },
-        { "#!/bin/sh\nexec sleep 60\n", DRIVER_FAILED },
-        { "#!/bin/sh\nkill -9 $$\n", DRIVER_FAILED },
+          DRIVER_FAILED, 30 },
+        { "#!/bin/sh\nexec sleep 60\n", DRIVER_FAILED, 1 },
+        { "#!/bin/sh\nkill -9 $$\n", DRIVER_FAILED, 30 },
     };
     autoplace struct place place;
 
@@ -485,8 +486,8 @@ START_TEST(what_the_resize_says_is_the_outcome) {
     place.settings.qcow2 = true;
     ck_assert_int_eq(create(&place), 0);
     place.settings.qemu_img.program = bench_path(&place.bench, "qemu-img");
-    place.settings.qemu_img.timeout_s = 1;
     for (size_t i = 0; i < LENGTH(runs); i++) {
+        place.settings.qemu_img.timeout_s = runs[i].timeout_s;
         bench_write(&place.bench, "qemu-img", runs[i].script, 0755);
         ck_assert_int_eq(extend(&place, 2), runs[i].outcome);
         ck_assert_int_eq(size_of(&place), GIB);

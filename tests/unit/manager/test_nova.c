@@ -210,15 +210,16 @@ END_TEST
 
 START_TEST(no_whole_answer_is_unknown) {
     static const enum script_manner manners[] = { SCRIPT_HALF, SCRIPT_CLOSE, SCRIPT_SILENT };
-    struct scene *scene = scene_with(false, "--compute.event_timeout=1", NULL);
+    struct scene *scene = scene_with(false, "--compute.event_timeout=3", NULL);
 
-    for (size_t i = 0; i < LENGTH(manners); i++) {
+    for (unsigned i = 0; i < LENGTH(manners); i++) {
         script_server_clear(scene->server);
         script_server_add(
             scene->server,
             &(struct script_rule){ .status = 200, .body = OURS("200"), .manner = manners[i] });
         ck_assert_int_eq(send_it(scene), EVENT_UNKNOWN);
         ck_assert_str_ne(scene->err.message, "");
+        ck_assert(script_server_await(scene->server, "POST", EVENTS, i + 1));
         ck_assert_uint_eq(script_server_count(scene->server, "POST", EVENTS), i + 1);
     }
     scene_end(scene);
@@ -260,7 +261,7 @@ static struct scene *nova_new(const char *microversion) {
     char option[96];
 
     snprintf(option, sizeof(option), "--compute.extend_completion_microversion=%s", microversion);
-    return scene_with(true, option, "--compute.event_timeout=1");
+    return scene_with(true, option, NULL);
 }
 
 START_TEST(a_service_that_promises_the_report_gets_the_event_at_that_version) {
