@@ -10,6 +10,7 @@
 #include "db/schema.h"
 #include "tests/unit/db/scratch.h"
 
+#include <semaphore.h>
 #include <stdatomic.h>
 
 static const char count_items[] = "SELECT COUNT(*) FROM item";
@@ -326,19 +327,34 @@ END_TEST
 
 /* ---- pool ---- */
 
-static int slow_body(struct db_tx *tx, void *arg, struct error *err) {
-    int64_t number;
-    struct db *db = arg;
+struct holder {
+    struct db *db;
+    sem_t held, go;
+};
 
-    (void)db;
-    return db_query_int(tx, &number, err, "SELECT 1 FROM pg_sleep(0.5)");
+static int hold_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct holder *holder = arg;
+    int64_t number;
+
+    sem_post(&holder->held);
+    while (sem_wait(&holder->go) < 0)
+        ;
+    return db_query_int(tx, &number, err, "SELECT 1");
 }
 
-static void *slow_thread(void *db) {
+static void *hold_thread(void *arg) {
+    struct holder *holder = arg;
     struct error err = { 0 };
 
-    ck_assert_int_eq(db_read(db, slow_body, db, &err), 1);
+    ck_assert_int_eq(db_read(holder->db, hold_body, holder, &err), 1);
     return NULL;
+}
+
+static int one_body(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t number;
+
+    (void)arg;
+    return db_query_int(tx, &number, err, "SELECT 1");
 }
 
 START_TEST(who_finds_no_free_connection_waits_and_is_refused) {
@@ -346,17 +362,21 @@ START_TEST(who_finds_no_free_connection_waits_and_is_refused) {
         .url = database_url(), .inline_writes = true, .pool_most = 1, .pool_wait_ms = 50
     };
     struct error err = { 0 };
+    struct holder holder;
     pthread_t thread;
-    struct db *db;
 
-    ck_assert_int_eq(db_open(&settings, &db, &err), 0);
-    pthread_create(&thread, NULL, slow_thread, db);
-    usleep(200000);
-    ck_assert_int_eq(db_read(db, slow_body, db, &err), -1);
+    ck_assert_int_eq(db_open(&settings, &holder.db, &err), 0);
+    sem_init(&holder.held, 0, 0);
+    sem_init(&holder.go, 0, 0);
+    pthread_create(&thread, NULL, hold_thread, &holder);
+    while (sem_wait(&holder.held) < 0)
+        ;
+    ck_assert_int_eq(db_read(holder.db, one_body, NULL, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    sem_post(&holder.go);
     pthread_join(thread, NULL);
-    ck_assert_int_eq(db_read(db, slow_body, db, &err), 1);
-    db_close(db);
+    ck_assert_int_eq(db_read(holder.db, one_body, NULL, &err), 1);
+    db_close(holder.db);
 }
 END_TEST
 
@@ -372,7 +392,7 @@ static int put_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 static bool reaches(_Atomic int *count, int number) {
-    for (int i = 0; i < 500 && atomic_load(count) < number; i++)
+    for (int i = 0; i < 4000 && atomic_load(count) < number; i++)
         usleep(10000);
     return atomic_load(count) >= number;
 }
@@ -420,10 +440,10 @@ START_TEST(a_host_whose_clock_is_wrong_goes_by_the_databases) {
     struct db *db;
 
     ck_assert_int_eq(db_open(&settings, &db, &err), 0);
-    ck_assert_int_ge(db_clock_offset_us(db), 3599 * INT64_C(1000000));
-    ck_assert_int_le(db_clock_offset_us(db), 3601 * INT64_C(1000000));
+    ck_assert_int_ge(db_clock_offset_us(db), 3540 * INT64_C(1000000));
+    ck_assert_int_le(db_clock_offset_us(db), 3660 * INT64_C(1000000));
     difference_us = clock_now_us(db_clock(db)) - clock_now_us(&clock_system);
-    ck_assert_int_lt(llabs(difference_us), 1000000);
+    ck_assert_int_lt(llabs(difference_us), 60000000);
     atomic_store(&((struct postgresql_db *)db)->offset_us, 0); /* it was measured anew */
     for (int i = 0; i < 1000; i++) {
         int64_t now_us = clock_now_us(db_clock(db));
@@ -490,7 +510,7 @@ int main(void) {
     SRunner *runner;
     int failed;
 
-    tcase_set_timeout(cases, 60);
+    tcase_set_timeout(cases, 240);
     for (size_t i = 0; i < LENGTH(urls); i++)
         tcase_add_test(cases, urls[i]);
     for (size_t i = 0; postgresql_given() && i < LENGTH(others); i++)
