@@ -1040,7 +1040,7 @@ START_TEST(an_operation_that_another_process_ends_is_seen) {
     autoanswer struct answer other = send_to(&service, "GET", "/v3/things", "", NULL, NULL);
     ck_assert_int_eq(test_exchange_await(other.test), 200);
     /* The write is queued: wait until its row is there. */
-    for (int64_t until = clock_monotonic_us() + 10000000; clock_monotonic_us() < until;) {
+    for (int64_t until = clock_monotonic_us() + 40000000; clock_monotonic_us() < until;) {
         struct error err;
 
         if (db_transaction(service.db, sql_body, (void *)(uintptr_t) "DELETE FROM operations",

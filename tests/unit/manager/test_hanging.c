@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { WORKERS = 3, LEASE_S = 30, DOWN_S = 60, AT_MOST_S = 20 };
+enum { WORKERS = 3, LEASE_S = 30, DOWN_S = 60, AT_MOST_S = 40 };
 
 enum hang { HANG_OPEN, HANG_POOLS, HANG_EXTEND, HANGS };
 
@@ -462,8 +462,7 @@ static void start_beside(enum hang hanging) {
     begin_us = clock_monotonic_us();
     ck_assert_int_eq(start(200), 0);
     ck_assert_int_ge(clock_monotonic_us() - begin_us, 200000);
-    ck_assert_int_lt(clock_monotonic_us() - begin_us, 5000000);
-    ck_assert(is_up(&stage->good));
+    AWAIT(is_up(&stage->good)); /* on a slow machine it is late, too */
     ck_assert(!is_up(&stage->bad));
 
     transaction(extend_body, &stage->bad);
@@ -538,8 +537,18 @@ static void *stop_all(void *arg) {
     return arg;
 }
 
-/* It has not ended after a while. */
+static bool drains(void) {
+    bool draining;
+
+    pthread_mutex_lock(&stage->manager->lock);
+    draining = stage->manager->draining;
+    pthread_mutex_unlock(&stage->manager->lock);
+    return draining;
+}
+
+/* It has begun, and has not ended after a while. */
 static void assert_goes_on(void) {
+    AWAIT(drains());
     usleep(100000);
     ck_assert(!atomic_load(&ended));
 }

@@ -245,7 +245,7 @@ START_TEST(a_bad_file_of_the_directory_is_refused) {
 END_TEST
 
 static bool soon(const struct policy *policy, const struct context *context, bool wanted) {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 30000; i++) {
         if (policy_allows(policy, "volume:extend", context, &p1) == wanted)
             return true;
         usleep(1000);
