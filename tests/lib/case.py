@@ -69,9 +69,12 @@ class ServiceCase(unittest.TestCase):
         return volume["id"]
 
     def discard(self, volume_id):
+        """Waits for the end: until then it counts in the quota that the next test looks at, and
+        what lies on a share outlives this service and its database."""
         api = self.client()
         if api.exists(volume_id):
             api.remove(volume_id)
+            until(lambda: not api.exists(volume_id), 120, f"volume {volume_id} gone")
         api.close()
 
     def assert_volume(self, volume_id, status, size_gb):

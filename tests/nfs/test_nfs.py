@@ -139,11 +139,6 @@ class NfsCase(DomainCase):
     def volume(self, size_gb=1, share="sparse", **fields):
         return super().volume(size_gb, volume_type=share, **fields)
 
-    def discard(self, volume_id):
-        """Waits for the end: the shares outlive this service and its database."""
-        super().discard(volume_id)
-        until(lambda: not self.api.exists(volume_id), 60, f"volume {volume_id} gone")
-
     @staticmethod
     def served(share, volume_id):
         """The file as the server has it."""
