@@ -6,12 +6,13 @@ that changes nothing.
 import contextlib
 import os
 import socket
-import sqlite3
 import subprocess
+import urllib.parse
 
 import program
 from block_storage import BlockStorage, until
-from case import GIB, Workplace
+from case import GIB, Workplace, agent_endpoint
+from ports import free_port
 
 
 class BuiltInAgent(Workplace):
@@ -25,27 +26,22 @@ class BuiltInAgent(Workplace):
                 for row in api.ask("GET", "/os-services?binary=scoria-compute")["services"]]
 
     def test_it_is_registered_when_the_service_is_ready(self):
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            nobody = f"http://127.0.0.1:{closed.getsockname()[1]}/v3"
+        nobody = f"http://127.0.0.1:{free_port()}/v3"
         service = program.serve(self.state, "--host=e2e-node",
                                 "--compute_agent.libvirt_uri=test:///default",
                                 f"--compute_agent.volume_endpoint={nobody}")
         self.addCleanup(service.kill)
         service.start()
         self.assertEqual(self.agents(service), [("e2e-node", "up")])
-        first = self.endpoint()
+        first = agent_endpoint(self.state)
         self.assertEqual(first, service.endpoint.replace("/v3", "/compute/v2.1"))
         service.kill()
-        service.start()  # on another port
-        self.assertNotEqual(self.endpoint(), first)
-        self.assertEqual(self.endpoint(), service.endpoint.replace("/v3", "/compute/v2.1"))
-
-    def endpoint(self):
-        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "scoria.db"))) as base:
-            rows = base.execute("SELECT endpoint FROM services "
-                                "WHERE binary_name = 'scoria-compute'").fetchall()
-        self.assertEqual(len(rows), 1)
-        return rows[0][0]
+        port = urllib.parse.urlsplit(first).port
+        with socket.create_server(("127.0.0.1", port)):  # it gets another one
+            service.start()
+        second = agent_endpoint(self.state)
+        self.assertNotEqual(second, first)
+        self.assertEqual(second, service.endpoint.replace("/v3", "/compute/v2.1"))
 
 
 class Start(Workplace):

@@ -3,8 +3,10 @@ Test cases with a service of their own: started once for a class, gone with it. 
 class the service ends in order and `scoria manage check` finds nothing.
 """
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import tempfile
 import threading
 import unittest
@@ -16,6 +18,16 @@ from hypervisor import Daemons, Domain, disk_of
 
 GIB = 1 << 30
 NODE = "e2e-node"
+
+
+def agent_endpoint(state):
+    """Where the managers reach the one agent that has registered; None before it has."""
+    with contextlib.closing(sqlite3.connect(os.path.join(state, "scoria.db"))) as base:
+        rows = base.execute("SELECT endpoint FROM services "
+                            "WHERE binary_name = 'scoria-compute'").fetchall()
+    if len(rows) > 1:
+        raise AssertionError(f"{len(rows)} agents: {rows}")
+    return rows[0][0] if rows else None
 
 
 class Workplace(unittest.TestCase):
@@ -133,10 +145,17 @@ class DomainCase(ServiceCase):
         """Waits until the compute side has the extend; its target is seen before that."""
         def is_pending():
             return program.phase(self.state, volume_id, *self.options) == "waiting"
-        until(is_pending, 30, "the extend to be handed over")
+        until(is_pending, 120, "the extend to be handed over")
         volume = self.api.show(volume_id)
         self.assertEqual(volume["metadata"], {"extend_new_size": str(target_gb)})
         return volume
+
+    def end_of_extend(self, volume_id):
+        """The volume when it is not extending any more."""
+        def ended():
+            volume = self.api.show(volume_id)
+            return volume if volume["status"] != "extending" else None
+        return until(ended, 180, "an end of the extend")
 
     def assert_grown(self, volume_id, domain, size_gb):
         self.api.wait_status(volume_id, "in-use")

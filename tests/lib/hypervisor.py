@@ -186,6 +186,14 @@ class Domain:
         text = virsh("domblkinfo", self.name, self.targets[volume_id])
         return int(re.search(r"^Capacity:\s+(\d+)", text, re.MULTILINE).group(1))
 
+    def is_known(self, volume_id):
+        """Does libvirt answer for it? A daemon that has just started finds its domains later."""
+        try:
+            self.capacity(volume_id)
+            return True
+        except HypervisorError:
+            return False
+
     def resize(self, volume_id, size_bytes):
         virsh("blockresize", self.name, self.targets[volume_id], f"{size_bytes}B")
 
