@@ -161,7 +161,7 @@ static bool command_daemon(char command) {
 static bool await_daemon(void) {
     const struct timespec pause = { .tv_nsec = 50000000 };
 
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 1200; i++) {
         virConnectPtr connection = virConnectOpen(uri);
 
         if (connection) {
@@ -544,6 +544,18 @@ START_TEST(a_size_beyond_qemu_is_refused_untouched) {
 }
 END_TEST
 
+/* A daemon that has just started answers before it has found its guests again. */
+static bool await_guest(struct scene *scene) {
+    const struct timespec pause = { .tv_nsec = 50000000 };
+    struct disk disk = { .state = DISK_NOT_HERE };
+
+    for (int i = 0; i < 1200 && disk.state != DISK_RUNNING; i++) {
+        if (find(scene, INSTANCE, &disk) < 0 || disk.state != DISK_RUNNING)
+            nanosleep(&pause, NULL);
+    }
+    return disk.state == DISK_RUNNING;
+}
+
 START_TEST(a_daemon_that_died_is_unavailable_until_it_is_back) {
     struct scene *scene = scene_new("raw");
     struct disk disk, other;
@@ -559,7 +571,7 @@ START_TEST(a_daemon_that_died_is_unavailable_until_it_is_back) {
     ck_assert_int_eq(grow(scene, &disk, 128 * MIB), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
     ck_assert(command_daemon('s'));
-    ck_assert(await_daemon());
+    ck_assert(await_daemon() && await_guest(scene));
     ck_assert_int_eq(has(scene, INSTANCE), 1);
     ck_assert_int_eq(grow(scene, &disk, 128 * MIB), 0);
     ck_assert_int_eq(found(scene).capacity, 128 * MIB);

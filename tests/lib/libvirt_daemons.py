@@ -16,8 +16,10 @@ import ctypes
 import grp
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -54,6 +56,14 @@ def hide_kvm(libc):
         libc.mount(b"/dev/null", b"/dev/kvm", None, MS_BIND, None)
 
 
+def await_listener(path, seconds=60):
+    """libvirtd starts no domain without virtlogd."""
+    deadline = time.monotonic() + seconds
+    with socket.socket(socket.AF_UNIX) as probe:
+        while probe.connect_ex(path) != 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
 def launch(program):
     return subprocess.Popen(
         [program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -71,6 +81,7 @@ def main():
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     daemons = [] if is_running("/run/virtlogd.pid") else [launch("/usr/sbin/virtlogd")]
+    await_listener("/run/libvirt/virtlogd-sock")
     daemons.append(launch("/usr/sbin/libvirtd"))
     ending = False
     while daemons:
