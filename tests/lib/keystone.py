@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 
+from block_storage import until
 from ports import free_port
 
 PR_SET_PDEATHSIG = 1
@@ -100,7 +101,7 @@ class Keystone:
                  "--wsgi-file", "/usr/bin/keystone-wsgi-public",
                  "--pyargv", f"--config-file {self.configuration}"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not self.answers():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 self.kill()
@@ -115,11 +116,15 @@ class Keystone:
         except (OSError, http.client.HTTPException):
             return False
 
+    def is_open(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def stop(self):
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
             self.process = None
@@ -129,9 +134,7 @@ class Keystone:
             self.process.kill()
             self.process.wait()
             self.process = None
-            deadline = time.monotonic() + 20
-            while self.answers() and time.monotonic() < deadline:
-                time.sleep(0.05)  # its workers see that it is gone
+            until(lambda: not self.is_open(), 60, "the workers see that it is gone")
 
     def end(self):
         self.stop()
