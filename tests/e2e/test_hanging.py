@@ -14,6 +14,7 @@ WORKERS = 3
 NEVER = "3600000"  # ms: longer than any test
 START_LIMIT_S = 10  # that the service gives to backends at its start
 FAILED_START_S = 5  # that it gives to them when the start failed
+SLACK_S = 10  # of a busy machine
 
 
 class Hanging(Workplace):
@@ -30,14 +31,14 @@ class Hanging(Workplace):
             "--enabled_backends=stuck,sound", f"--manager_workers={WORKERS}",
             f"--stuck.file_volume_directory={self.directory}/stuck",
             f"--sound.file_volume_directory={self.directory}/sound",
-            "--operation_lease=3", "--service_down_time=12", *fault, *options)
+            "--operation_lease=3", "--service_down_time=20", *fault, *options)
         self.addCleanup(service.kill)
         return service
 
     def start(self, plan=None, *options):
         service = self.serve(plan, *options)
         self.begin = time.monotonic()
-        service.start(START_LIMIT_S + 10)
+        service.start(START_LIMIT_S + 60)
         self.api = BlockStorage(service.endpoint)
         self.addCleanup(self.api.close)
         return service
@@ -77,15 +78,15 @@ class Hanging(Workplace):
         waiting = self.create("stuck")
         self.assertEqual(service.stop(), 0)
 
-        service = self.start(f"open:delay:1:{(START_LIMIT_S + 8) * 1000}")
-        self.assertLess(self.seconds(), START_LIMIT_S + 4)
+        service = self.start(f"open:delay:1:{(START_LIMIT_S + 25) * 1000}")
+        self.assertLess(self.seconds(), START_LIMIT_S + SLACK_S)
         self.assert_sound_works()
         self.api.extend(waiting, 2)
-        until(lambda: self.states()["node@stuck"] == "down", 15, "the silence of the backend")
+        until(lambda: self.states()["node@stuck"] == "down", 60, "the silence of the backend")
         self.assertEqual((self.states()["node@sound"], self.states()["node"]), ("up", "up"))
         self.assertEqual(self.api.show(waiting)["status"], "extending")
-        until(lambda: self.states()["node@stuck"] == "up", 20, "the late backend")
-        self.api.wait_status(waiting, "available", timeout=5)
+        until(lambda: self.states()["node@stuck"] == "up", 60, "the late backend")
+        self.api.wait_status(waiting, "available")
         self.create("stuck")
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
@@ -104,31 +105,31 @@ class Hanging(Workplace):
         self.begin = time.monotonic()
         self.assertEqual(service.stop(), 0)
         self.assertGreater(self.seconds(), 1.5)
-        self.assertLess(self.seconds(), 5)
+        self.assertLess(self.seconds(), 2 + SLACK_S)
 
         service = self.start()
         for volume_id in held:
-            self.api.wait_status(volume_id, "available", timeout=20)
+            self.api.wait_status(volume_id, "available")
             self.assertEqual(self.api.show(volume_id)["size"], 2)
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
 
     def test_a_report_that_hangs_delays_the_end_no_longer_than_work_does(self):
         service = self.start(f"get_pools:delay:1:{NEVER}", "--graceful_shutdown_timeout=2")
-        self.assertLess(self.seconds(), START_LIMIT_S + 4)
+        self.assertLess(self.seconds(), START_LIMIT_S + SLACK_S)
         self.add_types()
         self.assert_sound_works()
         self.assertNotIn("node@stuck", self.states())
         self.begin = time.monotonic()
         self.assertEqual(service.stop(), 0)
-        self.assertLess(self.seconds(), 5)
+        self.assertLess(self.seconds(), 2 + SLACK_S)
 
     def test_a_start_that_fails_ends_beside_it(self):
         service = self.serve(f"open:delay:1:{NEVER}", "--sound.file_volume_directory=nowhere")
         with self.assertRaises(program.NotStarted) as refused:
-            service.start(START_LIMIT_S + FAILED_START_S + 5)
+            service.start(START_LIMIT_S + FAILED_START_S + 60)
         self.assertIn("nowhere", str(refused.exception))
-        self.assertLess(self.seconds(), START_LIMIT_S + FAILED_START_S + 4)
+        self.assertLess(self.seconds(), START_LIMIT_S + FAILED_START_S + SLACK_S)
 
 
 if __name__ == "__main__":
