@@ -211,6 +211,11 @@ class FullDisk(Workplace):
         room = os.statvfs(self.volumes)
         return room.f_bavail * room.f_frsize
 
+    def grown(self, volume_id):
+        """False when the scheduler still knows the full disk: then nothing has changed."""
+        self.api.extend(volume_id, 2)
+        return self.api.wait_status(volume_id, "available")["size"] == 2
+
     def wait_end(self, volume_id):
         return until(lambda: self.ended(volume_id), 30, "an end")
 
@@ -236,8 +241,7 @@ class FullDisk(Workplace):
         until(lambda: self.free() > 3 * GIB // 2, 20, "room")  # XFS frees in the background
         if ended["status"] != "available":
             self.api.reset(volume_id, "available")
-        self.api.extend(volume_id, 2)
-        self.assertEqual(self.api.wait_status(volume_id, "available")["size"], 2)
+        until(lambda: self.grown(volume_id), 60, "a report of the room", pause=0.5)
         self.api.delete_and_wait(volume_id)
         self.assertEqual(self.service.stop(), 0)
         self.assertEqual(program.check(self.state,
