@@ -3,6 +3,7 @@ The API as clients see it over HTTP: versions and headers, who is refused with w
 the answers at each microversion, lists, and input that no honest client sends.
 """
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -11,10 +12,11 @@ import re
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 import urllib.parse
 import uuid
+
+from block_storage import until
 
 SCORIA = os.environ.get("SCORIA", "build/plain/scoria")
 
@@ -88,7 +90,7 @@ class Service(unittest.TestCase):
     @classmethod
     def stop(cls):
         cls.process.terminate()
-        cls.process.wait(20)
+        cls.process.wait(40)
         cls.process.stdout.close()
 
     def setUp(self):
@@ -131,11 +133,7 @@ class Service(unittest.TestCase):
         return self.expect(200, "GET", f"/v3/volumes/{volume}", version=version).json["volume"]
 
     def wait(self, volume, status="available"):
-        for _ in range(500):
-            if self.show(volume)["status"] == status:
-                return
-            time.sleep(0.01)
-        self.fail(f"{volume} is {self.show(volume)['status']}, not {status}")
+        until(lambda: self.show(volume)["status"] == status, 120, f"{volume} {status}", pause=0.01)
 
     def make(self, **members):
         answer = self.expect(202, "POST", "/v3/volumes", {"volume": {"size": 1, **members}}, "3.0")
@@ -623,7 +621,8 @@ class Wire(Service):
 
     def send(self, data):
         with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
-            connection.sendall(data)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(data)  # it need not wait until we have sent it all
             try:
                 return connection.recv(65536).split(b"\r\n")[0]
             except ConnectionResetError:
