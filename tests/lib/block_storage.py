@@ -11,6 +11,7 @@ import urllib.parse
 from typing import NamedTuple
 
 MICROVERSION = "3.71"
+MOST_SILENCE_S = 20  # the service closes a connection that was silent for a minute
 
 
 class Answer(NamedTuple):
@@ -66,6 +67,7 @@ class BlockStorage:
         self.root = url.path
         self.token = token
         self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
+        self.used = time.monotonic()
 
     def close(self):
         self.connection.close()
@@ -81,10 +83,14 @@ class BlockStorage:
             fields.setdefault("Content-Type", "application/json")
             if not isinstance(body, bytes):
                 body = json.dumps(body).encode()
+        if time.monotonic() - self.used > MOST_SILENCE_S:
+            self.connection.close()
         try:
             self.connection.request(method, self.root + path, body, fields)
             response = self.connection.getresponse()
-            return Answer(response.status, dict(response.getheaders()), parse(response.read()))
+            answer = Answer(response.status, dict(response.getheaders()), parse(response.read()))
+            self.used = time.monotonic()
+            return answer
         except (OSError, http.client.HTTPException):
             self.connection.close()
             raise
