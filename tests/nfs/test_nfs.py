@@ -130,10 +130,23 @@ class NfsCase(DomainCase):
         cls.options = (f"--config-file={cls.place}/scoria.conf", *cls.more)
         super().setUpClass()
         cls.addClassCleanup(unmount_below, cls.directory)  # before the directory is removed
+        cls.await_backends()
         api = BlockStorage(cls.service.endpoint)
         for share in (*SHARES, "local"):
             api.ask("POST", "/types", {"volume_type": {
                 "name": share, "extra_specs": {"volume_backend_name": share}}})
+        api.close()
+
+    @classmethod
+    def await_backends(cls):
+        """The service starts without those that take longer than 10 s; emulated, that may be all."""
+        api = BlockStorage(cls.service.endpoint)
+
+        def are_there():
+            rows = api.ask("GET", "/os-services?binary=cinder-volume")["services"]
+            return len(mounts()) >= len(SHARES) and len(rows) == len(SHARES) + 1 and \
+                all(row["state"] == "up" for row in rows)
+        until(are_there, 300, "the backends", pause=0.2)
         api.close()
 
     def volume(self, size_gb=1, share="sparse", **fields):
@@ -174,6 +187,7 @@ class Shares(NfsCase):
         run("mount", "-t", "nfs", "-o", "vers=4.1", "127.0.0.1:/sparse",
             points["127.0.0.1:/sparse"])
         self.service.start(self.start_seconds)
+        self.await_backends()
         self.api = self.connect()
         self.volume()
         self.assertEqual(mounts()[points["127.0.0.1:/sparse"]], ("127.0.0.1:/sparse", "vers=4.1"))
@@ -181,6 +195,7 @@ class Shares(NfsCase):
         self.assertEqual(list(mounts()), [points["127.0.0.1:/sparse"]])
         run("umount", points["127.0.0.1:/sparse"])
         self.service.start(self.start_seconds)
+        self.await_backends()
         self.api = self.connect()
 
 
