@@ -21,7 +21,7 @@ class ClientFailed(Exception):
 def run_client(arguments, **variables):
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
                    "COLUMNS": "200", **variables}
-    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60,
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=180,
                             env=environment, check=False)
     if result.returncode != 0:
         raise ClientFailed(result.stderr.strip() or result.stdout.strip())
@@ -56,7 +56,7 @@ class OpenStack(ServiceCase):
         self.assertEqual((shown["size"], shown["name"], shown["description"], shown["properties"]),
                          (3, "second", "others", {"shape": "round"}))
         self.openstack("volume", "delete", "second", output=False)
-        until(lambda: not self.api.exists(made["id"]), 20, "the volume gone")
+        until(lambda: not self.api.exists(made["id"]), 120, "the volume gone")
         self.assertEqual(self.openstack("volume", "list"), [])
 
     def test_states_and_flags_an_administrator_sets(self):
@@ -69,7 +69,7 @@ class OpenStack(ServiceCase):
         self.assertEqual((shown["status"], shown["bootable"], shown["properties"]["readonly"]),
                          ("available", "true", "True"))
         self.openstack("volume", "delete", "--force", volume_id, output=False)
-        until(lambda: not self.api.exists(volume_id), 20, "the volume gone")
+        until(lambda: not self.api.exists(volume_id), 120, "the volume gone")
 
     def test_volume_types(self):
         made = self.openstack("volume", "type", "create", "--description", "swift ones",
@@ -150,7 +150,7 @@ class Cinder(ServiceCase):
                          [volume_id])
         self.cinder("reset-state", "--state", "error", "second")
         self.cinder("force-delete", "second")
-        until(lambda: not self.api.exists(volume_id), 20, "the volume gone")
+        until(lambda: not self.api.exists(volume_id), 120, "the volume gone")
 
     def test_types_and_their_extra_specs(self):
         self.cinder("type-create", "--description", "words", "gold")

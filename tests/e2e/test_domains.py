@@ -160,7 +160,7 @@ class Raw(Growth, DomainCase):
         self.api.wait_status(volume_id, "in-use")
         self.assert_volume(volume_id, "in-use", 2)
         for domain in domains:
-            until(lambda domain=domain: domain.capacity(volume_id) == 2 * GIB, 20,
+            until(lambda domain=domain: domain.capacity(volume_id) == 2 * GIB, 120,
                   f"{domain.name} with 2 GiB")
 
     def test_a_busy_disk_is_given_up_and_the_way_back_works(self):

@@ -217,7 +217,7 @@ class FullDisk(Workplace):
         return self.api.wait_status(volume_id, "available")["size"] == 2
 
     def wait_end(self, volume_id):
-        return until(lambda: self.ended(volume_id), 30, "an end")
+        return until(lambda: self.ended(volume_id), 120, "an end")
 
     def ended(self, volume_id):
         volume = self.api.show(volume_id)
@@ -238,7 +238,7 @@ class FullDisk(Workplace):
         self.assertTrue(self.api.messages(created["id"]))
         self.api.delete_and_wait(created["id"])
         os.unlink(filler)
-        until(lambda: self.free() > 3 * GIB // 2, 20, "room")  # XFS frees in the background
+        until(lambda: self.free() > 3 * GIB // 2, 60, "room")  # XFS frees in the background
         if ended["status"] != "available":
             self.api.reset(volume_id, "available")
         until(lambda: self.grown(volume_id), 60, "a report of the room", pause=0.5)

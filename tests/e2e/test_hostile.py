@@ -159,7 +159,7 @@ class Hostile(ServiceCase):
             begin = time.monotonic()
             status = self.exchange(head + b"Content-Length: " + length + b"\r\n\r\n{")
             self.assertEqual(status, 413, length)
-            self.assertLess(time.monotonic() - begin, 5)
+            self.assertLess(time.monotonic() - begin, 20)
         data = b"x" * (4 << 20)
         status = self.exchange(head + b"Content-Length: %d\r\n\r\n" % len(data) + data)
         self.assertIn(status, (0, 413))  # it need not wait until we have sent it all
@@ -285,7 +285,7 @@ class Hostile(ServiceCase):
             self.api.show(self.api.create_available(1)["id"])
             for connection in slow:
                 connection.sendall(b"X-A" if connection is slow[0] else b"")
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(time.monotonic() - begin, 40)
         for volume in self.api.list():
             self.api.delete_and_wait(volume["id"])
         for connection in slow:
@@ -370,4 +370,4 @@ class Hostile(ServiceCase):
         for volume in self.api.list("?all_tenants=1"):
             if volume["id"] not in [row["id"] for row in self.volumes]:
                 self.api.remove(volume["id"])
-                until(lambda volume=volume: not self.api.exists(volume["id"]), 20, "clean")
+                until(lambda volume=volume: not self.api.exists(volume["id"]), 120, "clean")

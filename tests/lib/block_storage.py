@@ -146,11 +146,11 @@ class BlockStorage:
     def delete(self, volume_id):
         self.ask("DELETE", f"/volumes/{volume_id}")
 
-    def delete_and_wait(self, volume_id, timeout=60):
+    def delete_and_wait(self, volume_id, timeout=120):
         self.delete(volume_id)
         until(lambda: not self.exists(volume_id), timeout, f"volume {volume_id} gone")
 
-    def wait_status(self, volume_id, status, timeout=60):
+    def wait_status(self, volume_id, status, timeout=120):
         """Waits for the status; another one that is final ends the waiting."""
         def reached():
             volume = self.show(volume_id)
@@ -190,7 +190,7 @@ class BlockStorage:
 
     # ---- the rest ----
 
-    def wait_manager(self, timeout=60):
+    def wait_manager(self, timeout=120):
         """Until what a manager reported is there, and new enough for a volume to be placed."""
         def reported():
             rows = self.ask("GET", "/os-services?binary=cinder-volume")["services"]

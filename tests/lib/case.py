@@ -42,7 +42,7 @@ class Workplace(unittest.TestCase):
 class ServiceCase(unittest.TestCase):
     options = ()
     listen = "127.0.0.1:0"
-    start_seconds = 20
+    start_seconds = 60
 
     @classmethod
     def setUpClass(cls):
@@ -164,7 +164,7 @@ class DomainCase(ServiceCase):
 
     def assert_refused(self, volume_id, size_gb, usage):
         """The extend has failed, and everything is as before it."""
-        self.api.wait_status(volume_id, "error_extending", timeout=60)
+        self.api.wait_status(volume_id, "error_extending")
         self.assert_volume(volume_id, "error_extending", size_gb)
         self.assertEqual(self.api.gigabytes(), usage)
         self.assertEqual(self.api.messages(volume_id)[0]["event_id"][:17], "VOLUME_VOLUME_007")

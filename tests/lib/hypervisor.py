@@ -60,7 +60,7 @@ class Daemons:
         if answers():
             return self
         self.process = subprocess.Popen([sys.executable, self.PROGRAM], start_new_session=True)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not answers():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 self.stop()
@@ -78,7 +78,7 @@ class Daemons:
             return
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(120)
         self.process = None
 
     def stop(self):

@@ -226,8 +226,8 @@ class Detached(NfsCase):
     def test_a_full_share_is_an_error_that_changes_nothing(self):
         usage = self.api.gigabytes()
         volume = self.api.create(1, volume_type="tiny")
-        until(lambda: self.api.show(volume["id"])["status"] == "error", 30, "the refusal")
-        self.assertEqual(os.listdir(f"{EXPORTS}/tiny"), ["lost+found"])
+        until(lambda: self.api.show(volume["id"])["status"] == "error", 120, "the refusal")
+        until(lambda: os.listdir(f"{EXPORTS}/tiny") == ["lost+found"], 60, "nothing left")
         self.assertTrue(self.api.messages(volume["id"]))
         self.api.delete_and_wait(volume["id"])
         self.assertEqual(self.api.gigabytes(), usage)
@@ -243,7 +243,7 @@ class Detached(NfsCase):
         holder = LockHolder(f"{elsewhere}/volume-{volume_id}", "raw")
         self.addCleanup(holder.stop)
         self.api.extend(volume_id, 2)
-        until(lambda: self.api.show(volume_id)["status"] == "error_extending", 30, "the refusal")
+        until(lambda: self.api.show(volume_id)["status"] == "error_extending", 120, "the refusal")
         self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, GIB)
         self.assertEqual(self.api.gigabytes(), {**usage, "in_use": usage["in_use"] + 1})
         holder.stop()
@@ -318,8 +318,8 @@ class ServerAway(NfsCase):
             self.assertEqual(self.api.show(second)["status"], "creating")
         finally:
             serve_nfs()
-        self.api.wait_status(first, "available", timeout=120)
-        self.api.wait_status(second, "available", timeout=120)
+        self.api.wait_status(first, "available", timeout=300)
+        self.api.wait_status(second, "available", timeout=300)
         self.assertEqual(os.stat(self.served("sparse", first)).st_size, 2 * GIB)
         self.assertEqual(os.stat(self.served("sparse", second)).st_size, GIB)
 
@@ -334,14 +334,14 @@ class ServerAway(NfsCase):
             serve_nfs()
         self.service.start(self.start_seconds)
         self.api = self.connect()
-        self.api.wait_status(volume_id, "available", timeout=120)
+        self.api.wait_status(volume_id, "available", timeout=300)
         self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, 2 * GIB)
 
 
 class ServerAwayForLong(NfsCase):
     """Longer than leases and reports last, with more to do there than the backend has threads."""
 
-    more = ("--service_down_time=20", "--graceful_shutdown_timeout=5")
+    more = ("--service_down_time=30", "--graceful_shutdown_timeout=5")
 
     def states(self):
         services = self.api.ask("GET", "/os-services")["services"]
@@ -359,11 +359,11 @@ class ServerAwayForLong(NfsCase):
         for volume_id in volumes:
             self.api.extend(volume_id, 2)
         self.assert_local_works()
-        until(lambda: self.states()["sparse"] == "down", 60, "the backend's silence", 0.5)
+        until(lambda: self.states()["sparse"] == "down", 120, "the backend's silence", 0.5)
         self.assertEqual((self.states()["local"], self.states()[""]), ("up", "up"))
         self.assert_local_works()
 
-        self.assertEqual(self.service.stop(20), 0)
+        self.assertEqual(self.service.stop(60), 0)
         self.service.start(self.start_seconds)
         self.api = self.connect()
         self.assert_local_works()
@@ -371,9 +371,9 @@ class ServerAwayForLong(NfsCase):
                          {"extending"})
 
         serve_nfs()
-        until(lambda: self.states()["sparse"] == "up", 120, "the backend", 0.5)
+        until(lambda: self.states()["sparse"] == "up", 300, "the backend", 0.5)
         for volume_id in volumes:
-            self.api.wait_status(volume_id, "available", timeout=120)
+            self.api.wait_status(volume_id, "available", timeout=300)
             self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, 2 * GIB)
 
 
