@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define REPORT_MS 10000
+#define AGAIN_MS  1000 /* for want of reports no volume is placed here */
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
 
@@ -48,22 +49,21 @@ static int host_open(struct manager_host *host) {
     return host->opened_here ? 0 : -1;
 }
 
-static void host_tick(void *arg) {
+static int64_t host_tick(void *arg) {
     struct manager_host *host = arg;
     struct error err;
 
-    if (!host->backend.handle && host_open(host) < 0)
-        return;
-    if (manager_report_host(host, &err) < 0)
-        log_error(NULL, "backend cannot be reported", "host", host->host, "reason", err.message,
-                  NULL);
+    if ((!host->backend.handle && host_open(host) < 0) || manager_report_host(host, &err) == 0)
+        return REPORT_MS;
+    log_error(NULL, "backend cannot be reported", "host", host->host, "reason", err.message, NULL);
+    return AGAIN_MS;
 }
 
 void host_start(struct manager_host *host) {
     char name[16]; /* all that the kernel keeps */
 
     snprintf(name, sizeof name, "report-%.8s", host->backend.name);
-    host->ticker = ticker_start(name, REPORT_MS, host_tick, host);
+    host->ticker = ticker_start(name, host_tick, host);
 }
 
 int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {

@@ -235,11 +235,12 @@ int manager_tick(struct manager *manager, struct error *err) {
     return 0;
 }
 
-static void tick_again(void *arg) {
+static int64_t tick_again(void *arg) {
     struct error err;
 
     if (manager_tick(arg, &err) < 0)
         log_error(NULL, "periodic work failed", "reason", err.message, NULL);
+    return TICK_MS;
 }
 
 /* ---- start and stop ---- */
@@ -299,7 +300,7 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
         return 0;
     if (start_hosts(manager, err) < 0)
         return -1;
-    manager->ticker = ticker_start("manager-tick", TICK_MS, tick_again, manager);
+    manager->ticker = ticker_start("manager-tick", tick_again, manager);
     return 0;
 }
 

@@ -12,8 +12,7 @@ struct ticker {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stop, woken, ticked; /* guarded by lock */
-    int64_t pause_ms;
-    void (*tick)(void *arg);
+    int64_t (*tick)(void *arg);
     void *arg;
 };
 
@@ -30,12 +29,12 @@ static void *tick_for_ever(void *arg) {
 
     pthread_mutex_lock(&ticker->lock);
     while (!ticker->stop) {
-        int64_t next_us;
+        int64_t pause_ms, next_us;
 
         ticker->woken = false;
         pthread_mutex_unlock(&ticker->lock);
-        ticker->tick(ticker->arg);
-        next_us = clock_monotonic_us() + ticker->pause_ms * 1000;
+        pause_ms = ticker->tick(ticker->arg);
+        next_us = clock_monotonic_us() + pause_ms * 1000;
         pthread_mutex_lock(&ticker->lock);
         ticker->ticked = true;
         pthread_cond_broadcast(&ticker->changed);
@@ -46,15 +45,14 @@ static void *tick_for_ever(void *arg) {
     return NULL;
 }
 
-struct ticker *ticker_start(const char *name, int64_t pause_ms, void (*tick)(void *arg),
-                            void *arg) {
+struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *arg) {
     struct ticker *ticker = calloc(1, sizeof *ticker);
     pthread_condattr_t attributes;
     char text[16]; /* all that the kernel keeps */
 
     if (!ticker)
         abort();
-    *ticker = (struct ticker){ .pause_ms = pause_ms, .tick = tick, .arg = arg };
+    *ticker = (struct ticker){ .tick = tick, .arg = arg };
     pthread_mutex_init(&ticker->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

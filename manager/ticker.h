@@ -8,8 +8,8 @@
 
 struct ticker;
 
-/* Ticks at once, and then so many ms after the end of each tick. */
-struct ticker *ticker_start(const char *name, int64_t pause_ms, void (*tick)(void *arg), void *arg);
+/* Ticks at once, and then as many ms after the end of each tick as it has returned. */
+struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *arg);
 /* Ticks now, or once more when it is at it. */
 void ticker_wake(struct ticker *ticker);
 /* Waits for the end of the first tick, no longer than until_us (monotonic). Has it ended? */

@@ -4,6 +4,7 @@
 #include "tests/lib/check_main.h"
 
 #include <semaphore.h>
+#include <unistd.h>
 
 #define LONG_MS  3600000
 #define SOON_US  20000
@@ -12,14 +13,18 @@
 struct watch {
     sem_t begun, may_end;
     bool holds;
+    int64_t pause_ms, next_pause_ms;
 };
 
-static void tick(void *arg) {
+static int64_t tick(void *arg) {
     struct watch *watch = arg;
+    int64_t pause_ms = watch->pause_ms;
 
+    watch->pause_ms = watch->next_pause_ms;
     sem_post(&watch->begun);
     while (watch->holds && sem_wait(&watch->may_end) < 0)
         ;
+    return pause_ms;
 }
 
 static void wait_for(sem_t *semaphore) {
@@ -27,10 +32,16 @@ static void wait_for(sem_t *semaphore) {
         ;
 }
 
-static struct ticker *start(struct watch *watch, int64_t pause_ms) {
+static struct ticker *start_pausing(struct watch *watch, int64_t pause_ms, int64_t next_pause_ms) {
+    watch->pause_ms = pause_ms;
+    watch->next_pause_ms = next_pause_ms;
     sem_init(&watch->begun, 0, 0);
     sem_init(&watch->may_end, 0, 0);
-    return ticker_start("test", pause_ms, tick, watch);
+    return ticker_start("test", tick, watch);
+}
+
+static struct ticker *start(struct watch *watch, int64_t pause_ms) {
+    return start_pausing(watch, pause_ms, pause_ms);
 }
 
 static int begun(struct watch *watch) {
@@ -46,6 +57,18 @@ START_TEST(it_ticks_at_once_and_again_after_the_pause) {
 
     for (int i = 0; i < 3; i++)
         wait_for(&watch.begun);
+    ticker_stop(ticker);
+}
+END_TEST
+
+START_TEST(each_tick_has_a_pause_of_its_own) {
+    struct watch watch = { .holds = false };
+    struct ticker *ticker = start_pausing(&watch, 1, LONG_MS);
+
+    for (int i = 0; i < 2; i++)
+        wait_for(&watch.begun);
+    usleep(SOON_US);
+    ck_assert_int_eq(begun(&watch), 0);
     ticker_stop(ticker);
 }
 END_TEST
@@ -90,6 +113,6 @@ START_TEST(a_tick_that_does_not_end_is_not_waited_for) {
 }
 END_TEST
 
-CHECK_MAIN("ticker", it_ticks_at_once_and_again_after_the_pause,
+CHECK_MAIN("ticker", it_ticks_at_once_and_again_after_the_pause, each_tick_has_a_pause_of_its_own,
            it_ticks_before_its_time_when_woken, woken_in_the_midst_of_a_tick_it_ticks_once_more,
            a_tick_that_does_not_end_is_not_waited_for)
