@@ -43,6 +43,7 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	tests/coverage \
+	tests/lib/pauses.c \
 	tests/crash/broker \
 	tests/crash/postgresql \
 	tests/crash/points \
