@@ -43,7 +43,6 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	tests/coverage \
-	tests/lib/pauses.c \
 	tests/crash/broker \
 	tests/crash/postgresql \
 	tests/crash/points \
@@ -71,6 +70,7 @@ EXTRA_DIST += \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/machine.py \
 	tests/lib/oslo_peer.py \
+	tests/lib/pauses.c \
 	tests/lib/packages.sh \
 	tests/lib/ports.py \
 	tests/lib/postgresql.py \

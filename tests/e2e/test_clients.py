@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 
-from block_storage import until
 from case import ServiceCase
 
 INSTANCE = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
@@ -56,7 +55,7 @@ class OpenStack(ServiceCase):
         self.assertEqual((shown["size"], shown["name"], shown["description"], shown["properties"]),
                          (3, "second", "others", {"shape": "round"}))
         self.openstack("volume", "delete", "second", output=False)
-        until(lambda: not self.api.exists(made["id"]), 120, "the volume gone")
+        self.api.wait_gone(made["id"])
         self.assertEqual(self.openstack("volume", "list"), [])
 
     def test_states_and_flags_an_administrator_sets(self):
@@ -69,7 +68,7 @@ class OpenStack(ServiceCase):
         self.assertEqual((shown["status"], shown["bootable"], shown["properties"]["readonly"]),
                          ("available", "true", "True"))
         self.openstack("volume", "delete", "--force", volume_id, output=False)
-        until(lambda: not self.api.exists(volume_id), 120, "the volume gone")
+        self.api.wait_gone(volume_id)
 
     def test_volume_types(self):
         made = self.openstack("volume", "type", "create", "--description", "swift ones",
@@ -150,7 +149,7 @@ class Cinder(ServiceCase):
                          [volume_id])
         self.cinder("reset-state", "--state", "error", "second")
         self.cinder("force-delete", "second")
-        until(lambda: not self.api.exists(volume_id), 120, "the volume gone")
+        self.api.wait_gone(volume_id)
 
     def test_types_and_their_extra_specs(self):
         self.cinder("type-create", "--description", "words", "gold")

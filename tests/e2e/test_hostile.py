@@ -370,4 +370,4 @@ class Hostile(ServiceCase):
         for volume in self.api.list("?all_tenants=1"):
             if volume["id"] not in [row["id"] for row in self.volumes]:
                 self.api.remove(volume["id"])
-                until(lambda volume=volume: not self.api.exists(volume["id"]), 120, "clean")
+                self.api.wait_gone(volume["id"])

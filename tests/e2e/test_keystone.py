@@ -146,7 +146,7 @@ class Clients(KeystoneCase):
         self.api.wait_status(made["id"], "available")
         self.assertEqual(self.openstack("volume", "show", "second")["size"], 2)
         self.openstack("volume", "delete", "second", output=False)
-        until(lambda: not self.api.exists(made["id"]), 120, "the volume gone")
+        self.api.wait_gone(made["id"])
 
     def test_cinder_with_a_password(self):
         self.cinder("create", "--name", "third", "1")
@@ -164,7 +164,7 @@ class Clients(KeystoneCase):
         self.cinder("attachment-delete", attachment["id"])
         self.api.wait_status(volume_id, "available")
         self.cinder("delete", volume_id)
-        until(lambda: not self.api.exists(volume_id), 120, "the volume gone")
+        self.api.wait_gone(volume_id)
 
     def test_quotas(self):
         project = keystone.project("mine")

@@ -146,9 +146,12 @@ class BlockStorage:
     def delete(self, volume_id):
         self.ask("DELETE", f"/volumes/{volume_id}")
 
-    def delete_and_wait(self, volume_id, timeout=120):
-        self.delete(volume_id)
+    def wait_gone(self, volume_id, timeout=120):
         until(lambda: not self.exists(volume_id), timeout, f"volume {volume_id} gone")
+
+    def delete_and_wait(self, volume_id):
+        self.delete(volume_id)
+        self.wait_gone(volume_id)
 
     def wait_status(self, volume_id, status, timeout=120):
         """Waits for the status; another one that is final ends the waiting."""

@@ -86,7 +86,7 @@ class ServiceCase(unittest.TestCase):
         api = self.client()
         if api.exists(volume_id):
             api.remove(volume_id)
-            until(lambda: not api.exists(volume_id), 120, f"volume {volume_id} gone")
+            api.wait_gone(volume_id)
         api.close()
 
     def assert_volume(self, volume_id, status, size_gb):

@@ -75,7 +75,7 @@ class Demonstration:
         self.domain.destroy()
         for volume in self.api.list(f"?name={NAME}"):
             self.api.remove(volume["id"])
-            until(lambda: not self.api.exists(volume["id"]), 60, "the earlier volume gone")
+            self.api.wait_gone(volume["id"], 60)
 
     def create(self):
         self.story.title("A volume of 1 GiB")

@@ -94,6 +94,12 @@ static void put(struct scene *scene) {
     ck_assert_int_eq(jobs_put(scene->jobs, VOLUME, INSTANCE, "req-7", &err), 0);
 }
 
+static void resume(struct scene *scene, const char *instance_uuid) {
+    struct error err = { 0 };
+
+    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, instance_uuid, &err), 0);
+}
+
 /* No job is open any more. */
 static void await_end(struct scene *scene) {
     const struct timespec pause = { .tv_nsec = 1000000 };
@@ -315,11 +321,10 @@ END_TEST
 
 START_TEST(any_instance_may_have_the_disk) {
     struct scene *scene = scene_new();
-    struct error err = { 0 };
 
     answer(scene, READ, 200, EXTENDING);
     answer(scene, ACTION, 202, NULL);
-    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, NULL, &err), 0);
+    resume(scene, NULL);
     await_end(scene);
     ck_assert_int_eq(capacity(scene), 3 * GIB);
     ck_assert_str_eq(last_report(scene), SUCCESS);
@@ -517,12 +522,11 @@ END_TEST
 
 START_TEST(a_resumed_extend_waits_for_its_disk) {
     struct scene *scene = scene_new();
-    struct error err = { 0 };
 
     answer(scene, READ, 200, EXTENDING);
     answer(scene, ACTION, 202, NULL);
     fake_hypervisor_remove(scene->fake, VOLUME);
-    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, INSTANCE, &err), 0);
+    resume(scene, INSTANCE);
     await_looks(scene, 3);
     ck_assert_uint_eq(reports(scene), 0);
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
@@ -534,12 +538,11 @@ END_TEST
 
 START_TEST(a_resumed_extend_whose_disk_never_comes_is_reported_as_error) {
     struct scene *scene = scene_with(20, 60000);
-    struct error err = { 0 };
 
     answer(scene, READ, 200, EXTENDING);
     answer(scene, ACTION, 202, NULL);
     fake_hypervisor_remove(scene->fake, VOLUME);
-    ck_assert_int_eq(jobs_resume(scene->jobs, VOLUME, INSTANCE, &err), 0);
+    resume(scene, INSTANCE);
     await_end(scene);
     ck_assert_uint_eq(reports(scene), 1);
     ck_assert_str_eq(last_report(scene), FAILURE);
