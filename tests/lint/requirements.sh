@@ -1,5 +1,6 @@
 #!/bin/bash
-# docs/requirements.md: every requirement has its row, and every test that it names exists.
+# docs/requirements.md and docs/security.md: every requirement has its row, and every test that they
+# name exists.
 # A test is named as `path: name`, a name of START_TEST, a function of a Python suite or a check of
 # a script; a row without one says why.
 set -uo pipefail
@@ -15,24 +16,41 @@ for id in R{1..62} X{1..45} A{1..33} K{1..35}; do
     rows=$(grep -c "^| $id |" "$document")
     [[ $rows -eq 1 ]] || wrong "$id has $rows rows"
 done
-while IFS= read -r row; do
-    [[ $row =~ ^\|\ ([RXAK][0-9]+)\ \| ]] || continue
-    id=${BASH_REMATCH[1]} count=0
+# check_row NAME ROW: every test that its last cell names; a row names one or says why not.
+check_row() {
+    local name=$1 row=${2% |} word file test count=0
+
     # shellcheck disable=SC2016 # the backquotes are those of the document
     while read -r word; do
         if [[ $word == */*:* ]]; then
-            file=${word%%:*} name=${word#*:}
+            file=${word%%:*} test=${word#*:}
         else
-            wrong "$id: \`$word\` is no path:test"
+            wrong "$name: \`$word\` is no path:test"
             continue
         fi
         count=$((count + 1))
         if [[ ! -e $file ]]; then
-            wrong "$id: $file is not there"
-        elif ! grep -qE "(START_TEST\(|_TEST\(|def )$name\b" "$file"; then
-            wrong "$id: $file has no test $name"
+            wrong "$name: $file is not there"
+        elif ! grep -qE "(START_TEST\(|_TEST\(|def )$test\b" "$file"; then
+            wrong "$name: $file has no test $test"
         fi
-    done < <(grep -oE '`[^`]+`' <<<"${row##*|*|*| }" | tr -d '`' | grep ':')
-    [[ $count -gt 0 || $row == *"no test:"* ]] || wrong "$id: names no test and does not say why"
+    done < <(grep -oE '`[^`]+`' <<<"${row##* | }" | tr -d '`' | grep ':')
+    [[ $count -gt 0 || $row == *"no test:"* ]] || wrong "$name: names no test and does not say why"
+}
+
+while IFS= read -r row; do
+    [[ $row =~ ^\|\ ([RXAK][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
+done <"$document"
+
+# docs/security.md: the rows of its tables "what must hold | proved by".
+document=docs/security.md
+proves=no
+while IFS= read -r row; do
+    case $row in
+        '| what must hold | proved by |') proves=yes ;;
+        '| --- '*) ;;
+        '| '*) [[ $proves == no ]] || check_row "\"${row:2:40}…\"" "$row" ;;
+        *) proves=no ;;
+    esac
 done <"$document"
 exit "$status"
