@@ -1,5 +1,6 @@
 #include "manager/nova.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/http_client.h"
 #include "common/json.h"
@@ -197,31 +198,46 @@ static int64_t find_code(const json_t *root, const struct compute_event *event) 
     return 0;
 }
 
+/* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
+ * form. */
+static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
+    return answer->status == 503 &&
+           json_integer_value(
+               json_object_get(json_object_get(root, "serviceUnavailable"), "code")) == 503;
+}
+
 /*
- * Accepted is only a whole 200 that says 200 of our own event (X17).  A refusal is safe even when
- * it is wrong: after the rollback the compute side finds a volume that is not extending.
+ * Certain is only what says that the compute service itself has not acted and will not: its list of
+ * events, or a status that means that the request was turned away at the door.  Anything else may
+ * come from somebody on the way who has passed the event on, and is a matter for the deadline.
  */
+static bool is_turned_away(const struct http_answer *answer, const json_t *root) {
+    static const int at_the_door[] = { 301, 302, 307, 308, 400, 401, 403, 404, 405, 406,
+                                       409, 410, 411, 413, 414, 415, 422, 426, 429, 431 };
+
+    for (unsigned i = 0; i < LENGTH(at_the_door); i++)
+        if (answer->status == at_the_door[i])
+            return true;
+    return is_own_unavailable(answer, root);
+}
+
+/* Accepted is only a whole 200 that says 200 of our own event (X17). */
 static enum event_verdict judge(struct arena *arena, const struct compute_event *event,
                                 const struct http_answer *answer, struct error *err) {
-    const json_t *root;
-    int64_t code;
+    const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
+    bool listed = (answer->status == 200 || answer->status == 207) &&
+                  json_is_array(json_object_get(root, "events"));
+    int64_t code = listed ? find_code(root, event) : 0;
 
-    if (answer->status != 200 && answer->status != 207) {
-        error_set(err, ERROR_BACKEND, "the compute side answered the event with %d: %.200s",
-                  answer->status, answer->body);
-        return EVENT_REFUSED;
-    }
-    root = json_parse(arena, answer->body, answer->body_size, NULL);
-    code = find_code(root, event);
     if (answer->status == 200 && code == 200)
         return EVENT_ACCEPTED;
-    if (root)
+    if (listed)
         error_set(err, ERROR_BACKEND, "the compute side answered %d with code %jd for the event",
                   answer->status, (intmax_t)code);
     else
-        error_set(err, ERROR_BACKEND, "the compute side answered %d with something that is no JSON",
-                  answer->status);
-    return EVENT_REFUSED;
+        error_set(err, ERROR_BACKEND, "the compute side answered the event with %d: %.200s",
+                  answer->status, answer->body);
+    return listed || is_turned_away(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
 static const char *write_event(struct arena *arena, const struct compute_event *event) {
