@@ -24,31 +24,37 @@ static const char *host_of(const struct volume *volume, const char *instance_uui
     return host;
 }
 
-static int endpoint_body(struct work *work, void *arg, struct error *err) {
+static int receiver_body(struct work *work, void *arg, struct error *err) {
     struct compute_event *event = arg;
     struct service service;
-    int found = service_find(work, SERVICE_COMPUTE, event->host, &service, err);
+    struct volume volume;
+    int found = 0;
 
+    event->host = event->endpoint = NULL;
+    if (volume_details(work, event->volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    event->host = host_of(&volume, event->instance_uuid);
+    if (event->host)
+        found = service_find(work, SERVICE_COMPUTE, event->host, &service, err);
     if (found > 0 && service.up && !service.disabled)
         event->endpoint = service.endpoint;
     return found < 0 ? -1 : 0;
 }
 
-enum event_verdict event_send(struct job *job, const char *instance_uuid, bool completion,
-                              struct error *err) {
+int event_send(struct job *job, const char *instance_uuid, bool completion, enum event_verdict *ret,
+               struct error *answer, struct error *err) {
     struct compute_sender *compute = job->manager->settings.compute;
     struct compute_event event = {
         .volume_id = job->volume.id,
         .instance_uuid = instance_uuid,
-        .host = host_of(&job->volume, instance_uuid),
         .request_id = job->operation.request_id,
         .wants_completion = completion,
     };
 
-    if (event.host &&
-        work_read(job->manager->settings.db, &job->base, endpoint_body, &event, err) < 0)
-        return EVENT_REFUSED;
-    return compute->send(compute, job->arena, &event, err);
+    if (work_read(job->manager->settings.db, &job->base, receiver_body, &event, err) < 0)
+        return -1;
+    *ret = compute->send(compute, job->arena, &event, answer);
+    return 0;
 }
 
 /* ---- the news that a disk has grown already ---- */
@@ -63,10 +69,14 @@ static const char *instance_of(struct job *job) {
 
 int job_notify(struct job *job, struct error *err) {
     const char *instance_uuid = instance_of(job);
+    enum event_verdict verdict = EVENT_ACCEPTED;
     struct error answer = { 0 };
 
-    if (!job->has_volume || !instance_uuid ||
-        event_send(job, instance_uuid, false, &answer) != EVENT_REFUSED)
+    if (!job->has_volume || !instance_uuid)
+        return job_end(job, err);
+    if (event_send(job, instance_uuid, false, &verdict, &answer, err) < 0)
+        return -1;
+    if (verdict != EVENT_REFUSED)
         return job_end(job, err);
     if (job->operation.attempts < NOTIFY_ATTEMPTS)
         return job_retry(job, NOTIFY_PAUSE_US, err);

@@ -5,6 +5,11 @@
 
 #include "manager/job.h"
 
-/* `completion`: the sender must be sure of a report (R36); else the event is only news (R32). */
-enum event_verdict event_send(struct job *job, const char *instance_uuid, bool completion,
-                              struct error *err);
+/*
+ * To where the rows say at this moment that the instance is.  0 with the verdict, and `answer` says
+ * why it is not EVENT_ACCEPTED; -1 when the database could not be asked: nothing was sent, nothing
+ * is decided, to be tried again.  `completion`: the sender must be sure of a report (R36); else the
+ * event is only news (R32).
+ */
+int event_send(struct job *job, const char *instance_uuid, bool completion, enum event_verdict *ret,
+               struct error *answer, struct error *err);

@@ -2,8 +2,9 @@
  * The manager's part of an extend, by the phase in which the operation is found:
  *
  *     running ──driver──▶ DONE ─────────────────────────────▶ finished (grown)
- *        │         │────▶ FAILED ───────────────────────────▶ finished (failed)
- *        │         └────▶ DEFERRED ─ not one instance ──────▶ finished (failed)
+ *        ▲         │────▶ FAILED ───────────────────────────▶ finished (failed)
+ *        ├─────────┴────▶ DEFERRED, detached meanwhile
+ *        │                   not one instance ──────────────▶ finished (failed)
  *        ▼                   one instance: keys stored
  *     sending ──event──▶ refused ───────────────────────────▶ finished (failed)
  *        ▼                accepted, or nobody knows
@@ -94,78 +95,6 @@ static int finish_failed(struct job *job, unsigned allowed, enum extend_ending e
     return finish(job, allowed, ending, real_size(job, &unreadable), failure->message, err);
 }
 
-/* ---- sending: the event to the compute side ---- */
-
-static int handed_over_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-
-    return volume_extend_handed_over(work, job->operation.id, job_owner(job), err);
-}
-
-static int send(struct job *job, struct error *err) {
-    const char *const *instances;
-    struct error answer = { 0 };
-    enum event_verdict verdict = EVENT_REFUSED;
-
-    if (attachment_instances(job->arena, &job->volume, &instances) == 1)
-        verdict = event_send(job, instances[0], true, &answer);
-    else
-        error_set(&answer, ERROR_CONFLICT,
-                  "the volume is no longer attached to exactly one instance");
-    if (verdict == EVENT_REFUSED)
-        return finish_failed(job, EXTEND_IN_SENDING, EXTEND_COMPUTE_FAILED, &answer, err);
-    if (verdict == EVENT_UNKNOWN)
-        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
-                    "volume_id", job->volume.id, "reason", answer.message, NULL);
-    return job_transaction(job, handed_over_body, job, err) < 0 ? -1 : 0;
-}
-
-/* ---- running: the driver ---- */
-
-static int hand_over_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-
-    return volume_extend_hand_over(work, job->operation.id, job_owner(job), err);
-}
-
-static int hand_over(struct job *job, struct error *err) {
-    unsigned instances = attachment_instances(job->arena, &job->volume, NULL);
-    struct error failure;
-    int moved;
-
-    if (instances != 1) {
-        error_set(&failure, ERROR_BACKEND,
-                  instances == 0 ? "the image is locked, but the volume is attached to no instance"
-                                 : "the image is locked and the volume is attached to %u instances",
-                  instances);
-        return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
-    }
-    moved = job_transaction(job, hand_over_body, job, err);
-    if (moved <= 0)
-        return moved;
-    return send(job, err);
-}
-
-static int drive(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-    struct error failure = { 0 };
-
-    switch (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
-                                                job->operation.new_size_gb, &failure)) {
-    case DRIVER_DONE:
-        return finish(job, EXTEND_IN_RUNNING, EXTEND_GROWN, 0, NULL, err);
-    case DRIVER_DEFERRED:
-        return hand_over(job, err);
-    case DRIVER_FAILED:
-        break;
-    }
-    if (job_check_lease(job, err) < 0)
-        return -1;
-    if (job_is_uncertain(job, &failure))
-        return job_ask_again(job, &failure, err);
-    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
-}
-
 /* ---- waiting: nobody reported in time, or nobody is left who could (X20, X30, D13) ---- */
 
 static int stay_body(struct work *work, void *arg, struct error *err) {
@@ -185,17 +114,20 @@ static int stay(struct job *job, const struct error *failure, struct error *err)
     return job_transaction(job, stay_body, job, err) < 0 ? -1 : 0;
 }
 
+/* Also when the last guest has gone before the event could. */
+#define SETTLED_IN (EXTEND_IN_SENDING | EXTEND_IN_WAITING)
+
 static int settle_detached(struct job *job, const struct driver_volume *volume, struct error *err) {
     struct error failure = { 0 };
 
     if (job->backend->driver->extend_volume(job->backend->handle, job->arena, volume,
                                             job->operation.new_size_gb, &failure) == DRIVER_DONE)
-        return finish(job, EXTEND_IN_WAITING, EXTEND_GROWN, 0, NULL, err);
+        return finish(job, SETTLED_IN, EXTEND_GROWN, 0, NULL, err);
     if (job_check_lease(job, err) < 0)
         return -1;
     if (!*failure.message)
         error_set(&failure, ERROR_BACKEND, "the image is still locked after the last detach");
-    return finish_failed(job, EXTEND_IN_WAITING, EXTEND_DRIVER_FAILED, &failure, err);
+    return finish_failed(job, SETTLED_IN, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 static int settle(struct job *job, struct error *err) {
@@ -207,11 +139,100 @@ static int settle(struct job *job, struct error *err) {
     if (grown < 0)
         return stay(job, &failure, err);
     if (grown > 0)
-        return finish(job, EXTEND_IN_WAITING, EXTEND_GROWN, real_gb, NULL, err);
+        return finish(job, SETTLED_IN, EXTEND_GROWN, real_gb, NULL, err);
     if (!volume.attached)
         return settle_detached(job, &volume, err);
     error_set(&failure, ERROR_BACKEND, "the compute side did not report in time");
-    return finish(job, EXTEND_IN_WAITING, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
+    return finish(job, SETTLED_IN, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
+}
+
+/* ---- sending: the event to the compute side ---- */
+
+static int handed_over_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return volume_extend_handed_over(work, job->operation.id, job_owner(job), err);
+}
+
+static int send(struct job *job, struct error *err) {
+    const char *const *instances;
+    struct error answer = { 0 };
+    enum event_verdict verdict = EVENT_REFUSED;
+
+    if (job_look_again(job, err) < 0)
+        return -1;
+    if (!job_driver_volume(job).attached)
+        return settle(job, err);
+    if (attachment_instances(job->arena, &job->volume, &instances) != 1)
+        error_set(&answer, ERROR_CONFLICT,
+                  "the volume is no longer attached to exactly one instance");
+    else if (event_send(job, instances[0], true, &verdict, &answer, err) < 0)
+        return -1;
+    if (verdict == EVENT_REFUSED)
+        return finish_failed(job, EXTEND_IN_SENDING, EXTEND_COMPUTE_FAILED, &answer, err);
+    if (verdict == EVENT_UNKNOWN)
+        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
+                    "volume_id", job->volume.id, "reason", answer.message, NULL);
+    return job_transaction(job, handed_over_body, job, err) < 0 ? -1 : 0;
+}
+
+/* ---- running: the driver ---- */
+
+static int hand_over_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    return volume_extend_hand_over(work, job->operation.id, job_owner(job), &job->volume, err);
+}
+
+/* 1: the guest that held the image when the driver looked has been detached since. */
+static int hand_over(struct job *job, struct error *err) {
+    bool was_attached = job_driver_volume(job).attached;
+    int outcome = job_transaction(job, hand_over_body, job, err);
+    struct error failure;
+    unsigned instances;
+
+    if (outcome < 0)
+        return -1;
+    if (outcome == HAND_OVER_LOST)
+        return job_hand_on(job, err);
+    if (outcome == HAND_OVER_DONE)
+        return send(job, err);
+    if (was_attached && !job_driver_volume(job).attached)
+        return 1;
+    instances = attachment_instances(job->arena, &job->volume, NULL);
+    error_set(&failure, ERROR_BACKEND,
+              instances == 0 ? "the image is locked, but the volume is attached to no instance"
+                             : "the image is locked and the volume is attached to %u instances",
+              instances);
+    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
+}
+
+static int drive(struct job *job, struct error *err) {
+    struct error failure = { 0 };
+    int again;
+
+    do {
+        const struct driver_volume volume = job_driver_volume(job);
+
+        again = 0;
+        switch (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
+                                                    job->operation.new_size_gb, &failure)) {
+        case DRIVER_DONE:
+            return finish(job, EXTEND_IN_RUNNING, EXTEND_GROWN, 0, NULL, err);
+        case DRIVER_DEFERRED:
+            again = hand_over(job, err);
+            if (again <= 0)
+                return again;
+            break;
+        case DRIVER_FAILED:
+            break;
+        }
+    } while (again > 0);
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (job_is_uncertain(job, &failure))
+        return job_ask_again(job, &failure, err);
+    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 /* ---- completing: the report is in ---- */

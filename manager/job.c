@@ -174,6 +174,16 @@ struct driver_volume job_driver_volume(const struct job *job) {
     return ret;
 }
 
+static int look_again_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    return volume_details(work, job->operation.volume_id, &job->volume, err);
+}
+
+int job_look_again(struct job *job, struct error *err) {
+    return work_read(job->manager->settings.db, &job->base, look_again_body, job, err);
+}
+
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err) {
     return work_transaction(job->manager->settings.db, &job->base, body, arg, err);
 }

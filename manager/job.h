@@ -26,7 +26,7 @@ struct job {
     struct context context;
     struct work base;           /* for work_transaction() */
     struct operation operation; /* as claimed */
-    struct volume volume;       /* as it was then */
+    struct volume volume;       /* as it was then, or at the last look */
     bool has_volume;
     struct running running;
     struct driver_fence fence; /* what drivers ask: does the lease still hold? */
@@ -61,6 +61,8 @@ static inline const char *job_owner(const struct job *job) {
 }
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
+/* Reads the volume anew: -1 also when it is gone. */
+int job_look_again(struct job *job, struct error *err);
 /* work_transaction() for the job. */
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
 /* Gives it back to be tried again after `pause_us`. */

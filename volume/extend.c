@@ -91,31 +91,54 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
 
 /* ---- handing over to the compute side ---- */
 
-int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
-                            struct error *err) {
+static int store_keys(struct work *work, const struct operation *operation, struct error *err) {
     int64_t deadline = work->now_us + work->settings->extend_deadline_s * SECOND_US;
-    struct operation operation;
+    const char *size = arena_format(work->arena, "%jd", (intmax_t)operation->new_size_gb);
     const char *reservations;
-    int moved = operation_move(work, operation_id, owner, PHASE_RUNNING, PHASE_SENDING, true, err);
 
-    if (moved <= 0)
-        return moved;
-    if (operation_get(work, operation_id, &operation, err) < 0 ||
-        quota_reservation_ids(work, operation_id, &reservations, err) < 0 ||
-        volume_admin_metadata_set(work, operation.volume_id, KEY_RESERVATIONS, reservations, err) <
+    if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
+        volume_admin_metadata_set(work, operation->volume_id, KEY_RESERVATIONS, reservations, err) <
             0 ||
-        volume_admin_metadata_set(work, operation.volume_id, KEY_SIZE,
-                                  arena_format(work->arena, "%jd", (intmax_t)operation.new_size_gb),
-                                  err) < 0 ||
-        db_run(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2", DB_INT(deadline),
-               DB_TEXT(operation_id)) < 0)
+        volume_admin_metadata_set(work, operation->volume_id, KEY_SIZE, size, err) < 0)
         return -1;
-    return 1;
+    return db_run(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
+                  DB_INT(deadline), DB_TEXT(operation->id)) < 0
+               ? -1
+               : 0;
+}
+
+int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
+                            struct volume *ret_volume, struct error *err) {
+    struct operation operation;
+    int found = operation_held(work, operation_id, owner, &operation, err);
+
+    if (found < 0)
+        return -1;
+    if (found == 0 || strcmp(operation.phase, PHASE_RUNNING) != 0)
+        return HAND_OVER_LOST;
+    if (volume_details(work, operation.volume_id, ret_volume, err) < 0)
+        return -1;
+    if (attachment_instances(work->arena, ret_volume, NULL) != 1)
+        return HAND_OVER_NOT_ONE;
+    if (operation_move(work, operation_id, owner, PHASE_RUNNING, PHASE_SENDING, true, err) < 0 ||
+        store_keys(work, &operation, err) < 0)
+        return -1;
+    return HAND_OVER_DONE;
 }
 
 int volume_extend_handed_over(struct work *work, const char *operation_id, const char *owner,
                               struct error *err) {
-    return operation_move(work, operation_id, owner, PHASE_SENDING, PHASE_WAITING, false, err);
+    struct operation operation;
+    int moved = operation_move(work, operation_id, owner, PHASE_SENDING, PHASE_WAITING, false, err);
+
+    if (moved <= 0)
+        return moved;
+    if (operation_get(work, operation_id, &operation, err) < 0)
+        return -1;
+    if (operation.deadline > work->now_us)
+        return 1;
+    /* The last attachment went meanwhile; the message that said so found us at it. */
+    return operation_notify(work, &operation, "extend_volume", err) < 0 ? -1 : 1;
 }
 
 /* ---- the compute side's report ---- */

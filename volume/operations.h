@@ -45,10 +45,15 @@ int volume_delete_finish(struct work *work, const char *operation_id, const char
 int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb,
                   bool attached_allowed, struct error *err);
 
-/* What the manager does with the driver's outcome DEFERRED for exactly one instance (R35): stores
- * both keys and the deadline, phase sending. 1 done, 0 the operation is no longer this owner's. */
+/* What the manager does with the driver's outcome DEFERRED: judged by the rows of this moment, which
+ * *ret_volume gets unless it is lost. */
+enum hand_over {
+    HAND_OVER_LOST, /* the operation is no longer this owner's */
+    HAND_OVER_DONE, /* exactly one instance (R35): both keys and the deadline stored, phase sending */
+    HAND_OVER_NOT_ONE, /* nothing changed */
+};
 int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
-                            struct error *err);
+                            struct volume *ret_volume, struct error *err);
 /* The event was accepted, or may have been: phase waiting. */
 int volume_extend_handed_over(struct work *work, const char *operation_id, const char *owner,
                               struct error *err);

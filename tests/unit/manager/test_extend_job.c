@@ -373,6 +373,137 @@ START_TEST(detach_with_the_image_still_locked_is_rolled_back) {
 }
 END_TEST
 
+/* ---- attachments that change while the manager is at it ---- */
+
+static const char *leaving; /* the attachment that goes in the middle */
+static bool lets_go;        /* its guest frees the image behind it */
+
+static struct fault_decision detached_meanwhile(void *arg, const char *call,
+                                                const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "extend_volume") == 0 && leaving) {
+        detach(world, leaving);
+        leaving = NULL;
+    } else if (strcmp(call, "extend_volume") == 0 && lets_go) {
+        memory_lock(world->memory, volume_id, false);
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* X30: the driver found the image locked, and the guest went before anybody was told. */
+START_TEST(detach_during_the_drivers_call_is_settled_at_once) {
+    for (int freed = 0; freed <= 1; freed++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        leaving = world_attach(world, id, WORLD_INSTANCE);
+        lets_go = freed;
+        world->decide = detached_meanwhile;
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+
+        assert_volume(world, id, freed ? "available" : "error_extending", freed ? 5 : 2);
+        assert_quota(world, freed ? 5 : 2, 0);
+        ck_assert_uint_eq(world->event_count, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* X19: of two instances one leaves: the one that is left at the hand-over hears of it. */
+START_TEST(the_event_goes_to_who_is_attached_at_the_hand_over) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_sql(world, "UPDATE volumes SET multiattach = 1");
+    leaving = world_attach(world, id, WORLD_INSTANCE);
+    lets_go = false;
+    world_attach(world, id, WORLD_INSTANCE2);
+    world->decide = detached_meanwhile;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "extending", 2);
+    ck_assert_uint_eq(world->event_count, 1);
+    ck_assert_str_eq(world->events[0].instance_uuid, WORLD_INSTANCE2);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+static void detached_behind_the_event(struct world *world, const struct world_event *event) {
+    memory_lock(world->memory, event->volume_id, false);
+    detach(world, leaving);
+}
+
+/* X30: the guest goes while the event is on its way. */
+START_TEST(detach_during_the_event_is_settled_at_once) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    leaving = world_attach(world, id, WORLD_INSTANCE);
+    world->on_event = detached_behind_the_event;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
+/* X30: it went before a manager that died could send the event. */
+START_TEST(detach_before_the_event_is_settled_at_once) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    leaving = world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_die_after(world, 5); /* the keys are stored, and nothing behind them */
+    world_settle(world);
+    ck_assert_str_eq(world->died_at, "after_commit");
+    world_restart(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE phase = 'sending'"),
+                     1);
+    memory_lock(world->memory, id, false);
+    detach(world, leaving);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 5);
+    ck_assert_uint_eq(world->event_count, 0);
+    assert_settled(world);
+}
+END_TEST
+
+static struct fault_decision services_vanish(void *arg, const char *call, const char *volume_id) {
+    (void)volume_id;
+    if (strcmp(call, "extend_volume") == 0)
+        world_sql(arg, "ALTER TABLE services RENAME TO vanished");
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* X18: a database that does not answer says nothing of the compute side. */
+START_TEST(a_receiver_that_cannot_be_looked_up_is_no_refusal) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    world->decide = services_vanish;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    world->decide = NULL;
+    assert_volume(world, id, "extending", 2);
+    ck_assert_uint_eq(world->event_count, 0);
+
+    world_sql(world, "ALTER TABLE vanished RENAME TO services");
+    world_advance(world, 2);
+    world_settle(world);
+    ck_assert_uint_eq(world->event_count, 1);
+    assert_volume(world, id, "extending", 2);
+    assert_quota(world, 2, 3);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 /* X35: the service dies anywhere between the request and the event's answer. */
 START_TEST(death_at_any_effect_of_the_hand_over_strands_nothing) {
     for (int64_t effects = 0; effects < 20; effects++) {
@@ -569,6 +700,10 @@ CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            deadline_with_an_old_image_is_rolled_back, deadline_with_an_unreadable_image_waits_on,
            detach_of_a_grown_image_is_a_success, detach_grows_the_image_offline,
            detach_with_the_image_still_locked_is_rolled_back,
+           detach_during_the_drivers_call_is_settled_at_once,
+           the_event_goes_to_who_is_attached_at_the_hand_over,
+           detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
+           a_receiver_that_cannot_be_looked_up_is_no_refusal,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
            a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
            the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
