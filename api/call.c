@@ -112,7 +112,8 @@ static void request_begin(struct call *call, struct db_tx *tx) {
                                    .arena = request->http->arena,
                                    .context = &request->context,
                                    .settings = settings,
-                                   .now_us = clock_now_us(settings->clock) };
+                                   .now_us = clock_now_us(settings->clock),
+                                   .clock_us = clock_shared_us(settings->clock) };
     request->http->reply_header_count = call->headers;
     request->status = 0;
     json_out_init(&request->out, request->http->arena, 1024);

@@ -14,6 +14,12 @@ static int list_body(struct work *work, void *arg, struct error *err) {
     struct listing *listing = arg;
 
     listing->count = operation_list(work, &listing->operations, err);
+    for (int i = 0; i < listing->count; i++) {
+        struct operation *row = &listing->operations[i];
+
+        row->deadline = work_shown(work, row->deadline);
+        row->created_at = work_shown(work, row->created_at);
+    }
     return listing->count < 0 ? -1 : 0;
 }
 

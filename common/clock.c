@@ -24,17 +24,26 @@ static int64_t read_us(clockid_t id) {
     return now.tv_sec * SECOND_US + now.tv_nsec / 1000;
 }
 
+int64_t clock_next_us(_Atomic int64_t *last, int64_t now_us) {
+    int64_t last_us = atomic_load_explicit(last, memory_order_relaxed);
+    int64_t next_us;
+
+    do
+        next_us = now_us > last_us || now_us <= last_us - SECOND_US ? now_us : last_us + 1;
+    while (!atomic_compare_exchange_weak(last, &last_us, next_us));
+    return next_us;
+}
+
 static int64_t system_now_us(void *arg) {
-    static _Atomic int64_t latest;
-    int64_t now = read_us(CLOCK_REALTIME);
-    int64_t last = atomic_load_explicit(&latest, memory_order_relaxed);
-    int64_t next;
+    static _Atomic int64_t last;
 
     (void)arg;
-    do
-        next = now > last ? now : last + 1;
-    while (!atomic_compare_exchange_weak(&latest, &last, next));
-    return next;
+    return clock_next_us(&last, read_us(CLOCK_REALTIME));
+}
+
+static int64_t system_steady_us(void *arg) {
+    (void)arg;
+    return clock_boottime_us();
 }
 
 static void ask_kernel(char *bytes, size_t size) {
@@ -86,10 +95,25 @@ static void system_random(void *arg, void *bytes, size_t size) {
     explicit_bzero(stock.bytes + stock.left, size);
 }
 
-const struct clock clock_system = { .now_us = system_now_us, .random = system_random };
+const struct clock clock_system = { .now_us = system_now_us,
+                                    .steady_us = system_steady_us,
+                                    .shared_us = system_steady_us,
+                                    .random = system_random };
 
 int64_t clock_now_us(const struct clock *clock) {
     return clock->now_us(clock->arg);
+}
+
+int64_t clock_steady_us(const struct clock *clock) {
+    return clock->steady_us(clock->arg);
+}
+
+int64_t clock_shared_us(const struct clock *clock) {
+    return clock->shared_us(clock->arg);
+}
+
+int64_t clock_boottime_us(void) {
+    return read_us(CLOCK_BOOTTIME);
 }
 
 int64_t clock_monotonic_us(void) {

@@ -1,9 +1,15 @@
 /*
  * Time and randomness come from here, so that a test can replace both and replay any run.
  *
- * Instants are int64_t microseconds since 1970 in UTC, "…_us"; durations say their unit in the
- * name. The system clock never goes backwards between two calls of clock_now_us() in one process,
- * and two calls never give the same instant: an order by time is an order of events.
+ * Three kinds of time, which must not be mixed:
+ *
+ *   now     the wall's: what is shown.  An operator or NTP may step it: nothing is decided by it.
+ *   steady  CLOCK_BOOTTIME: fences, waits and lives inside a process.  It also passes while the
+ *           process is stopped and the machine suspended; it means nothing to another machine.
+ *   shared  the database's (db/db.h): leases, deadlines, reports, what several processes compare.
+ *
+ * Instants are int64_t microseconds, those of `now` since 1970 in UTC, "…_us"; durations say their
+ * unit in the name.
  */
 #pragma once
 
@@ -12,16 +18,28 @@
 
 struct clock {
     int64_t (*now_us)(void *arg);
+    int64_t (*steady_us)(void *arg);
+    int64_t (*shared_us)(void *arg);
     void (*random)(void *arg, void *bytes, size_t size);
     void *arg;
 };
 
-extern const struct clock clock_system; /* thread-safe */
+extern const struct clock clock_system; /* thread-safe; `shared` is `steady` */
 
+/* No instant comes twice in a process and, unless the wall's clock was set back by a second or
+ * more, none before one told already: an order by time is an order of events. */
 int64_t clock_now_us(const struct clock *clock);
+int64_t clock_steady_us(const struct clock *clock);
+int64_t clock_shared_us(const struct clock *clock);
 
-/* CLOCK_MONOTONIC; for measuring and for timeouts of threads, never stored. */
+/* CLOCK_BOOTTIME: how long something may be believed, also over a suspended machine. */
+int64_t clock_boottime_us(void);
+/* CLOCK_MONOTONIC; for measuring and for timeouts of threads, never stored.  It stands still while
+ * the machine is suspended. */
 int64_t clock_monotonic_us(void);
+
+/* `now_us` as the wall's clock has it, or an instant behind *last, if that is not far away. */
+int64_t clock_next_us(_Atomic int64_t *last, int64_t now_us);
 
 #define CLOCK_TEXT_SIZE 27 /* 2026-11-21T09:08:07.123456 and the end */
 

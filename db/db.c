@@ -25,8 +25,21 @@ static const struct db_engine *engine_find(const char *url) {
     return NULL;
 }
 
+static int64_t tell_now(void *arg) {
+    struct db *db = arg;
+
+    return clock_next_us(&db->now_told_us,
+                         clock_now_us(db->local) + db->engine->clock_offset_us(db));
+}
+
+static int64_t tell_steady(void *arg) {
+    const struct db *db = arg;
+
+    return clock_steady_us(db->local);
+}
+
 /* No instant comes twice and none before one told already, also when the offset shrinks. */
-static int64_t tell_instant(void *arg) {
+static int64_t tell_shared(void *arg) {
     struct db *db = arg;
     int64_t now_us = clock_now_us(db->local) + db->engine->clock_offset_us(db);
     int64_t last_us = atomic_load(&db->told_us);
@@ -57,7 +70,11 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
         return -1;
     if (!db->local) /* an engine whose threads read it has set it before them */
         db->local = settings->clock ? settings->clock : &clock_system;
-    db->clock = (struct clock){ .now_us = tell_instant, .random = tell_random, .arg = db };
+    db->clock = (struct clock){ .now_us = tell_now,
+                                .steady_us = tell_steady,
+                                .shared_us = tell_shared,
+                                .random = tell_random,
+                                .arg = db };
     *ret = db;
     return 0;
 }

@@ -40,9 +40,9 @@ struct db_engine {
 
 struct db {
     const struct db_engine *engine;
-    const struct clock *local; /* this machine's */
-    struct clock clock;        /* the database's: db_clock() */
-    _Atomic int64_t told_us;   /* its last instant */
+    const struct clock *local;            /* this machine's */
+    struct clock clock;                   /* the database's: db_clock() */
+    _Atomic int64_t now_told_us, told_us; /* their last instants */
 };
 
 struct db_tx {

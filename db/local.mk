@@ -36,7 +36,8 @@ schema_texts = \
 	db/schema/0005_log_levels.sql \
 	db/schema/0006_outbox_sender.sql \
 	db/schema/0007_quota_used.sql \
-	db/schema/0008_operations_in_place.sql
+	db/schema/0008_operations_in_place.sql \
+	db/schema/0009_messages_kept.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -99,7 +99,7 @@ static int finish_failed(struct job *job, unsigned allowed, enum extend_ending e
 
 static int stay_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
-    int64_t deadline = work->now_us + work->settings->extend_deadline_s * 1000000;
+    int64_t deadline = work->clock_us + work->settings->extend_deadline_s * 1000000;
     int stayed = operation_postpone(work, job->operation.id, job_owner(job), deadline, err);
 
     if (stayed <= 0)

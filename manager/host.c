@@ -21,7 +21,7 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
     host->topic = strdup(operation_topic(arena, host->host));
     host->open = backend->handle != NULL;
-    host->heard_at = host->looked_at = clock_now_us(manager->settings.settings->clock);
+    host->heard_at = host->looked_at = clock_steady_us(manager->settings.settings->clock);
 }
 
 /* ---- the thread ---- */
@@ -100,7 +100,7 @@ void host_free(struct manager_host *host) {
 
 int host_enter(struct manager_host *host, struct error *err) {
     struct manager *manager = host->manager;
-    int64_t now_us = clock_now_us(manager->settings.settings->clock);
+    int64_t now_us = clock_steady_us(manager->settings.settings->clock);
     bool open;
 
     pthread_mutex_lock(&manager->lock);
@@ -122,7 +122,8 @@ void host_leave(struct manager_host *host) {
     pthread_mutex_unlock(&host->manager->lock);
 }
 
-bool host_misses_messages(struct manager_host *host, int64_t now_us) {
+bool host_misses_messages(struct manager_host *host) {
+    int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
     bool looks;
 
     pthread_mutex_lock(&host->manager->lock);

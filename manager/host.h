@@ -24,7 +24,7 @@ struct manager_host {
     unsigned busy;        /* workers that have a message for it in their hands */
     uint64_t left;        /* how often one was done with it, and */
     uint64_t left_before; /* at the last look of host_is_stuck() */
-    int64_t heard_at;     /* the manager's clock: when the last message came, or the start */
+    int64_t heard_at;     /* the steady clock: when the last message came, or the start */
     int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
 };
 
@@ -44,7 +44,7 @@ int host_enter(struct manager_host *host, struct error *err);
 void host_leave(struct manager_host *host);
 /* May a message that should have come be lost?  Not while others come, which may be before it, nor
  * soon after the start; but now and then all the same.  For one thread. */
-bool host_misses_messages(struct manager_host *host, int64_t now_us);
+bool host_misses_messages(struct manager_host *host);
 /* Is every worker taken, and none was done since the last call?  Then more messages would only
  * wait.  For one thread. */
 bool host_is_stuck(struct manager_host *host);

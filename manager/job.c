@@ -75,7 +75,7 @@ static bool lease_holds(const struct driver_fence *fence) {
     pthread_mutex_lock(&manager->lock);
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
-    return clock_now_us(manager->settings.settings->clock) < safe_until_us;
+    return clock_steady_us(manager->settings.settings->clock) < safe_until_us;
 }
 
 int job_check_lease(struct job *job, struct error *err) {
@@ -91,7 +91,7 @@ static int look_body(struct work *work, void *arg, struct error *err) {
 
     if (found <= 0)
         return found;
-    return !operation.owner || operation.lease_until < work->now_us;
+    return !operation.owner || operation.lease_until < work->clock_us;
 }
 
 /*
@@ -124,6 +124,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .fence = { .holds = lease_holds },
     };
     struct error reason;
+    int64_t asked_us;
     int claimed, result;
 
     job.base = (struct work){
@@ -132,6 +133,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .settings = manager->settings.settings,
     };
     claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
+    asked_us = clock_steady_us(manager->settings.settings->clock);
     if (claimed > 0)
         claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed <= 0)
@@ -139,8 +141,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     job_identify(&job);
     job.running = (struct running){
         .operation_id = operation_id,
-        .safe_until_us =
-            operation_safe_until(manager->settings.settings, job.operation.lease_until),
+        .safe_until_us = operation_safe_until(manager->settings.settings, asked_us),
     };
     running_begin(manager, &job.running);
     result = job_do(&job, &reason);
@@ -197,7 +198,7 @@ static int retry_body(struct work *work, void *arg, struct error *err) {
     const struct job_retry_call *call = arg;
 
     return operation_retry(work, call->job->operation.id, call->job->manager->settings.owner,
-                           work->now_us + call->pause_us, err);
+                           work->clock_us + call->pause_us, err);
 }
 
 int job_retry(struct job *job, int64_t pause_us, struct error *err) {

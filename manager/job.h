@@ -15,7 +15,7 @@
 /* An operation that a thread of this process has in its hands: its lease is kept alive. */
 struct running {
     const char *operation_id;
-    int64_t safe_until_us; /* manager->lock; until then no other worker begins with it */
+    int64_t safe_until_us; /* manager->lock; steady: until then no other worker begins with it */
     struct running *next;
 };
 
@@ -42,8 +42,8 @@ struct manager {
     struct manager_host *hosts; /* one for each backend */
     unsigned host_count;
     struct ticker *ticker;           /* NULL when nothing runs by itself */
-    int64_t reported_at, expired_at; /* by the thread that ticks */
-    int64_t started_at;
+    int64_t reported_at, expired_at; /* by the thread that ticks; steady */
+    int64_t started_at;              /* of the database's clock */
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */

@@ -28,5 +28,6 @@ check_PROGRAMS += \
 	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_hanging \
 	tests/unit/manager/test_nova \
+	tests/unit/manager/test_steps \
 	tests/unit/manager/test_ticker
 endif

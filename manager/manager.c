@@ -85,7 +85,7 @@ struct round {
     const char **ids; /* of what runs here */
     bool *renewed;
     unsigned count;
-    int64_t lease_until;
+    int64_t asked_us; /* the steady clock, before the renewal */
 };
 
 struct hand_out {
@@ -115,7 +115,6 @@ static const char **running_ids(struct manager *manager, struct arena *arena, un
 static int round_body(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
 
-    round->lease_until = work->now_us + work->settings->operation_lease_s * SECOND_US;
     for (unsigned i = 0; i < round->count; i++) {
         int renewed = operation_renew(work, round->manager->settings.owner, round->ids[i], err);
 
@@ -167,8 +166,8 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * does not answer for days would leave more messages than memory.
  */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
-    int64_t now_us = clock_now_us(manager->settings.settings->clock);
-    int64_t since_us = now_us - ORPHAN_GRACE_US;
+    const struct clock *clock = manager->settings.settings->clock;
+    int64_t since_us = clock_shared_us(clock) - ORPHAN_GRACE_US;
 
     for (unsigned i = 0; i < manager->host_count; i++) {
         struct manager_host *host = &manager->hosts[i];
@@ -177,7 +176,7 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
         if (host_is_stuck(host))
             continue;
         hand_out.rule.waiting_since_us = since_us;
-        hand_out.rule.queued_since_us = host_misses_messages(host, now_us) ? since_us : 0;
+        hand_out.rule.queued_since_us = host_misses_messages(host) ? since_us : 0;
         if (hand_out_of(manager, base, &hand_out, err) < 0)
             return -1;
     }
@@ -186,7 +185,7 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
 
 /* What was renewed may go on; what is another's by now gets no more side effects. */
 static void prolong(struct manager *manager, const struct round *round) {
-    int64_t safe_until_us = operation_safe_until(manager->settings.settings, round->lease_until);
+    int64_t safe_until_us = operation_safe_until(manager->settings.settings, round->asked_us);
 
     pthread_mutex_lock(&manager->lock);
     for (struct running *running = manager->running; running; running = running->next)
@@ -205,6 +204,7 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
                          .settings = manager->settings.settings };
     struct round round = { .manager = manager, .expire = expire };
 
+    round.asked_us = clock_steady_us(manager->settings.settings->clock);
     round.ids = running_ids(manager, arena, &round.count);
     round.renewed = arena_alloc(arena, (round.count + 1) * sizeof *round.renewed);
     if ((round.count > 0 || expire) &&
@@ -220,7 +220,7 @@ static int report(struct manager *manager, struct error *err) {
 }
 
 int manager_tick(struct manager *manager, struct error *err) {
-    int64_t now = clock_now_us(manager->settings.settings->clock);
+    int64_t now = clock_steady_us(manager->settings.settings->clock);
     bool expire = now - manager->expired_at >= EXPIRE_US;
 
     if (now - manager->reported_at >= REPORT_US) {
@@ -268,7 +268,9 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     pthread_mutex_init(&manager->lock, NULL);
     pthread_cond_init(&manager->changed, NULL);
     manager->settings = *settings;
-    manager->started_at = clock_now_us(settings->settings->clock);
+    manager->started_at = clock_shared_us(settings->settings->clock);
+    manager->reported_at = clock_steady_us(settings->settings->clock) - REPORT_US;
+    manager->expired_at = clock_steady_us(settings->settings->clock) - EXPIRE_US;
     while (settings->backends[manager->host_count].name)
         manager->host_count++;
     manager->hosts = calloc(manager->host_count, sizeof *manager->hosts);

@@ -249,9 +249,10 @@ static int delete_result(struct relay *relay, struct error *err) {
 
 /* Is it on its way by the process that wrote it?  Whoever else can bring it to the same place does
  * so only when that seems to be dead. */
-static bool row_of_another(const struct outbox_message *row, enum rpc_reach reach) {
+static bool row_of_another(const struct relay *relay, const struct outbox_message *row,
+                           enum rpc_reach reach) {
     return reach == RPC_EVERYWHERE && !row->own &&
-           clock_now_us(&clock_system) - row->created_at < LEAVE_MS * 1000;
+           clock_shared_us(db_clock(relay->db)) - row->created_at < LEAVE_MS * 1000;
 }
 
 /* Publishes one row. 1: published, 0: left where it is, for another process or a later look. */
@@ -265,7 +266,7 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
     struct flight *flight;
     struct topic *topic;
 
-    if (*place || reach == RPC_NOWHERE || row_of_another(row, reach))
+    if (*place || reach == RPC_NOWHERE || row_of_another(relay, row, reach))
         return 0;
     topic = topic_of(relay, row->topic);
     topic->full = topic->full || topic->in_flight >= TOPIC_MOST;

@@ -92,7 +92,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
 /* ---- handing over to the compute side ---- */
 
 static int store_keys(struct work *work, const struct operation *operation, struct error *err) {
-    int64_t deadline = work->now_us + work->settings->extend_deadline_s * SECOND_US;
+    int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
     const char *size = arena_format(work->arena, "%jd", (intmax_t)operation->new_size_gb);
     const char *reservations;
 
@@ -135,7 +135,7 @@ int volume_extend_handed_over(struct work *work, const char *operation_id, const
         return moved;
     if (operation_get(work, operation_id, &operation, err) < 0)
         return -1;
-    if (operation.deadline > work->now_us)
+    if (operation.deadline > work->clock_us)
         return 1;
     /* The last attachment went meanwhile; the message that said so found us at it. */
     return operation_notify(work, &operation, "extend_volume", err) < 0 ? -1 : 1;
@@ -185,7 +185,7 @@ int volume_extend_completion(struct work *work, const struct volume *volume, boo
                          "UPDATE operations SET phase = 'completing', failed = $1, "
                          "owner = NULL, lease_until = NULL, deadline = NULL, updated_at = $2 "
                          "WHERE id = $3 AND kind = 'extend' AND phase IN ('sending', 'waiting')",
-                         DB_BOOL(failed), DB_INT(work->now_us), DB_TEXT(operation.id));
+                         DB_BOOL(failed), DB_INT(work->clock_us), DB_TEXT(operation.id));
     if (taken < 0)
         return -1;
     if (taken == 0)
@@ -331,7 +331,7 @@ int volume_extend_settle(struct work *work, const char *volume_id, struct error 
     if (db_run(work->tx, err,
                "UPDATE operations SET deadline = $1 WHERE id = $2 AND kind = 'extend' AND "
                "phase IN ('sending', 'waiting')",
-               DB_INT(work->now_us), DB_TEXT(operation.id)) < 0)
+               DB_INT(work->clock_us), DB_TEXT(operation.id)) < 0)
         return -1;
     return operation_notify(work, &operation, "extend_volume", err);
 }

@@ -89,15 +89,16 @@ const char *message_detail_text(const char *detail_id) {
 int message_put(struct work *work, const char *project_id, const char *request_id,
                 const char *volume_id, const char *action_id, const char *detail_id,
                 struct error *err) {
-    int64_t expires_at = work->now_us + work->settings->message_ttl_s * 1000000;
+    int64_t life_us = work->settings->message_ttl_s * 1000000;
 
     if (db_run(work->tx, err,
                "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "
-               "action_id, detail_id, message_level, created_at, expires_at) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, 'ERROR', $8, $9)",
+               "action_id, detail_id, message_level, created_at, expires_at, keep_until) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7, 'ERROR', $8, $9, $10)",
                DB_TEXT(work_uuid(work)), DB_TEXT(project_id), DB_TEXT(request_id),
                DB_TEXT(volume_id ? "VOLUME" : NULL), DB_TEXT(volume_id), DB_TEXT(action_id),
-               DB_TEXT(detail_id), DB_INT(work->now_us), DB_INT(expires_at)) < 0)
+               DB_TEXT(detail_id), DB_INT(work->now_us), DB_INT(work->now_us + life_us),
+               DB_INT(work->clock_us + life_us)) < 0)
         return -1;
     return 0;
 }
@@ -163,6 +164,6 @@ int message_delete(struct work *work, const char *id, struct error *err) {
 }
 
 int message_expire(struct work *work, struct error *err) {
-    return db_run(work->tx, err, "DELETE FROM messages WHERE expires_at <= $1",
-                  DB_INT(work->now_us));
+    return db_run(work->tx, err, "DELETE FROM messages WHERE keep_until <= $1",
+                  DB_INT(work->clock_us));
 }

@@ -172,7 +172,7 @@ static int put_for_log(struct work *work, const char *event, const struct volume
     json_out_init(&out, work->arena, 1024);
     put_payload(work, &out, volume);
     return outbox_put(work->tx, NOTIFICATION_TOPIC, event, volume->id, json_out_text(&out),
-                      work->now_us, err);
+                      work->clock_us, err);
 }
 
 int notification_put(struct work *work, const char *event, const struct volume *volume,
@@ -188,7 +188,7 @@ int notification_put(struct work *work, const char *event, const struct volume *
     put_whole(work, &out, event, volume);
     for (; *topic; topic++)
         if (outbox_put(work->tx, arena_format(work->arena, "%s.info", *topic), event, volume->id,
-                       json_out_text(&out), work->now_us, err) < 0)
+                       json_out_text(&out), work->clock_us, err) < 0)
             return -1;
     return 0;
 }

@@ -46,7 +46,7 @@ int operation_notify(struct work *work, const struct operation *operation, const
     const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
 
     return outbox_put(work->tx, operation_topic(work->arena, operation->host), method,
-                      operation->volume_id, payload, work->now_us, err);
+                      operation->volume_id, payload, work->clock_us, err);
 }
 
 int operation_insert(struct work *work, int kind, const struct operation *fields,
@@ -68,7 +68,7 @@ int operation_insert(struct work *work, int kind, const struct operation *fields
             DB_TEXT(operation.project_id), DB_TEXT(work->context->user_id),
             DB_TEXT(work->context->request_id), DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
-            DB_TEXT(operation.arguments), DB_INT(work->now_us)) < 0)
+            DB_TEXT(operation.arguments), DB_INT(work->clock_us)) < 0)
         return -1;
     if (operation_notify(work, &operation, operation_kinds[kind].method, err) < 0)
         return -1;
@@ -119,7 +119,7 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
-    int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
+    int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
     return operation_one(
         work,
@@ -129,7 +129,7 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                  "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND "
                  "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) "
                  "RETURNING " OPERATION_COLUMNS,
-                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->now_us), DB_TEXT(id)),
+                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id)),
         ret, err);
 }
 
@@ -139,7 +139,7 @@ int operation_move(struct work *work, const char *id, const char *owner, const c
                   "UPDATE operations SET phase = $1, owner = CASE WHEN $2 = 1 THEN owner END, "
                   "lease_until = CASE WHEN $2 = 1 THEN lease_until END, updated_at = $3 "
                   "WHERE id = $4 AND phase = $5 AND owner = $6",
-                  DB_TEXT(to), DB_BOOL(keep_owner), DB_INT(work->now_us), DB_TEXT(id),
+                  DB_TEXT(to), DB_BOOL(keep_owner), DB_INT(work->clock_us), DB_TEXT(id),
                   DB_TEXT(from), DB_TEXT(owner));
 }
 
@@ -148,7 +148,7 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
     return db_run(work->tx, err,
                   "UPDATE operations SET deadline = $1, owner = NULL, lease_until = NULL, "
                   "updated_at = $2 WHERE id = $3 AND owner = $4",
-                  DB_INT(deadline), DB_INT(work->now_us), DB_TEXT(id), DB_TEXT(owner));
+                  DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
 }
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
@@ -156,11 +156,11 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
     return db_run(work->tx, err,
                   "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
                   "WHERE id = $3 AND owner = $4",
-                  DB_INT(retry_at), DB_INT(work->now_us), DB_TEXT(id), DB_TEXT(owner));
+                  DB_INT(retry_at), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
 }
 
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
-    int64_t lease = work->now_us + work->settings->operation_lease_s * SECOND_US;
+    int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
     return db_run(work->tx, err,
                   "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3",
@@ -179,7 +179,7 @@ int operation_hand_on(struct work *work, const char *target_id, struct error *er
     int freed = db_run(work->tx, err,
                        "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
                        "WHERE target_id = $2 AND phase = 'queued' AND owner = ''",
-                       DB_INT(work->now_us), DB_TEXT(target_id));
+                       DB_INT(work->clock_us), DB_TEXT(target_id));
 
     if (freed <= 0)
         return freed;
@@ -196,7 +196,7 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
     return db_run(work->tx, err,
                   "UPDATE operations SET phase = 'answered', owner = NULL, lease_until = NULL, "
                   "arguments = $1, updated_at = $2 WHERE id = $3",
-                  DB_TEXT(arguments), DB_INT(work->now_us), DB_TEXT(id)) < 0
+                  DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id)) < 0
                ? -1
                : 0;
 }
@@ -204,7 +204,7 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {
     return db_run(work->tx, err,
                   "DELETE FROM operations WHERE phase = 'answered' AND updated_at < $1",
-                  DB_INT(work->now_us - age_us));
+                  DB_INT(work->clock_us - age_us));
 }
 
 static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
@@ -239,7 +239,7 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
                                   "SELECT " OPERATION_COLUMNS
                                   " FROM operations WHERE host = $4 AND " IS_ORPHAN
                                   " ORDER BY created_at, id LIMIT $5",
-                                  DB_INT(work->now_us), DB_INT(rule->waiting_since_us),
+                                  DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
                                   DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most)),
                          ret, err);
 }
@@ -250,7 +250,7 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
     int freed = db_run(work->tx, err,
                        "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
                        "WHERE id = $4 AND " IS_ORPHAN,
-                       DB_INT(work->now_us), DB_INT(rule->waiting_since_us),
+                       DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
                        DB_INT(rule->queued_since_us), DB_TEXT(orphan->id));
 
     return freed <= 0

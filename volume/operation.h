@@ -19,8 +19,8 @@ struct operation {
     bool failed;
     const char *owner;
     int64_t lease_until, deadline, attempts;
-    const char *arguments; /* JSON or NULL */
-    int64_t created_at, updated_at;
+    const char *arguments;          /* JSON or NULL */
+    int64_t created_at, updated_at; /* all instants are of the database's clock */
 };
 
 #define PHASE_QUEUED     "queued"
@@ -66,10 +66,10 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
                     struct error *err);
 /* Prolongs the lease of one that a living worker of `owner` has in its hands; 1 done, 0 lost. */
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err);
-/* How long a worker may begin side effects under a lease that ends at `lease_until`: somewhat
- * shorter, for clocks of two hosts that disagree. */
-static inline int64_t operation_safe_until(const struct settings *settings, int64_t lease_until) {
-    return lease_until - settings->operation_lease_s * 1000000 / 6;
+/* How long a worker may begin side effects, by its own steady clock, under a lease that it began to
+ * ask for at `asked_us` of that clock: somewhat shorter, for clocks of two hosts that disagree. */
+static inline int64_t operation_safe_until(const struct settings *settings, int64_t asked_us) {
+    return asked_us + settings->operation_lease_s * 1000000 / 6 * 5;
 }
 /* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */

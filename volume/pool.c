@@ -55,7 +55,7 @@ static double read_gb(const struct db_rows *rows, unsigned column) {
 }
 
 static void read_pool(struct work *work, const struct db_rows *rows, struct pool *ret) {
-    int64_t oldest = work->now_us - work->settings->service_down_s * SECOND_US;
+    int64_t oldest = work->clock_us - work->settings->service_down_s * SECOND_US;
 
     *ret = (struct pool){
         .name = db_copy(rows, 0, work->arena),

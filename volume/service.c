@@ -22,13 +22,13 @@ int service_report(struct work *work, const char *binary, const char *host, cons
                "availability_zone = excluded.availability_zone, "
                "endpoint = excluded.endpoint, reported_at = excluded.reported_at",
                DB_TEXT(work_uuid(work)), DB_TEXT(binary), DB_TEXT(host), DB_TEXT(where),
-               DB_TEXT(endpoint), DB_INT(work->now_us), DB_INT(work->now_us)) < 0
+               DB_TEXT(endpoint), DB_INT(work->clock_us), DB_INT(work->now_us)) < 0
                ? -1
                : 0;
 }
 
 static bool is_up(const struct work *work, int64_t reported_at) {
-    return work->now_us - reported_at <= work->settings->service_down_s * SECOND_US;
+    return work->clock_us - reported_at <= work->settings->service_down_s * SECOND_US;
 }
 
 static void read_service(struct work *work, const struct db_rows *rows, struct service *ret) {
@@ -43,7 +43,7 @@ static void read_service(struct work *work, const struct db_rows *rows, struct s
         .disabled_reason = db_copy(rows, 5, arena),
         .frozen = db_bool(rows, 6),
         .endpoint = db_copy(rows, 7, arena),
-        .reported_at = db_int(rows, 8),
+        .reported_at = work_shown(work, db_int(rows, 8)),
         .created_at = db_int(rows, 9),
         .updated_at = db_int(rows, 10),
         .up = is_up(work, db_int(rows, 8)),
@@ -116,7 +116,7 @@ int service_set_frozen(struct work *work, const struct service *service, bool fr
 }
 
 int service_zones(struct work *work, struct zone **ret, struct error *err) {
-    int64_t oldest = work->now_us - work->settings->service_down_s * SECOND_US;
+    int64_t oldest = work->clock_us - work->settings->service_down_s * SECOND_US;
     autorows struct db_rows *rows =
         db_query(work->tx, err,
                  "SELECT zone, MAX(available) FROM (SELECT availability_zone AS zone, "

@@ -12,6 +12,7 @@ static int work_run(struct db_tx *tx, void *arg, struct error *err) {
 
     work.tx = tx;
     work.now_us = clock_now_us(work.settings->clock);
+    work.clock_us = clock_shared_us(work.settings->clock);
     return call->body(&work, call->arg, err);
 }
 

@@ -1,7 +1,9 @@
 /*
  * What the body of one transaction works with: every function below volume/ gets it first.
  *
- * One instant stands for the whole transaction, so rows written together carry the same time.
+ * One instant stands for the whole transaction, so rows written together carry the same time: the
+ * wall's for what is only shown (created_at, updated_at), the database's for all that is compared
+ * with another instant (leases, deadlines, reports, operations, messages in the outbox).
  */
 #pragma once
 
@@ -15,8 +17,14 @@ struct work {
     struct arena *arena;           /* of the request or job */
     const struct context *context; /* who asks, or for whom a job works */
     const struct settings *settings;
-    int64_t now_us;
+    int64_t now_us;   /* what is shown */
+    int64_t clock_us; /* the database's clock: what is compared */
 };
+
+/* An instant of the database's clock as the wall's has it now; 0 stays. */
+static inline int64_t work_shown(const struct work *work, int64_t instant_us) {
+    return instant_us ? instant_us - work->clock_us + work->now_us : 0;
+}
 
 /* A new id in the arena. */
 static inline char *work_uuid(const struct work *work) {

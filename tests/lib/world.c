@@ -18,7 +18,21 @@
 
 /* ---- time and chance ---- */
 
-static int64_t tell_time(void *arg) {
+#define BOOTED_US 1799999000000000 /* where the steady clock began */
+
+static int64_t tell_wall(void *arg) {
+    struct world *world = arg;
+
+    return ++world->now_us + world->wall_ahead_us;
+}
+
+static int64_t tell_steady(void *arg) {
+    struct world *world = arg;
+
+    return ++world->now_us - BOOTED_US;
+}
+
+static int64_t tell_shared(void *arg) {
     struct world *world = arg;
 
     return ++world->now_us;
@@ -222,7 +236,11 @@ struct world *world_new(const struct world_settings *wanted) {
     log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* for a look at what went wrong */
     world->now_us = 1800000000000000;
     world->random = settings.seed;
-    world->clock = (struct clock){ .now_us = tell_time, .random = draw_bytes, .arg = world };
+    world->clock = (struct clock){ .now_us = tell_wall,
+                                   .steady_us = tell_steady,
+                                   .shared_us = tell_shared,
+                                   .random = draw_bytes,
+                                   .arg = world };
     world->settings = (struct settings){
         .clock = &world->clock,
         .default_volume_type = "__DEFAULT__",
@@ -376,6 +394,10 @@ void world_advance(struct world *world, int64_t seconds) {
     world->now_us += seconds * 1000000;
     if (!world->dead)
         manager_tick(world->manager, &err);
+}
+
+void world_step_wall(struct world *world, int64_t seconds) {
+    world->wall_ahead_us += seconds * 1000000;
 }
 
 /* ---- short cuts ---- */

@@ -45,7 +45,8 @@ struct world_event {
 struct world {
     struct db *db;
     struct clock clock;
-    int64_t now_us;
+    int64_t now_us;        /* time that passes; the database's clock */
+    int64_t wall_ahead_us; /* how far the wall's clock is ahead of it */
     uint64_t random;
     struct settings settings;
     struct rpc *rpc;
@@ -110,6 +111,8 @@ bool world_step(struct world *world, unsigned index);
 unsigned world_relay(struct world *world);
 /* Time passes, the periodic work runs once. */
 void world_advance(struct world *world, int64_t seconds);
+/* Somebody sets the wall's clock: no time passes. */
+void world_step_wall(struct world *world, int64_t seconds);
 
 /* From now on the n-th effect is the last one. */
 void world_die_after(struct world *world, int64_t effects);

@@ -388,6 +388,15 @@ static void do_jump(struct sim *sim) {
     world_advance(sim->world, seconds);
 }
 
+/* Somebody sets the wall's clock: nothing may come of it. */
+static void do_step(struct sim *sim) {
+    static const int64_t steps[] = { 30, 3600, 31536000 };
+    int64_t seconds = steps[below(sim, LENGTH(steps))] * (chance(sim, 50) ? 1 : -1);
+
+    doing(sim, "the wall's clock steps by %jd s", (intmax_t)seconds);
+    world_step_wall(sim->world, seconds);
+}
+
 static void do_hiccup(struct sim *sim) {
     doing(sim, "the disk is full for a moment");
     sim->world->hiccups = 1 + below(sim, 3);
@@ -410,9 +419,10 @@ static const struct {
     void (*act)(struct sim *sim);
     unsigned weight;
 } acts[] = {
-    { do_create, 12 }, { do_extend, 22 },  { do_attach, 12 }, { do_detach, 5 },   { do_delete, 3 },
-    { do_reset, 3 },   { do_metadata, 2 }, { do_report, 30 }, { do_deliver, 25 }, { do_settle, 12 },
-    { do_lose, 1 },    { do_repeat, 2 },   { do_jump, 4 },    { do_die, 3 },      { do_hiccup, 3 },
+    { do_create, 12 },  { do_extend, 22 }, { do_attach, 12 },  { do_detach, 5 },
+    { do_delete, 3 },   { do_reset, 3 },   { do_metadata, 2 }, { do_report, 30 },
+    { do_deliver, 25 }, { do_settle, 12 }, { do_lose, 1 },     { do_repeat, 2 },
+    { do_jump, 4 },     { do_die, 3 },     { do_hiccup, 3 },   { do_step, 2 },
 };
 
 static void act(struct sim *sim) {

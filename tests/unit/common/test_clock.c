@@ -71,7 +71,7 @@ static void fixed_random(void *arg, void *bytes, size_t size) {
 
 START_TEST(a_test_may_replace_time_and_chance) {
     int64_t instant = 42;
-    const struct clock clock = { fixed_now, fixed_random, &instant };
+    const struct clock clock = { .now_us = fixed_now, .random = fixed_random, .arg = &instant };
     char text[UUID_SIZE];
 
     ck_assert_int_eq(clock_now_us(&clock), 42);

@@ -433,7 +433,9 @@ static void some_random(void *arg, void *bytes, size_t size) {
 }
 
 START_TEST(a_host_whose_clock_is_wrong_goes_by_the_databases) {
-    const struct clock wrong = { .now_us = slow_clock, .random = some_random };
+    const struct clock wrong = { .now_us = slow_clock,
+                                 .steady_us = slow_clock,
+                                 .random = some_random };
     struct db_settings settings = { .url = database_url(), .inline_writes = true, .clock = &wrong };
     struct error err = { 0 };
     int64_t last_us = 0, difference_us;

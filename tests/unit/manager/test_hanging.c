@@ -163,7 +163,9 @@ static void stage_new(void) {
     ck_assert_ptr_nonnull(stage);
     log_open(-1, LOG_ERROR, LOG_TEXT);
     scratch_make_tested(&stage->scratch);
-    stage->clock = (struct clock){ .now_us = tell_time, .random = draw };
+    stage->clock = (struct clock){
+        .now_us = tell_time, .steady_us = tell_time, .shared_us = tell_time, .random = draw
+    };
     stage->arena = arena_new();
     stage->settings = (struct settings){
         .clock = &stage->clock,

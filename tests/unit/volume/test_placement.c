@@ -86,7 +86,7 @@ WORK_TEST(a_service_that_is_down_disabled_or_frozen_takes_nothing) {
     OK(service_set_frozen(work, &service, true, err));
     ck_assert_str_eq(PICK(.type = NULL), "none");
     OK(service_set_frozen(work, &service, false, err));
-    work->now_us += INT64_C(60000001);
+    work->clock_us += INT64_C(60000001);
     ck_assert_str_eq(PICK(.type = NULL), "none");
 }
 

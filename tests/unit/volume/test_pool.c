@@ -90,7 +90,7 @@ WORK_TEST(a_pool_is_active_while_its_service_is_up_enabled_and_not_frozen) {
     OK(service_set_disabled(work, &service, true, NULL, err));
     ck_assert(!found(work, sample.name).active);
     OK(service_set_disabled(work, &service, false, NULL, err));
-    work->now_us += INT64_C(60000001);
+    work->clock_us += INT64_C(60000001);
     ck_assert(!found(work, sample.name).active);
 }
 

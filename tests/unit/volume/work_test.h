@@ -17,9 +17,10 @@
 
 #include <string.h>
 
-#define NOW_US  INT64_C(1800000000000000)
-#define PROJECT "0123456789abcdef0123456789abcdef"
-#define OTHER   "fedcba9876543210fedcba9876543210"
+#define NOW_US   INT64_C(1800000000000000)
+#define CLOCK_US INT64_C(1700000000000000) /* the database's: far from what is shown */
+#define PROJECT  "0123456789abcdef0123456789abcdef"
+#define OTHER    "fedcba9876543210fedcba9876543210"
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err->message)
 #define REFUSED(call, kind_)                        \
@@ -43,7 +44,14 @@ static inline int64_t test_now(void *arg) {
     return NOW_US;
 }
 
-static const struct clock test_clock = { .now_us = test_now, .random = test_random };
+static inline int64_t test_clock_us(void *arg) {
+    (void)arg;
+    return CLOCK_US;
+}
+
+static const struct clock test_clock = {
+    .now_us = test_now, .steady_us = test_now, .shared_us = test_clock_us, .random = test_random
+};
 
 struct work_fixture {
     struct settings settings;
@@ -88,6 +96,7 @@ static inline int test_body(struct db_tx *tx, void *arg, struct error *err) {
         .context = &run->fixture.context,
         .settings = &run->fixture.settings,
         .now_us = NOW_US,
+        .clock_us = CLOCK_US,
     };
 
     run->code(&work, err);
