@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	db/schema.h \
 	db/sqlite.c db/sqlite.h \
 	db/sqlite_engine.c \
+	db/sqlite_log.c db/sqlite_log.h \
 	db/sqlite_map.c db/sqlite_map.h \
 	db/statement.c db/statement.h \
 	db/writer.c db/writer.h
@@ -56,6 +57,7 @@ check_PROGRAMS += \
 	tests/unit/db/test_outbox \
 	tests/unit/db/test_reset \
 	tests/unit/db/test_sqlite \
+	tests/unit/db/test_sqlite_log \
 	tests/unit/db/test_sqlite_map \
 	tests/unit/db/test_statement \
 	tests/unit/db/test_writer

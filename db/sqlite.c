@@ -1,6 +1,8 @@
 #include "db/sqlite.h"
 
 #include "common/cleanup.h"
+#include "common/log.h"
+#include "db/sqlite_log.h"
 #include "db/sqlite_map.h"
 
 #include <assert.h>
@@ -64,8 +66,20 @@ static const struct failure *failure_find(int code) {
     return NULL;
 }
 
-int sqlite_error(const struct connection *connection, struct error *err) {
+/* After any call of SQLite that failed. */
+static int failure_note(struct connection *connection) {
     int code = sqlite3_extended_errcode(connection->handle);
+
+    if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
+        connection->in_doubt = true;
+        log_error(NULL, "flush of the database failed; nothing is answered until it is good again",
+                  "path", sqlite3_db_filename(connection->handle, "main"), NULL);
+    }
+    return code;
+}
+
+int sqlite_error(struct connection *connection, struct error *err) {
+    int code = failure_note(connection);
     const char *detail = sqlite3_errmsg(connection->handle);
     const struct failure *failure = failure_find(code);
     int number = sqlite3_system_errno(connection->handle);
@@ -169,6 +183,12 @@ static int connection_setup(struct connection *connection, const char *path, boo
     return writer && !in_memory ? wal_begin(connection, err) : 0;
 }
 
+/* The program that was here before may have died of a flush that failed. */
+static int log_prepare(struct connection *connection, const char *path, struct error *err) {
+    connection->in_doubt = sqlite_log_renew(connection, err) != 0;
+    return connection->in_doubt ? -1 : sqlite_log_keep_name(path, err);
+}
+
 static void library_setup(void) {
     /* Statistics of memory cost a global lock at every allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -186,7 +206,8 @@ int sqlite_open(const char *path, bool writer, struct connection **ret, struct e
     connection = calloc(1, sizeof(*connection));
     if (!connection)
         abort();
-    if (connection_setup(connection, path, writer, err) < 0) {
+    if (connection_setup(connection, path, writer, err) < 0 ||
+        (*path && writer && log_prepare(connection, path, err) < 0)) {
         sqlite_close(connection);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -194,7 +215,10 @@ int sqlite_open(const char *path, bool writer, struct connection **ret, struct e
     return 0;
 }
 
+/* The last connection to go copies the log to the file: not one with a hole. */
 void sqlite_close(struct connection *connection) {
+    if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
+        sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     statement_forget_all(&connection->statements);
     sqlite3_close(connection->handle);
     free(connection);
@@ -229,8 +253,26 @@ void sqlite_rollback(struct connection *connection) {
 }
 
 void sqlite_checkpoint(struct connection *connection) {
-    sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (!connection->in_doubt &&
+        sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                  NULL) != SQLITE_OK)
+        failure_note(connection);
     connection->wal_frames = 0;
+}
+
+int sqlite_renew(struct connection *connection, struct error *err) {
+    int result = connection->in_doubt ? sqlite_log_renew(connection, err) : 0;
+
+    if (result == SQLITE_LOG_LOST) {
+        log_error(NULL, "the database is not what it was a moment ago; this process stops",
+                  "reason", err->message, NULL);
+        abort();
+    }
+    if (result == 0 && connection->in_doubt)
+        log_info(NULL, "the log of the database is good again", NULL);
+    if (result == 0)
+        connection->in_doubt = false;
+    return result;
 }
 
 static _Thread_local bool inside_body;
@@ -264,20 +306,18 @@ int sqlite_read(struct connection *connection, db_body *body, void *arg, struct 
 
 /* A file leaves the WAL mode only for a connection that has it for itself. */
 int sqlite_alone(const char *url, struct error *err) {
+    struct connection *connection;
     const char *path;
-    sqlite3 *handle = NULL;
     int rc;
 
-    if (sqlite_path(url, &path, err) < 0)
+    if (sqlite_path(url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
         return -1;
-    rc = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+    rc = sqlite3_exec(connection->handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        sqlite_error(connection, err);
+    if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
         error_set(err, ERROR_CONFLICT, "database %s: another program works with it; stop it first",
                   path);
-    else if (rc != SQLITE_OK)
-        error_set(err, ERROR_UNAVAILABLE, "database %s: %s", path, sqlite3_errmsg(handle));
-    sqlite3_close(handle);
+    sqlite_close(connection);
     return rc == SQLITE_OK ? 0 : -1;
 }

@@ -5,7 +5,7 @@
  *
  * The file is in WAL mode with a flush at every commit that asks for it, and nothing is
  * checkpointed behind our back: writer.c says when.  Another process may hold the write lock: we
- * wait for it up to 5 seconds.
+ * wait for it up to 5 seconds.  A flush that failed puts the log in doubt: see sqlite_log.h.
  */
 #pragma once
 
@@ -20,6 +20,7 @@ struct connection {
     sqlite3 *handle;
     struct statement_cache statements;
     bool unsynced;        /* see sqlite_set_unsynced() */
+    bool in_doubt;        /* a flush failed: nothing may build on the log before sqlite_renew() */
     int wal_frames;       /* in the WAL after our last commit; 0 once they are checkpointed */
     struct sqlite_db *db; /* the last three are for sqlite_engine.c's list of readers */
     struct connection *next, *previous;
@@ -50,12 +51,16 @@ void sqlite_rollback(struct connection *connection);
 /* Did a failure (disk full, I/O) make SQLite itself give the transaction up? */
 bool sqlite_gave_up(const struct connection *connection);
 
-/* Copies what the WAL holds to the file as far as readers let it. A failure shows at a later
- * commit. */
+/* Copies what the WAL holds to the file as far as readers let it, unless it is in doubt. A failure
+ * shows at a later commit. */
 void sqlite_checkpoint(struct connection *connection);
 
+/* Makes a log that is in doubt good again; -1: it still is. Stops the process when commits that it
+ * has seen are lost. Outside a transaction. */
+int sqlite_renew(struct connection *connection, struct error *err);
+
 /* Sets `err` from the last failure of the connection. */
-int sqlite_error(const struct connection *connection, struct error *err);
+int sqlite_error(struct connection *connection, struct error *err);
 
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
 int sqlite_run_body(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err);

@@ -94,7 +94,8 @@ static bool group_is_unsynced(const struct group *group) {
 static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
 
-    if (sqlite_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
+    if (sqlite_renew(connection, err) < 0 ||
+        sqlite_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
         sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (jobs_run(group, err) < 0) {
@@ -124,6 +125,8 @@ static void group_run(struct writer *writer, struct group *group) {
     group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
                                     .connection = writer->connection };
     if (group_commit(writer, group, &err) < 0) {
+        /* So that what is called failed does not come back with the next process. */
+        sqlite_renew(writer->connection, &(struct error){ .kind = ERROR_NONE });
         group->tx.base.wrote_outbox = false;
         for (unsigned i = 0; i < group->count; i++)
             group->outcomes[i] = (struct outcome){ -1, err };

@@ -2,7 +2,8 @@
  * The one writer of a database.  Queued bodies are taken in groups: each runs in a savepoint, so
  * one that fails undoes only itself, and the group is committed with one flush.  Results are told
  * after that flush; a group that cannot be committed fails as a whole and leaves nothing.  A group
- * of which nothing need be on disk is not flushed.
+ * of which nothing need be on disk is not flushed.  After a flush that failed nothing is committed
+ * until the log is good again (sqlite_renew()).
  *
  * Without a thread (writer_start() not called) each body is a group of its own, run by its caller.
  */
