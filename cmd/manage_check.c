@@ -20,12 +20,20 @@ static void print_finding(void *arg, const char *promise, const char *text) {
         printf("%s  %s\n", promise, text);
 }
 
+/* What programs read holds findings alone. */
+static void print_note(void *arg, const char *text) {
+    const struct findings *findings = arg;
+
+    fprintf(findings->json ? stderr : stdout, "note  %s\n", text);
+}
+
 static int check(const struct config *config, struct settings *settings, struct findings *findings,
                  struct error *err) {
     struct check check = {
         .settings = settings,
         .node = parts_node(config),
         .wrong = print_finding,
+        .note = print_note,
         .arg = findings,
     };
     struct manager_backend *backends;

@@ -55,7 +55,6 @@ struct driver_volume {
     const char *format;            /* "raw" or "qcow2" as create gave it; NULL before */
     const char *pool;              /* behind '#' of the host */
     int64_t size_gb;               /* recorded size */
-    int64_t largest_gb;            /* an unfinished extend may have grown it this far (X24) */
     bool attached;                 /* has an attachment that is more than reserved */
     bool multiattach;
     bool encrypted;
@@ -107,8 +106,8 @@ struct driver {
      * locked image. -1 with ERROR_NOT_FOUND when there is no object. */
     int (*get_size)(void *handle, struct arena *arena, const struct driver_volume *volume,
                     int64_t *ret_bytes, struct error *err);
-    /* connection_info: {"driver_volume_type", "data": {…}} (a new reference). Refuses an image that
-     * is larger than largest_gb. */
+    /* connection_info: {"driver_volume_type", "data": {…}} (a new reference).  An object larger than
+     * its record is as good as any: a guest may have grown it after its extend was given up (X24). */
     int (*connect)(void *handle, struct arena *arena, const struct driver_volume *volume,
                    const json_t *connector, json_t **ret, struct error *err);
     /* Every object of this backend's naming, for the check of files against rows: calls

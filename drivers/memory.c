@@ -287,7 +287,6 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
 
 static int memory_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const json_t *connector, json_t **ret, struct error *err) {
-    int64_t most_gb = volume->largest_gb > volume->size_gb ? volume->largest_gb : volume->size_gb;
     struct memory *memory = handle;
     struct memory_volume *found;
     HOLD(memory);
@@ -295,9 +294,6 @@ static int memory_connect(void *handle, struct arena *arena, const struct driver
     (void)connector;
     if (check_order(memory, "connect", err) < 0 || find_or_fail(memory, volume, &found, err) < 0)
         return -1;
-    if (found->bytes > most_gb * GIB)
-        return error_set(err, ERROR_BACKEND, "Volume %s is larger than its record says.",
-                         volume->name_id);
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
                      "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
                      volume->name_id, "format", "raw");

@@ -310,17 +310,11 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const char **ret_name,
                         struct error *err) {
-    int64_t most_gb = volume->largest_gb > volume->size_gb ? volume->largest_gb : volume->size_gb;
     struct image_facts facts;
     autoclose int fd = open_volume(directory, arena, volume, O_RDONLY, &facts, err);
 
     if (fd < 0 || refuse_foreign_parts(volume, &facts, err) < 0)
         return -1;
-    if (facts.virtual_bytes / GIB + (facts.virtual_bytes % GIB != 0) > most_gb)
-        return error_set(err, ERROR_BACKEND,
-                         "The image of volume %s has %jd bytes, more than the recorded %jd GB: a "
-                         "guest may have enlarged it.",
-                         volume->id, (intmax_t)facts.virtual_bytes, (intmax_t)most_gb);
     *ret_name = file_name(arena, volume, err);
     return 0;
 }

@@ -28,8 +28,7 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
                                        struct error *err);
 int volume_file_get_size(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, int64_t *ret_bytes, struct error *err);
-/* Its name for an attachment; refuses a file that is larger than largest_gb (X24) or that reads
- * from files which the service did not make. */
+/* Its name for an attachment; refuses one that reads from files which the service did not make. */
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const char **ret_name,
                         struct error *err);

@@ -27,6 +27,15 @@ __attribute__((format(printf, 3, 4))) static void found(struct round *round, con
     round->findings++;
 }
 
+__attribute__((format(printf, 2, 3))) static void note(struct round *round, const char *format,
+                                                       ...) {
+    va_list values;
+
+    va_start(values, format);
+    round->check->note(round->check->arg, arena_vformat(round->arena, format, values));
+    va_end(values);
+}
+
 static int compare_ids(const void *left, const void *right) {
     return strcmp(((const struct volume *)left)->id, ((const struct volume *)right)->id);
 }
@@ -232,7 +241,6 @@ static int check_object(struct round *round, const struct manager_backend *backe
         .format = volume->format,
         .pool = pool ? pool + 1 : NULL,
         .size_gb = volume->size_gb,
-        .largest_gb = volume->largest_gb,
         .encrypted = volume->encryption_key_id != NULL,
     };
     struct error why = { 0 };
@@ -240,16 +248,22 @@ static int check_object(struct round *round, const struct manager_backend *backe
     int looked, same;
 
     looked = backend->driver->get_size(backend->handle, round->arena, &object, &bytes, &why);
-    if (looked == 0 && bytes >= volume->size_gb * GIB && bytes <= volume->largest_gb * GIB)
+    if (looked == 0 && bytes == volume->size_gb * GIB)
         return 0;
     same = work_read(round->check->db, base, unchanged, volume, err);
     if (same <= 0)
         return same;
     if (looked < 0)
         found(round, "P3", "volume %s: %s", volume->id, why.message);
-    else
+    else if (bytes < volume->size_gb * GIB || bytes > volume->largest_gb * GIB)
         found(round, "P3", "volume %s has %jd GiB (at most %jd), its object %jd bytes", volume->id,
               (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb, (intmax_t)bytes);
+    else
+        note(
+            round,
+            "volume %s has %jd GiB, its object %jd bytes: an extend that was given up has grown it "
+            "all the same; another one to that size finds it large enough",
+            volume->id, (intmax_t)volume->size_gb, (intmax_t)bytes);
     return 0;
 }
 

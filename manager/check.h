@@ -4,6 +4,9 @@
  * P1 no transient status without a live operation   P2 quota and pool figures equal a recount
  * P3 backend objects equal rows, sizes agree        P5 no operation without its target
  *
+ * An object may be larger than its row, as far as some extend has asked for: a guest grew it after
+ * that extend was given up (X24).  That is a note and no finding.
+ *
  * Reads only; may run beside a working service: what an open operation is changing is not judged.
  */
 #pragma once
@@ -17,6 +20,7 @@ struct check {
     const struct manager_backend *backends;
     const char *node;
     void (*wrong)(void *arg, const char *promise, const char *text); /* called for each finding */
+    void (*note)(void *arg, const char *text); /* what is as it may be, but not as one would expect */
     void *arg;
 };
 

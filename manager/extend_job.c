@@ -60,7 +60,8 @@ static int finish(struct job *job, unsigned allowed, enum extend_ending ending, 
                  LOG_INT(new_gb), NULL);
     else
         log_error(&job->context.log, "extend failed", "volume_id", volume.id, "size_gb",
-                  LOG_INT(volume.size_gb), "wanted_gb", LOG_INT(new_gb), "reason", reason, NULL);
+                  LOG_INT(volume.size_gb), "wanted_gb", LOG_INT(new_gb), "image_gb",
+                  LOG_INT(real_gb), "reason", reason, NULL);
     if (driver->extend_finished && job->has_volume)
         driver->extend_finished(job->backend->handle, &volume, grown ? new_gb : volume.size_gb,
                                 grown);

@@ -163,7 +163,6 @@ struct driver_volume job_driver_volume(const struct job *job) {
         .format = volume->format,
         .pool = pool ? pool + 1 : NULL,
         .size_gb = volume->size_gb,
-        .largest_gb = volume->largest_gb,
         .multiattach = volume->multiattach,
         .encrypted = volume->encryption_key_id != NULL,
         .fence = &job->fence,

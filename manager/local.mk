@@ -27,6 +27,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_extend_job \
 	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_hanging \
+	tests/unit/manager/test_larger_image \
 	tests/unit/manager/test_nova \
 	tests/unit/manager/test_steps \
 	tests/unit/manager/test_ticker

@@ -234,11 +234,11 @@ static int tell_instances(struct work *work, const struct volume *volume, struct
     return 0;
 }
 
-/* How large the object may be: as large as somebody saw it, else as large as it ever may have
- * become (X24); never below the recorded size. */
+/* How large the object may be (X24): as large as anybody has seen it or was ever asked to make it.
+ * It is never lowered: a guest that was stopped does today what it was told before the verdict. */
 static int write_sizes(struct work *work, const struct volume *volume, int64_t size_gb,
                        int64_t real_gb, struct error *err) {
-    int64_t largest_gb = real_gb ? real_gb : volume->largest_gb;
+    int64_t largest_gb = volume->largest_gb > real_gb ? volume->largest_gb : real_gb;
 
     return db_run(work->tx, err, "UPDATE volumes SET size_gb = $1, largest_gb = $2 WHERE id = $3",
                   DB_INT(size_gb), DB_INT(largest_gb > size_gb ? largest_gb : size_gb),

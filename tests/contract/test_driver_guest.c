@@ -57,7 +57,6 @@ static void open_with_volume(struct bench *bench, const char *option,
     *volume = A_VOLUME;
     ck_assert_msg(bench_create(bench, volume) == 0, "%s", bench->err.message);
     volume->attached = true;
-    volume->largest_gb = 2;
 }
 
 static void extend_under_guest(const char *option) {

@@ -545,6 +545,13 @@ static void print_finding(void *arg, const char *promise, const char *text) {
     fprintf(stderr, "%s %s\n", promise, text);
 }
 
+static void count_note(void *arg, const char *text) {
+    struct world *world = arg;
+
+    (void)text;
+    world->notes++;
+}
+
 int world_check(struct world *world) {
     const struct manager_backend behind_the_filter[2] = {
         { .name = "memory", .driver = &memory_driver, .handle = world->memory },
@@ -555,9 +562,14 @@ int world_check(struct world *world) {
         .backends = behind_the_filter,
         .node = WORLD_NODE,
         .wrong = print_finding,
+        .note = count_note,
+        .arg = world,
     };
     struct error err;
-    int findings = check_run(&check, &err);
+    int findings;
+
+    world->notes = 0;
+    findings = check_run(&check, &err);
 
     if (findings < 0)
         fprintf(stderr, "check: %s\n", err.message);

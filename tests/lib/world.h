@@ -89,6 +89,7 @@ struct world {
     json_t *answer;    /* NULL when there was no JSON */
     char answer_text[4096];
     struct arena *arena; /* for ids the world hands out */
+    unsigned notes;      /* of the last world_check() */
 };
 
 struct world *world_new(const struct world_settings *settings); /* NULL: defaults */
@@ -135,5 +136,5 @@ int64_t world_count(struct world *world, const char *sql); /* a query of one num
 void world_sql(struct world *world, const char *sql);      /* somebody else's change */
 bool world_has_message(struct world *world, const char *volume_id, const char *event_id);
 
-/* Findings of check_run(), printed to stderr; 0 is good. */
+/* Findings of check_run(), printed to stderr; 0 is good.  Its notes are counted in `notes`. */
 int world_check(struct world *world);

@@ -145,10 +145,10 @@ static inline int bench_run(const char *const *arguments) {
 }
 #define BENCH_RUN(...) bench_run((const char *const[]){ __VA_ARGS__, NULL })
 
-#define A_VOLUME                                                                         \
-    (struct driver_volume) {                                                             \
-        .id = "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11",                                    \
-        .name_id = "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11", .size_gb = 1, .largest_gb = 1 \
+#define A_VOLUME                                                        \
+    (struct driver_volume) {                                            \
+        .id = "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11",                   \
+        .name_id = "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11", .size_gb = 1 \
     }
 #define FILE_NAME "volume-7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11"
 
