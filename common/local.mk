@@ -17,7 +17,6 @@ libscoria_a_SOURCES += \
 	common/option.c common/option.h \
 	common/own_user.c common/own_user.h \
 	common/process.c common/process.h \
-	common/sha256.c common/sha256.h \
 	common/token.c common/token.h \
 	common/token_cache.c common/token_cache.h \
 	common/token_check.c common/token_check.h \
@@ -49,7 +48,6 @@ check_PROGRAMS += \
 	tests/unit/common/test_option \
 	tests/unit/common/test_own_user \
 	tests/unit/common/test_process \
-	tests/unit/common/test_sha256 \
 	tests/unit/common/test_token \
 	tests/unit/common/test_token_check \
 	tests/unit/common/test_utf8 \

@@ -7,14 +7,15 @@
  */
 #pragma once
 
-#include "common/sha256.h"
 #include "common/token.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TOKEN_DIGEST_SIZE 32
+
 struct token_digest {
-    unsigned char bytes[SHA256_SIZE];
+    unsigned char bytes[TOKEN_DIGEST_SIZE];
 };
 
 struct token_cache;

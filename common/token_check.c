@@ -6,6 +6,7 @@
 #include "common/token_cache.h"
 
 #include <assert.h>
+#include <nettle/hmac.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ LIST_HEAD(question_list, question);
 
 struct token_checker {
     struct token_checker_settings settings;
-    unsigned char secret[SHA256_SIZE]; /* so that nobody chooses digests */
+    struct hmac_sha256_ctx key; /* of this process alone: so that nobody chooses digests */
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
@@ -200,9 +201,12 @@ static void *validate(void *arg) {
 
 static struct token_digest digest_of(const struct token_checker *checker, const char *text,
                                      size_t size) {
-    struct token_digest digest = { { 0 } };
+    struct hmac_sha256_ctx state = checker->key;
+    struct token_digest digest;
 
-    sha256(checker->secret, sizeof(checker->secret), text, size, digest.bytes);
+    hmac_sha256_update(&state, size, (const unsigned char *)text);
+    hmac_sha256_digest(&state, sizeof(digest.bytes), digest.bytes);
+    explicit_bzero(&state, sizeof(state));
     return digest;
 }
 
@@ -321,6 +325,14 @@ static void start_threads(struct token_checker *checker) {
     pthread_attr_destroy(&attributes);
 }
 
+static void make_key(struct hmac_sha256_ctx *ret) {
+    unsigned char secret[SHA256_DIGEST_SIZE];
+
+    clock_system.random(clock_system.arg, secret, sizeof(secret));
+    hmac_sha256_set_key(ret, sizeof(secret), secret);
+    explicit_bzero(secret, sizeof(secret));
+}
+
 struct token_checker *token_checker_new(const struct token_checker_settings *settings) {
     struct token_checker_settings settled = *settings;
     struct token_checker *checker;
@@ -329,7 +341,7 @@ struct token_checker *token_checker_new(const struct token_checker_settings *set
     checker = calloc(1, sizeof(*checker) + settled.threads * sizeof(checker->threads[0]));
     assert(checker);
     checker->settings = settled;
-    clock_system.random(clock_system.arg, checker->secret, sizeof(checker->secret));
+    make_key(&checker->key);
     checker->cache = token_cache_new(settled.tokens, BAD_TOKENS);
     TAILQ_INIT(&checker->queue);
     LIST_INIT(&checker->open);
@@ -364,6 +376,6 @@ void token_checker_free(struct token_checker *checker) {
     token_cache_free(checker->cache);
     pthread_cond_destroy(&checker->changed);
     pthread_mutex_destroy(&checker->lock);
-    explicit_bzero(checker->secret, sizeof(checker->secret));
+    explicit_bzero(&checker->key, sizeof(checker->key));
     free(checker);
 }

@@ -5,7 +5,7 @@
 build_packages=(
     autoconf automake gcc libc6-dev make pkg-config
     libcurl4-openssl-dev libgnutls28-dev libjansson-dev libmicrohttpd-dev libpq-dev
-    librabbitmq-dev libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev
+    librabbitmq-dev libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev nettle-dev
 )
 
 # What the service calls and the demonstration uses.
