@@ -53,7 +53,11 @@ static const struct option service_options[] = {
     { .section = "ssl", .key = "key_file", .type = OPTION_TEXT,
       .help = "PEM file of its key. Unset: in cert_file." },
     { .section = "ssl", .key = "ca_file", .type = OPTION_TEXT,
-      .help = "PEM file of authorities. Set: clients must show a certificate of one of them." },
+      .help = "PEM file of authorities. Set: clients must show a certificate of one of them, which, when it names "
+              "what it is for, names clients." },
+    { .section = "ssl", .key = "priorities", .type = OPTION_TEXT, .fallback = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
+      .help = "Versions and ciphers of TLS, as a priority string of GnuTLS. One that allows less than TLS 1.2 stops "
+              "the start." },
     { .section = "database", .key = "connection", .type = OPTION_TEXT,
       .help = "sqlite:///PATH, or postgresql://USER:PASSWORD@HOST:PORT/NAME with libpq's parameters (sslmode, "
               "sslrootcert, connect_timeout, target_session_attrs, ...). Unset: scoria.db in state_path." },

@@ -253,6 +253,7 @@ static int listen_http(struct parts *parts, struct error *err) {
         .cert_file = config_text(parts->config, "ssl", "cert_file"),
         .key_file = config_text(parts->config, "ssl", "key_file"),
         .ca_file = config_text(parts->config, "ssl", "ca_file"),
+        .priorities = config_text(parts->config, "ssl", "priorities"),
     };
     unsigned count = 0;
 

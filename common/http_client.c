@@ -181,6 +181,7 @@ static void set_options(CURL *handle, const struct http_call *call, struct curl_
     /* peers are our own; a proxy of the shell is not meant */
     curl_easy_setopt(handle, CURLOPT_PROXY, "");
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     set_timeouts(handle, call);
     if (call->until_us)

@@ -111,12 +111,13 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
     struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)server->tls.cert },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)server->tls.key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)server->tls.priorities },
         { MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)server->tls.ca },
         { MHD_OPTION_END, 0, NULL }
     };
 
     if (!server->tls.ca)
-        tls[2].option = MHD_OPTION_END;
+        tls[3].option = MHD_OPTION_END;
     if (!server->tls.cert)
         tls[0].option = MHD_OPTION_END;
     if (threads < 2)
@@ -191,9 +192,7 @@ int http_server_start(const struct http_server_settings *settings, struct http_s
     signal(SIGPIPE, SIG_IGN);
     server = server_new(settings);
     server->port = listen_port(fd);
-    if ((settings->cert_file &&
-         http_tls_read(server->arena, settings->cert_file, settings->key_file, settings->ca_file,
-                       &server->tls, err) < 0) ||
+    if ((settings->cert_file && http_tls_read(server->arena, settings, &server->tls, err) < 0) ||
         launch(server, settings, fd, err) < 0) {
         server_free(server);
         return -1;

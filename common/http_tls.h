@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "common/http_server.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -14,11 +15,14 @@
 struct http_tls {
     const char *cert, *key; /* NULL: no TLS */
     const char *ca;         /* NULL: clients need no certificate */
+    const char *priorities; /* of GnuTLS: versions and ciphers */
 };
 
-/* Files as in http_server_settings; ERROR_BAD_REQUEST names the file and what is wrong with it. */
-int http_tls_read(struct arena *arena, const char *cert_file, const char *key_file,
-                  const char *ca_file, struct http_tls *ret, struct error *err);
+/* Files and priorities as in http_server_settings; ERROR_BAD_REQUEST names the file, or the word of
+ * the priorities, and what is wrong with it. */
+int http_tls_read(struct arena *arena, const struct http_server_settings *settings,
+                  struct http_tls *ret, struct error *err);
 
-/* Has the client of this connection shown a certificate of one of the authorities? */
+/* Has the client of this connection shown a certificate of one of the authorities, which may be
+ * used by a client?  One that names no purpose may. */
 bool http_tls_client_is_trusted(struct MHD_Connection *mhd);

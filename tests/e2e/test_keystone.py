@@ -10,14 +10,13 @@ import select
 import shutil
 import socket
 import ssl
-import subprocess
 import tempfile
 import time
-import unittest
 
 import program
 from block_storage import BlockStorage, until
 from case import NODE, DomainCase, ServiceCase, in_threads
+from certificates import Certificates
 from keystone import PASSWORD, Door, Keystone
 from ports import free_port
 from test_clients import ClientFailed, run_client
@@ -525,35 +524,6 @@ class AgentApart(KeystoneCase, DomainCase):
 
 # ---- TLS ----
 
-def openssl(*words):
-    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
-
-
-class Certificates:
-    """An authority, and certificates for the server and a client."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=ca",
-                "-keyout", self.path("ca.key"), "-out", self.path("ca.pem"))
-        for name in ("server", "client"):
-            openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
-                    "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
-                    "-keyout", self.path(f"{name}.key"), "-out", self.path(f"{name}.csr"))
-            openssl("x509", "-req", "-days", "2", "-copy_extensions", "copy",
-                    "-in", self.path(f"{name}.csr"), "-out", self.path(f"{name}.pem"),
-                    "-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"), "-CAcreateserial")
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def context(self, client=False):
-        context = ssl.create_default_context(cafile=self.path("ca.pem"))
-        if client:
-            context.load_cert_chain(self.path("client.pem"), self.path("client.key"))
-        return context
-
-
 class Tls(DomainCase):
     """API and agent over TLS, with and without certificates of clients."""
 
@@ -600,48 +570,3 @@ class Tls(DomainCase):
         with self.assertRaises((OSError, http.client.HTTPException)):
             plain.call("GET", "/volumes")
         self.assert_answers()
-
-
-class TlsClients(ServiceCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.workplace = tempfile.mkdtemp(prefix="scoria-e2e-")
-        cls.addClassCleanup(shutil.rmtree, cls.workplace, ignore_errors=True)
-        cls.certificates = Certificates(cls.workplace)
-        path = cls.certificates.path
-        cls.options = (f"--ssl.cert_file={path('server.pem')}",
-                       f"--ssl.key_file={path('server.key')}", f"--ssl.ca_file={path('ca.pem')}",
-                       *NO_AGENT)
-        super().setUpClass()
-
-    @classmethod
-    def client(cls, client=True):
-        api = BlockStorage(cls.service.endpoint)
-        api.connection = http.client.HTTPSConnection(
-            "127.0.0.1", api.connection.port, timeout=30,
-            context=cls.certificates.context(client))
-        return api
-
-    def test_only_who_shows_a_certificate_is_answered(self):
-        self.assert_answers()
-        stranger = self.client(client=False)
-        self.addCleanup(stranger.close)
-        with self.assertRaises((OSError, http.client.HTTPException)):
-            stranger.call("GET", "/volumes")
-        self.assert_answers()
-
-
-class BrokenTls(unittest.TestCase):
-    def test_a_start_that_cannot_be_secure_is_none(self):
-        directory = tempfile.mkdtemp(prefix="scoria-e2e-")
-        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
-        empty = os.path.join(directory, "empty.pem")
-        with open(empty, "w", encoding="ascii") as file:
-            file.write("no certificate\n")
-        for path, reason in (("/none/such.pem", "cannot read /none/such.pem"), (empty, "empty.pem")):
-            service = program.serve(os.path.join(directory, "state"), *NO_AGENT,
-                                    f"--ssl.cert_file={path}")
-            self.addCleanup(service.kill)
-            with self.assertRaises(program.NotStarted) as failure:
-                service.start()
-            self.assertIn(reason, str(failure.exception))
