@@ -100,7 +100,7 @@ static int find_named(struct request *request, struct service *ret, struct error
 }
 
 static int set_disabled(struct request *request, bool disabled, const char *reason,
-                        bool show_reason, struct error *err) {
+                        struct error *err) {
     struct json_out *out = &request->out;
     struct service service;
 
@@ -113,24 +113,24 @@ static int set_disabled(struct request *request, bool disabled, const char *reas
     out_put_text(out, "binary", service.binary);
     out_put_text(out, "status", disabled ? "disabled" : "enabled");
     out_put_bool(out, "disabled", disabled);
-    if (show_reason)
+    if (reason)
         out_put_text(out, "disabled_reason", reason);
     out_end_object(out);
     return 0;
 }
 
 static int enable_service(struct request *request, struct error *err) {
-    return set_disabled(request, false, NULL, true, err);
+    return set_disabled(request, false, NULL, err);
 }
 
 static int disable_service(struct request *request, struct error *err) {
-    return set_disabled(request, true, NULL, false, err);
+    return set_disabled(request, true, NULL, err);
 }
 
 static int log_reason(struct request *request, struct error *err) {
     const struct service_body *body = request->body;
 
-    return set_disabled(request, true, body->disabled_reason, true, err);
+    return set_disabled(request, true, body->disabled_reason, err);
 }
 
 /* ---- freeze, thaw, fail over ---- */

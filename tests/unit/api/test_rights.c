@@ -112,7 +112,7 @@ static const struct row other_rows[] = {
     { ADMIN, "GET", "/capabilities/node@memory", NULL },
     { ANYBODY, "GET", "/os-availability-zone", NULL },
     { ANYBODY, "GET", "/extensions", NULL },
-    { ANYBODY, "GET", "/extensions/backups", NULL },
+    { ANYBODY, "GET", "/extensions/os-hosts", NULL },
     { ANYBODY, "GET", "/resource_filters", NULL },
     { READER, "GET", "/messages", NULL },
 };

@@ -44,6 +44,19 @@ START_TEST(create_answers_a_volume_in_creation_without_attributes) {
 }
 END_TEST
 
+START_TEST(targets_count_as_shared_until_the_backend_has_made_them) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    ck_assert_int_eq(create(world, "\"size\": 1"), 202);
+    ck_assert(json_is_true(answered(world, "shared_targets")));
+    id = arena_text(world->arena, answered_text(world, "id"));
+    ck_assert(json_is_true(json_object_get(world_show(world, id), "shared_targets")));
+    world_settle(world);
+    ck_assert(json_is_false(json_object_get(world_show(world, id), "shared_targets")));
+}
+END_TEST
+
 START_TEST(the_short_names_win_over_the_display_names) {
     autoworld struct world *world = world_new(NULL);
 
@@ -388,6 +401,7 @@ START_TEST(an_encryption_key_is_shown_bare) {
 END_TEST
 
 CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
+           targets_count_as_shared_until_the_backend_has_made_them,
            the_short_names_win_over_the_display_names, a_bad_request_makes_nothing,
            a_group_is_never_overlooked, empty_references_count_as_none,
            unknown_keys_are_refused_from_3_53_on, only_hints_may_stand_beside_the_volume,

@@ -43,6 +43,13 @@ START_TEST(a_token_names_user_and_project) {
 }
 END_TEST
 
+START_TEST(clients_that_name_a_project_alone_are_admin_of_it) {
+    struct asked asked = ask(HEADERS({ "X-Auth-Token", ":p1" }), "p1");
+
+    expect_caller(&asked, "admin", "p1");
+}
+END_TEST
+
 START_TEST(without_any_header_the_caller_is_admin_of_the_paths_project) {
     struct asked asked = ask(NULL, "0123abcd");
 
@@ -66,7 +73,7 @@ START_TEST(the_token_of_a_client_that_has_none_is_none) {
 END_TEST
 
 START_TEST(names_that_could_do_harm_are_refused) {
-    static const char *const tokens[] = { ":", "joe:", ":p", "a b:c", "a:b\x01", "a:b\xc3\xa4" };
+    static const char *const tokens[] = { ":", "joe:", ": p", "a b:c", "a:b\x01", "a:b\xc3\xa4" };
     char longest[600];
 
     for (size_t i = 0; i < LENGTH(tokens); i++) {
@@ -141,6 +148,7 @@ START_TEST(the_base_url_takes_only_hosts) {
 END_TEST
 
 CHECK_MAIN("identity_none", a_token_names_user_and_project,
+           clients_that_name_a_project_alone_are_admin_of_it,
            without_any_header_the_caller_is_admin_of_the_paths_project,
            the_token_of_a_client_that_has_none_is_none, names_that_could_do_harm_are_refused,
            old_clients_get_their_token_by_a_handshake, a_handshake_with_bad_names_is_refused,
