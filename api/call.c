@@ -49,7 +49,8 @@ static int load_nothing(struct request *request, struct error *err) {
 }
 
 static int load_volume(struct request *request, struct error *err) {
-    return volume_get(&request->work, request->id, &request->volume, err);
+    return (request->route->flags & ROUTE_ROW_ALONE ? volume_get_row : volume_get)(
+        &request->work, request->id, &request->volume, err);
 }
 
 static int load_attachment(struct request *request, struct error *err) {

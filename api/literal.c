@@ -7,21 +7,30 @@ static const char *skip_blanks(const char *at) {
     return at + strspn(at, " \t");
 }
 
-/* 'text' or "text" with backslash escapes of quotes; NULL when there is none. */
+/* Where the text that `quote` opened ends; its '\0' when it does not. */
+static const char *find_quote(const char *at, char quote) {
+    while (*at && *at != quote)
+        at += *at == '\\' && at[1] ? 2 : 1;
+    return at;
+}
+
+/* 'text' or "text" with backslash escapes of quotes; NULL when there is none.  It takes the memory of
+ * its own text: a list has thousands. */
 static const char *read_quoted(struct arena *arena, const char *at, const char **ret) {
     char quote = *at;
+    const char *stop;
     char *text, *end;
 
     if (quote != '\'' && quote != '"')
         return NULL;
-    text = end = arena_alloc(arena, strlen(at));
-    for (at++; *at && *at != quote; at++) {
-        if (*at == '\\' && at[1])
-            at++;
-        *end++ = *at;
-    }
+    stop = find_quote(at + 1, quote);
+    if (!*stop)
+        return NULL;
+    text = end = arena_alloc(arena, (size_t)(stop - at));
+    while (++at < stop)
+        *end++ = *at == '\\' ? *++at : *at;
     *ret = text;
-    return *at ? at + 1 : NULL;
+    return stop + 1;
 }
 
 /* A number or a name, which stand for their own text; None is NULL. */

@@ -38,6 +38,7 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/api/test_attachments \
+	tests/unit/api/test_bounds \
 	tests/unit/api/test_connect \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \

@@ -203,18 +203,28 @@ int page_count(struct request *request, struct page *page, int64_t *ret, struct 
 
 /* ---- the link to the next page ---- */
 
-/* The request's own query with another marker. */
+/* The request's own query with another marker, put together once: a query may be long. */
 static const char *next_query(struct request *request, const char *last_id) {
     struct arena *arena = request->work.arena;
     const struct pair *parameters;
     unsigned count = request_queries(request, &parameters);
-    const char *query = "";
+    struct pair *escaped = arena_alloc(arena, (count + 1) * sizeof(*escaped));
+    unsigned kept = 0;
+    size_t size = 1;
+    char *query, *end;
 
     for (unsigned i = 0; i < count; i++)
         if (strcmp(parameters[i].key, "marker") != 0)
-            query = arena_format(arena, "%s%s=%s&", query, url_escape(arena, parameters[i].key),
-                                 url_escape(arena, parameters[i].value));
-    return arena_format(arena, "%smarker=%s", query, url_escape(arena, last_id));
+            escaped[kept++] = (struct pair){ url_escape(arena, parameters[i].key),
+                                             url_escape(arena, parameters[i].value) };
+    escaped[kept++] = (struct pair){ "marker", url_escape(arena, last_id) };
+    for (unsigned i = 0; i < kept; i++)
+        size += strlen(escaped[i].key) + strlen(escaped[i].value) + 2;
+    query = end = arena_alloc(arena, size);
+    for (unsigned i = 0; i < kept; i++)
+        end = stpcpy(stpcpy(stpcpy(stpcpy(end, i ? "&" : ""), escaped[i].key), "="),
+                     escaped[i].value);
+    return query;
 }
 
 void page_put_links(struct request *request, const struct page *page, unsigned shown, int64_t count,

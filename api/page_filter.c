@@ -92,8 +92,9 @@ static int filter_one_of(struct request *request, struct page *page,
     const char *condition;
 
     literal_read(arena, value, &literal);
-    if (literal.count > VALUES_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: more than %d values.",
+    if (literal.count > VALUES_MOST || page->value_count > VALUES_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid filter %s: more than %d values in all filters together.",
                          column->name, VALUES_MOST);
     values = arena_alloc(arena, 2 * (literal.count + 1) * sizeof(*values));
     for (unsigned i = 0; i < literal.count; i++) {

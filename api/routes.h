@@ -23,6 +23,8 @@ enum route_flags {
     ROUTE_OPEN_OUTER = 1 << 5,  /* other outer keys are accepted */
     ROUTE_STRICT_LATE = 1 << 6, /* unknown inner keys are refused from 3.53 on only */
     ROUTE_POLICY_404 = 1 << 7,  /* a policy failure looks like "not found" */
+    ROUTE_ROW_ALONE = 1 << 8,   /* the volume's row is enough: metadata and attachments stay where
+                                   they are */
 };
 
 struct route {

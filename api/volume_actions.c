@@ -2,6 +2,7 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "volume/image_metadata.h"
+#include "volume/pair_rows.h"
 
 /* From here on os-extend takes volumes in use. */
 #define SINCE_EXTEND_ATTACHED 42
@@ -307,7 +308,8 @@ static int set_image_metadata(struct request *request, struct error *err) {
 
     if (authorize(request, "volume:update_volume_metadata", err) < 0 ||
         image_metadata_set(&request->work, &request->volume, &pairs, err) < 0 ||
-        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        pair_rows_get(&request->work, &image_metadata_rows, request->volume.id,
+                      &request->volume.image_metadata, err) < 0)
         return -1;
     put_image_metadata(request);
     return 0;

@@ -2,6 +2,7 @@
 
 #include "api/view.h"
 #include "common/md5.h"
+#include "volume/pair_rows.h"
 
 #include <string.h>
 
@@ -34,6 +35,11 @@ static void put_answer(struct json_out *out, const char *word, const struct pair
     out_end_object(out);
 }
 
+static int load(struct request *request, struct error *err) {
+    return pair_rows_get(&request->work, &metadata_rows, request->volume.id,
+                         &request->volume.metadata, err);
+}
+
 static const char *etag_of(struct request *request) {
     char etag[MD5_HEX_SIZE];
     struct json_out out;
@@ -59,15 +65,19 @@ static bool is_among_tags(const char *header, const char *etag) {
     return false;
 }
 
-/* False with the answer set: somebody has changed the metadata since the client read them. */
-static bool holds_precondition(struct request *request) {
+/* 0 with the answer set: somebody has changed the metadata since the client read them. */
+static int holds_precondition(struct request *request, struct error *err) {
     const char *tags =
         request->minor >= SINCE_ETAGS ? http_header(request->http, "If-Match") : NULL;
 
-    if (!tags || is_among_tags(tags, etag_of(request)))
-        return true;
+    if (!tags)
+        return 1;
+    if (load(request, err) < 0)
+        return -1;
+    if (is_among_tags(tags, etag_of(request)))
+        return 1;
     request->status = STATUS_PRECONDITION_FAILED;
-    return false;
+    return 0;
 }
 
 static int set_and_answer(struct request *request, bool merge, struct error *err) {
@@ -76,14 +86,15 @@ static int set_and_answer(struct request *request, bool merge, struct error *err
 
     if (volume_metadata_check(&pairs, err) < 0 ||
         volume_metadata_set(&request->work, &request->volume, &pairs, merge, err) < 0 ||
-        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        load(request, err) < 0)
         return -1;
     put_answer(&request->out, "metadata", &request->volume.metadata);
     return 0;
 }
 
 int volume_metadata_show(struct request *request, struct error *err) {
-    (void)err;
+    if (load(request, err) < 0)
+        return -1;
     if (request->minor >= SINCE_ETAGS)
         request_header(request, "Etag", etag_of(request));
     put_answer(&request->out, "metadata", &request->volume.metadata);
@@ -95,13 +106,19 @@ int volume_metadata_add(struct request *request, struct error *err) {
 }
 
 int volume_metadata_replace(struct request *request, struct error *err) {
-    return holds_precondition(request) ? set_and_answer(request, false, err) : 0;
+    int holds = holds_precondition(request, err);
+
+    return holds > 0 ? set_and_answer(request, false, err) : holds;
 }
 
 int volume_metadata_show_key(struct request *request, struct error *err) {
-    const struct pair pair = { request->key, pairs_get(&request->volume.metadata, request->key) };
+    struct pair pair = { .key = request->key };
+    int found =
+        volume_metadata_get(&request->work, request->volume.id, request->key, &pair.value, err);
 
-    if (!pair.value)
+    if (found < 0)
+        return -1;
+    if (found == 0)
         return error_set(err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.",
                          request->volume.id, request->key);
     put_answer(&request->out, "meta", &(struct pairs){ &pair, 1 });
@@ -111,6 +128,7 @@ int volume_metadata_show_key(struct request *request, struct error *err) {
 int volume_metadata_set_key(struct request *request, struct error *err) {
     const struct metadata_body *body = request->body;
     struct pairs pairs = request_pairs(request, body->pairs);
+    int holds;
 
     if (pairs.count != 1)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -121,8 +139,9 @@ int volume_metadata_set_key(struct request *request, struct error *err) {
                          request->key, pairs.items[0].key);
     if (volume_metadata_check(&pairs, err) < 0)
         return -1;
-    if (!holds_precondition(request))
-        return 0;
+    holds = holds_precondition(request, err);
+    if (holds <= 0)
+        return holds;
     if (volume_metadata_set(&request->work, &request->volume, &pairs, true, err) < 0)
         return -1;
     put_answer(&request->out, "meta", &pairs);

@@ -278,8 +278,10 @@ static int show_encryption_key(struct request *request, struct error *err) {
 
 /* clang-format off */
 #define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
-#define METADATA BODY(volume_metadata_fields, struct metadata_body), .flags = ROUTE_NO_WRAPPER
-#define META     BODY(volume_meta_fields, struct metadata_body), .flags = ROUTE_NO_WRAPPER
+#define METADATA BODY(volume_metadata_fields, struct metadata_body), \
+                 .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
+#define META     BODY(volume_meta_fields, struct metadata_body), \
+                 .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
 
 const struct route volume_routes[] = {
     { .method = "GET", .path = "/volumes", .rule = "volume:get_all",
@@ -301,7 +303,8 @@ const struct route volume_routes[] = {
       .handler = delete_volume, .status = 202 },
 
     { .method = "GET", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
-      .rule = "volume:get_volume_metadata", .handler = volume_metadata_show, .status = 200 },
+      .flags = ROUTE_ROW_ALONE, .rule = "volume:get_volume_metadata",
+      .handler = volume_metadata_show, .status = 200 },
     { .method = "POST", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
       .rule = "volume:create_volume_metadata", METADATA,
       .handler = volume_metadata_add, .status = 200 },
@@ -309,12 +312,13 @@ const struct route volume_routes[] = {
       .rule = "volume:update_volume_metadata", METADATA,
       .handler = volume_metadata_replace, .status = 200 },
     { .method = "GET", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .rule = "volume:get_volume_metadata", .handler = volume_metadata_show_key, .status = 200 },
+      .flags = ROUTE_ROW_ALONE, .rule = "volume:get_volume_metadata",
+      .handler = volume_metadata_show_key, .status = 200 },
     { .method = "PUT", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
       .rule = "volume:update_volume_metadata", META,
       .handler = volume_metadata_set_key, .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .rule = "volume:delete_volume_metadata",
+      .flags = ROUTE_ROW_ALONE, .rule = "volume:delete_volume_metadata",
       .handler = volume_metadata_remove_key, .status = 200 },
 
     { .method = "GET", .path = "/volumes/{id}/encryption", .loads = LOADS_VOLUME,

@@ -37,6 +37,7 @@ struct arena {
     struct block *blocks; /* every block but the first */
     struct deferral *deferred;
     size_t next_block;
+    size_t bytes; /* of all blocks but the first */
     alignas(max_align_t) char first[];
 };
 
@@ -55,6 +56,7 @@ static void start_first_block(struct arena *arena) {
     arena->end = ONE_MALLOC_A_PIECE ? arena->free : (char *)arena + FIRST_BLOCK;
     arena->next_block = 2 * FIRST_BLOCK;
     arena->blocks = NULL;
+    arena->bytes = 0;
     arena->deferred = NULL;
 }
 
@@ -98,6 +100,10 @@ void arena_free(struct arena *arena) {
     free(arena);
 }
 
+size_t arena_bytes(const struct arena *arena) {
+    return FIRST_BLOCK + arena->bytes;
+}
+
 static char *add_block(struct arena *arena, size_t size) {
     struct block *block;
 
@@ -108,6 +114,7 @@ static char *add_block(struct arena *arena, size_t size) {
     block = allocate(sizeof(*block) + size);
     block->next = arena->blocks;
     arena->blocks = block;
+    arena->bytes += size;
     return block->bytes;
 }
 

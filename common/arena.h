@@ -17,6 +17,8 @@ struct arena *arena_new(void);
 void arena_free(struct arena *arena);  /* NULL is fine */
 void arena_reset(struct arena *arena); /* empties it and keeps the first block for the next use */
 
+size_t arena_bytes(const struct arena *arena); /* how much memory it has taken */
+
 void *arena_alloc(struct arena *arena, size_t size);   /* zeroed, aligned for any type */
 void *arena_reserve(struct arena *arena, size_t size); /* as arena_alloc() but not zeroed */
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);

@@ -96,7 +96,24 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
     return attach_status_write(work, &volume, attachment_status_of(&volume), err);
 }
 
+/* Every answer that shows the volume shows them all. */
+static int check_room(struct work *work, const char *volume_id, struct error *err) {
+    int64_t most = work->settings->per_volume_attachments, count = 0;
+
+    if (db_query_int(work->tx, &count, err, "SELECT COUNT(*) FROM attachments WHERE volume_id = $1",
+                     DB_TEXT(volume_id)) < 0)
+        return -1;
+    if (count >= most)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s has %jd attachments already, at most %jd are "
+                         "allowed.",
+                         volume_id, (intmax_t)count, (intmax_t)most);
+    return 0;
+}
+
 int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err) {
+    if (check_room(work, attachment->volume_id, err) < 0)
+        return -1;
     if (db_run(work->tx, err,
                "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, attached_host, "
                "mountpoint, attach_status, attach_mode, attached_at, created_at) "

@@ -4,6 +4,7 @@
 #include "volume/attachment.h"
 
 #include "volume/attach_status.h"
+#include "volume/connector.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
@@ -169,6 +170,22 @@ static int check_connect(const struct volume *volume, const struct attachment *a
     return 0;
 }
 
+/* A backend that does not answer must not gather questions without end. */
+static int check_questions(struct work *work, const char *volume_id, struct error *err) {
+    int64_t open = 0;
+
+    if (db_query_int(work->tx, &open, err,
+                     "SELECT COUNT(*) FROM operations WHERE volume_id = $1 AND kind = 'connect' "
+                     "AND phase <> 'answered'",
+                     DB_TEXT(volume_id)) < 0)
+        return -1;
+    if (open >= work->settings->per_volume_attachments)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%jd connections of volume %s wait for its backend already.",
+                         (intmax_t)open, volume_id);
+    return 0;
+}
+
 static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
                          const json_t *connector, const char *mode, const char **ret_operation_id,
                          struct error *err) {
@@ -182,7 +199,8 @@ static int begin_connect(struct work *work, const struct volume *volume, const c
     };
     int found = operation_of(work, target_id, &former, err);
 
-    if (found < 0 || (found > 0 && operation_end(work, former.id, err) < 0))
+    if (found < 0 || (found > 0 && operation_end(work, former.id, err) < 0) ||
+        check_questions(work, volume->id, err) < 0)
         return -1;
     return operation_insert(work, OPERATION_CONNECT, &fields, ret_operation_id, err);
 }
@@ -199,6 +217,8 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         return error_set(
             err, ERROR_BAD_REQUEST,
             "Invalid input received: connector: host is required and must be a string.");
+    if (connector_check(connector, err) < 0)
+        return -1;
     if (attachment->attach_mode && strcmp(attachment->attach_mode, "null") != 0)
         mode = attachment->attach_mode;
     if (!mode || (strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0))
@@ -225,6 +245,8 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
+    if (connector_check(connector, err) < 0)
+        return -1;
     return begin_connect(work, volume, work_uuid(work), connector, read_only(volume) ? "ro" : "rw",
                          ret_operation_id, err);
 }

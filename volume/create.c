@@ -2,6 +2,7 @@
 
 #include "volume/message.h"
 #include "volume/notification.h"
+#include "volume/pair_rows.h"
 #include "volume/placement.h"
 #include "volume/quota.h"
 #include "volume/service.h"
@@ -111,16 +112,6 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
                : 0;
 }
 
-static int insert_metadata(struct work *work, const struct volume *volume, struct error *err) {
-    for (unsigned i = 0; i < volume->metadata.count; i++)
-        if (db_run(work->tx, err,
-                   "INSERT INTO volume_metadata (volume_id, key, value) VALUES ($1, $2, $3)",
-                   DB_TEXT(volume->id), DB_TEXT(volume->metadata.items[i].key),
-                   DB_TEXT(volume->metadata.items[i].value)) < 0)
-            return -1;
-    return 0;
-}
-
 static int start(struct work *work, const struct volume *volume, struct error *err) {
     struct operation fields = {
         .volume_id = volume->id,
@@ -178,7 +169,8 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     if (!volume.project_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
-    if (check_sources(work, request, err) < 0)
+    if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
+        check_sources(work, request, err) < 0)
         return -1;
     if (request->size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
@@ -195,7 +187,8 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     volume.type_name = type.name;
     volume.multiattach = volume_type_is(&type, "multiattach");
     volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
-    if (insert_row(work, &volume, err) < 0 || insert_metadata(work, &volume, err) < 0 ||
+    if (insert_row(work, &volume, err) < 0 ||
+        pair_rows_put(work, &metadata_rows, volume.id, &volume.metadata, true, err) < 0 ||
         start(work, &volume, err) < 0)
         return -1;
     volume.status = VOLUME_CREATING;

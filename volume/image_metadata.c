@@ -1,5 +1,7 @@
 #include "volume/image_metadata.h"
 
+#include "volume/pair_rows.h"
+
 static int require_quiet(const struct volume *volume, struct error *err) {
     if ((ST(MAINTENANCE) | ST(UPLOADING)) & ((uint64_t)1 << volume->status))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -13,14 +15,7 @@ int image_metadata_set(struct work *work, const struct volume *volume, const str
                        struct error *err) {
     if (require_quiet(volume, err) < 0)
         return -1;
-    for (unsigned i = 0; i < pairs->count; i++)
-        if (db_run(work->tx, err,
-                   "INSERT INTO volume_glance_metadata (volume_id, key, value) VALUES ($1, $2, $3) "
-                   "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
-                   DB_TEXT(volume->id), DB_TEXT(pairs->items[i].key),
-                   DB_TEXT(pairs->items[i].value)) < 0)
-            return -1;
-    return 0;
+    return pair_rows_put(work, &image_metadata_rows, volume->id, pairs, true, err);
 }
 
 int image_metadata_delete(struct work *work, const struct volume *volume, const char *key,

@@ -5,6 +5,8 @@ libscoria_a_SOURCES += \
 	volume/attachment.h \
 	volume/capability.c \
 	volume/capability.h \
+	volume/connector.c \
+	volume/connector.h \
 	volume/create.c \
 	volume/default_type.c \
 	volume/default_type.h \
@@ -19,6 +21,8 @@ libscoria_a_SOURCES += \
 	volume/operation.c \
 	volume/operation.h \
 	volume/operations.h \
+	volume/pair_rows.c \
+	volume/pair_rows.h \
 	volume/placement.c \
 	volume/placement.h \
 	volume/placement_hint.c \

@@ -29,6 +29,12 @@ const struct option settings_options[] = {
       .help = "Volume groups of a project; -1 for no limit." },
     { .section = "DEFAULT", .key = "per_volume_size_limit", .type = OPTION_INT, .fallback = "-1", .min = -1, .max = 2147483647,
       .help = "GiB of a single volume; -1 for no limit." },
+    { .section = "DEFAULT", .key = "quota_metadata_items", .type = OPTION_INT, .fallback = "128", .min = 1, .max = 4096,
+      .help = "Items of the metadata of one volume, of its image metadata, and of the extra specs of one type." },
+    { .section = "DEFAULT", .key = "per_volume_attachments_limit", .type = OPTION_INT, .fallback = "128", .min = 1, .max = 4096,
+      .help = "Attachments of a single volume." },
+    { .section = "DEFAULT", .key = "per_project_messages_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
+      .help = "User messages that are kept of a project; the oldest go first." },
     { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
       .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
               "has it grown, the extend succeeds; has it not, it is rolled back." },
@@ -87,6 +93,9 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .service_down_s = config_int(config, section, "service_down_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),
+        .metadata_items = config_int(config, section, "quota_metadata_items"),
+        .per_volume_attachments = config_int(config, section, "per_volume_attachments_limit"),
+        .per_project_messages = config_int(config, section, "per_project_messages_limit"),
     };
     load_notifications(config, ret);
 }

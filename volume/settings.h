@@ -21,7 +21,9 @@ struct settings {
     int64_t message_ttl_s;
     int64_t service_down_s; /* a service silent for longer is down */
     double max_over_subscription_ratio;
-    int64_t max_limit;        /* osapi_max_limit */
+    int64_t max_limit;      /* osapi_max_limit */
+    int64_t metadata_items; /* of one volume, of its image metadata, of one type's specs */
+    int64_t per_volume_attachments, per_project_messages;
     bool notifications;       /* are any made? */
     bool notifications_whole; /* as a listener gets them; else the payload alone, for the log */
     /* Ended with NULL; the topic is this and the priority. */

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "volume/default_type.h"
+#include "volume/pair_rows.h"
 #include "volume/query.h"
 #include "volume/quota_limit.h"
 
@@ -236,19 +237,6 @@ int volume_type_check_unused(struct work *work, const struct volume_type *type, 
     return used;
 }
 
-static int put_specs(struct work *work, const char *type_id, const struct pairs *specs,
-                     struct error *err) {
-    for (unsigned i = 0; i < specs->count; i++)
-        if (db_run(work->tx, err,
-                   "INSERT INTO volume_type_extra_specs (volume_type_id, key, value) "
-                   "VALUES ($1, $2, $3) "
-                   "ON CONFLICT (volume_type_id, key) DO UPDATE SET value = excluded.value",
-                   DB_TEXT(type_id), DB_TEXT(specs->items[i].key),
-                   DB_TEXT(specs->items[i].value)) < 0)
-            return -1;
-    return 0;
-}
-
 int volume_type_create(struct work *work, const char *name, const char *description, bool is_public,
                        const struct pairs *extra_specs, struct volume_type *ret,
                        struct error *err) {
@@ -268,7 +256,7 @@ int volume_type_create(struct work *work, const char *name, const char *descript
                "VALUES ($1, $2, $3, $4, $5)",
                DB_TEXT(type.id), DB_TEXT(name), DB_TEXT(description), DB_BOOL(is_public),
                DB_INT(type.created_at)) < 0 ||
-        put_specs(work, type.id, &type.extra_specs, err) < 0)
+        pair_rows_put(work, &extra_spec_rows, type.id, &type.extra_specs, true, err) < 0)
         return -1;
     *ret = type;
     return 0;
@@ -341,7 +329,7 @@ int volume_type_specs_set(struct work *work, const struct volume_type *type,
     if (volume_type_check_unused(work, type, err) < 0 ||
         check_specs(&type->extra_specs, specs, err) < 0)
         return -1;
-    return put_specs(work, type->id, specs, err);
+    return pair_rows_put(work, &extra_spec_rows, type->id, specs, true, err);
 }
 
 int volume_type_spec_delete(struct work *work, const struct volume_type *type, const char *key,

@@ -3,6 +3,7 @@
  * metadata, bootable and read-only flags.
  */
 #include "volume/notification.h"
+#include "volume/pair_rows.h"
 #include "volume/volume.h"
 
 #include <string.h>
@@ -23,21 +24,6 @@ static int touch(struct work *work, const char *volume_id, struct error *err) {
                : 0;
 }
 
-static int write_pairs(struct work *work, const char *volume_id, const struct pairs *pairs,
-                       bool merge, struct error *err) {
-    if (!merge && db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1",
-                         DB_TEXT(volume_id)) < 0)
-        return -1;
-    for (unsigned i = 0; i < pairs->count; i++)
-        if (db_run(work->tx, err,
-                   "INSERT INTO volume_metadata (volume_id, key, value) VALUES ($1, $2, $3) "
-                   "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
-                   DB_TEXT(volume_id), DB_TEXT(pairs->items[i].key),
-                   DB_TEXT(pairs->items[i].value)) < 0)
-            return -1;
-    return 0;
-}
-
 static int write_changes(struct work *work, const struct volume *volume,
                          const struct volume_changes *changes, struct error *err) {
     if (db_run(work->tx, err,
@@ -49,7 +35,7 @@ static int write_changes(struct work *work, const struct volume *volume,
                DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
         return -1;
     if (changes->set_metadata)
-        return write_pairs(work, volume->id, &changes->metadata, false, err);
+        return pair_rows_put(work, &metadata_rows, volume->id, &changes->metadata, false, err);
     return 0;
 }
 
@@ -65,9 +51,21 @@ int volume_update(struct work *work, const struct volume *volume,
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
-        write_pairs(work, volume->id, pairs, merge, err) < 0)
+        pair_rows_put(work, &metadata_rows, volume->id, pairs, merge, err) < 0)
         return -1;
     return touch(work, volume->id, err);
+}
+
+int volume_metadata_get(struct work *work, const char *volume_id, const char *key, const char **ret,
+                        struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, "SELECT value FROM volume_metadata WHERE volume_id = $1 AND key = $2",
+        DB_TEXT(volume_id), DB_TEXT(key));
+    int more = rows ? db_next(rows, err) : -1;
+
+    if (more > 0)
+        *ret = db_copy(rows, 0, work->arena);
+    return more;
 }
 
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,

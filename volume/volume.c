@@ -292,15 +292,24 @@ int volume_details(struct work *work, const char *id, struct volume *ret, struct
     return volume_one(work, id, true, ret, err);
 }
 
-int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
+static int volume_seen(struct work *work, const char *id, bool with_details, struct volume *ret,
+                       struct error *err) {
     const struct context *context = work->context;
 
-    if (volume_one(work, id, true, ret, err) < 0)
+    if (volume_one(work, id, with_details, ret, err) < 0)
         return -1;
     if (!context->is_admin &&
         (!context->project_id || strcmp(context->project_id, ret->project_id) != 0))
         return error_set(err, ERROR_NOT_FOUND, "Volume %s could not be found.", id);
     return 0;
+}
+
+int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_seen(work, id, true, ret, err);
+}
+
+int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_seen(work, id, false, ret, err);
 }
 
 int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,

@@ -50,6 +50,7 @@ struct volume {
 /* A volume that the caller may see: its project's, or any for an admin. 0, or -1
  * (ERROR_NOT_FOUND). */
 int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err);
+int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err);
 /* Whoever asks, for jobs: the row alone, or with metadata and attachments. */
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err);
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
@@ -97,6 +98,8 @@ int volume_update(struct work *work, const struct volume *volume,
 /* User metadata. merge: adds or overwrites; else the set becomes exactly `pairs`. */
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err);
+int volume_metadata_get(struct work *work, const char *volume_id, const char *key, const char **ret,
+                        struct error *err); /* 1 with the value, 0 when absent */
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err); /* -1 ERROR_NOT_FOUND when absent */
 /* Admin metadata, key by key (X15); a NULL value removes the key. */

@@ -55,6 +55,21 @@ WORK_TEST(messages_of_other_projects_do_not_exist_for_a_user) {
     REFUSED(message_delete(work, others.id, err), NOT_FOUND);
 }
 
+WORK_TEST(of_a_projects_messages_the_newest_are_kept) {
+    struct message first, message;
+
+    settings_of(work)->per_project_messages = 3;
+    first = put(work, PROJECT, "007", "010");
+    put(work, OTHER, "007", "010");
+    for (unsigned i = 0; i < 3; i++) {
+        work->now_us += 1000000;
+        message = put(work, PROJECT, "007", "010");
+    }
+    ck_assert_int_eq(rows_of(work, "messages"), 4);
+    REFUSED(message_get(work, first.id, &message, err), NOT_FOUND);
+    OK(message_get(work, message.id, &message, err));
+}
+
 WORK_TEST(a_list_is_filtered_ordered_and_cut) {
     struct volume_query query = { .where = "m.action_id = $1",
                                   .values = DB_VALUES(DB_TEXT("007")) + 1,
@@ -121,6 +136,7 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("message", a_message_is_read_back_as_it_was_put,
            a_message_without_a_volume_names_no_resource,
-           messages_of_other_projects_do_not_exist_for_a_user, a_list_is_filtered_ordered_and_cut,
+           messages_of_other_projects_do_not_exist_for_a_user,
+           of_a_projects_messages_the_newest_are_kept, a_list_is_filtered_ordered_and_cut,
            a_message_is_deleted_when_its_time_is_over, every_number_has_a_text,
            a_failing_database_is_reported)

@@ -75,6 +75,9 @@ static inline struct work_fixture test_fixture(void) {
             .service_down_s = 60,
             .max_over_subscription_ratio = 20,
             .max_limit = 1000,
+            .metadata_items = 128,
+            .per_volume_attachments = 128,
+            .per_project_messages = 1000,
         },
         .context = { .request_id = "req-1", .user_id = "user", .project_id = PROJECT },
     };

@@ -1,0 +1,264 @@
+/* What one object, one request and one project may cost everybody else. */
+#include "api/literal.h"
+#include "common/cleanup.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/postgresql.h"
+#include "tests/lib/world.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+#define PATH(...) arena_format(world->arena, __VA_ARGS__)
+#define MOST      128 /* quota_metadata_items of the world */
+
+/* {"<word>": {"k<first>": "v", …}} */
+static const char *items(struct world *world, const char *word, unsigned first, unsigned count) {
+    const char *text = PATH("{\"%s\": {", word);
+
+    for (unsigned i = first; i < first + count; i++)
+        text = PATH("%s%s\"k%u\": \"v\"", text, i > first ? ", " : "", i);
+    return PATH("%s}}", text);
+}
+
+static void assert_refused(struct world *world, const char *name) {
+    ck_assert_int_eq(world->status, 413);
+    ck_assert_msg(strstr(world->answer_text, "MetadataLimitExceeded") &&
+                      strstr(world->answer_text, name),
+                  "%s", world->answer_text);
+}
+
+/* ---- sets of keys and values ---- */
+
+START_TEST(a_volume_has_so_many_items_and_no_more) {
+    autoworld struct world *world = world_new(NULL);
+    const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
+
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "metadata", 0, MOST)), 200);
+    world_call(world, "POST", path, items(world, "metadata", MOST, 1));
+    assert_refused(world, "Metadata of volume");
+    world_call(world, "PUT", PATH("%s/more", path), "{\"meta\": {\"more\": \"v\"}}");
+    assert_refused(world, "Metadata of volume");
+    world_call(world, "PUT", path, items(world, "metadata", 0, MOST + 1));
+    assert_refused(world, "Metadata of volume");
+    ck_assert_int_eq(world_call(world, "PUT", PATH("%s/k1", path), "{\"meta\": {\"k1\": \"w\"}}"),
+                     200);
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "metadata", 0, MOST)), 200);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_metadata"), MOST);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("%s/k1", path), NULL), 200);
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "metadata", MOST, 1)), 200);
+}
+END_TEST
+
+START_TEST(what_is_over_the_limit_already_can_be_made_smaller) {
+    autoworld struct world *world = world_new(NULL);
+    const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
+
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "metadata", 0, MOST)), 200);
+    world->settings.metadata_items = 2;
+    ck_assert_int_eq(world_call(world, "GET", path, NULL), 200);
+    world_call(world, "PUT", PATH("%s/k1", path), "{\"meta\": {\"k1\": \"w\"}}");
+    assert_refused(world, "Metadata of volume");
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("%s/k1", path), NULL), 200);
+    ck_assert_int_eq(world_call(world, "PUT", path, items(world, "metadata", 0, 2)), 200);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_metadata"), 2);
+}
+END_TEST
+
+START_TEST(no_volume_begins_or_changes_with_too_many_items) {
+    autoworld struct world *world = world_new(NULL);
+    const char *many = items(world, "metadata", 0, MOST + 1);
+    const char *id = world_volume(world, 1);
+
+    many = arena_text_n(world->arena, many + 1, strlen(many) - 2); /* without the outer braces */
+    world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"size\": 1, %s}}", many));
+    assert_refused(world, "Metadata of volume");
+    world_call(world, "PUT", PATH("/volumes/%s", id), PATH("{\"volume\": {%s}}", many));
+    assert_refused(world, "Metadata of volume");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_metadata"), 0);
+    ck_assert_int_eq(world_in_use(world, "volumes"), 1);
+}
+END_TEST
+
+#define IMAGE(members) world_action(world, id, "{\"os-set_image_metadata\": %s}", members)
+
+START_TEST(image_metadata_are_bounded_in_number_and_size) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+    char *value = arena_alloc(world->arena, 60001);
+
+    ck_assert_int_eq(IMAGE(items(world, "metadata", 0, MOST)), 200);
+    IMAGE(items(world, "metadata", MOST, 1));
+    assert_refused(world, "Image metadata of volume");
+    memset(value, 'x', 60000);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(IMAGE(PATH("{\"metadata\": {\"k%u\": \"%s\"}}", i, value)), 200);
+    IMAGE(PATH("{\"metadata\": {\"k2\": \"%s\"}}", value));
+    assert_refused(world, "Image metadata of volume");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_glance_metadata "
+                                        "WHERE LENGTH(value) > 1"),
+                     2);
+}
+END_TEST
+
+START_TEST(a_type_has_so_many_specs_and_no_more) {
+    autoworld struct world *world = world_new(NULL);
+    const char *path;
+
+    ck_assert_int_eq(world_call(world, "POST", "/types", "{\"volume_type\": {\"name\": \"t\"}}"),
+                     200);
+    path = PATH("/types/%s/extra_specs", json_string_value(json_object_get(
+                                             json_object_get(world->answer, "volume_type"), "id")));
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "extra_specs", 0, MOST)), 200);
+    world_call(world, "POST", path, items(world, "extra_specs", MOST, 1));
+    assert_refused(world, "Extra specs of volume type");
+    world_call(world, "PUT", PATH("%s/more", path), "{\"more\": \"v\"}");
+    assert_refused(world, "Extra specs of volume type");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_type_extra_specs"), MOST);
+}
+END_TEST
+
+/* ---- a change costs what it names ---- */
+
+static unsigned rows_read;
+
+static int row_seen(unsigned kind, void *arg, void *statement, void *nothing) {
+    (void)kind, (void)arg, (void)statement, (void)nothing;
+    rows_read++;
+    return 0;
+}
+
+static int database_opened(sqlite3 *handle, const char **message, const void *routines) {
+    (void)message, (void)routines;
+    return sqlite3_trace_v2(handle, SQLITE_TRACE_ROW, row_seen, NULL);
+}
+
+static unsigned rows_for(struct world *world, const char *method, const char *path,
+                         const char *body) {
+    rows_read = 0;
+    ck_assert_msg(world_call(world, method, path, body) == 200, "%s %s: %s", method, path,
+                  world->answer_text);
+    return rows_read;
+}
+
+START_TEST(a_key_costs_the_same_whatever_else_is_there) {
+    if (postgresql_given())
+        return; /* its rows are not seen here */
+
+    ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    autoworld struct world *world = world_new(NULL);
+    const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
+    const char *key = PATH("%s/more", path), *body = "{\"meta\": {\"more\": \"v\"}}";
+    unsigned put, get, removal;
+
+    put = rows_for(world, "PUT", key, body);
+    get = rows_for(world, "GET", key, NULL);
+    removal = rows_for(world, "DELETE", key, NULL);
+    ck_assert_uint_gt(put, 0);
+    ck_assert_int_eq(world_call(world, "POST", path, items(world, "metadata", 0, MOST - 1)), 200);
+    ck_assert_uint_eq(rows_for(world, "PUT", key, body), put);
+    ck_assert_uint_eq(rows_for(world, "GET", key, NULL), get);
+    ck_assert_uint_eq(rows_for(world, "DELETE", key, NULL), removal);
+}
+END_TEST
+
+/* ---- attachments ---- */
+
+#define RESERVE(id)                                                                                \
+    PATH("{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"" WORLD_INSTANCE "\"}}", \
+         id)
+
+START_TEST(a_volume_has_so_many_attachments_and_no_more) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world->settings.per_volume_attachments = 3;
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(world_call(world, "POST", "/attachments", RESERVE(id)), 200);
+    ck_assert_int_eq(world_call(world, "POST", "/attachments", RESERVE(id)), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "3 attachments already"));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 3);
+}
+END_TEST
+
+START_TEST(a_connector_is_no_place_to_store_things) {
+    static const char *const wrong[] = { "{\"host\": \"%s\"}", "{\"host\": \"h\", \"x\": \"%s\"}",
+                                         "{\"host\": \"h\", \"mountpoint\": \"%s\"}",
+                                         "{\"host\": \"h\", \"mode\": \"%s\"}" };
+    static const unsigned lengths[] = { 256, 8192, 256, 256 };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1), *path;
+
+    ck_assert_int_eq(world_call(world, "POST", "/attachments", RESERVE(id)), 200);
+    path = PATH("/attachments/%s", json_string_value(json_object_get(
+                                       json_object_get(world->answer, "attachment"), "id")));
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        char *text = arena_alloc(world->arena, lengths[i] + 1);
+        const char *connector;
+
+        memset(text, 'x', lengths[i]);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        connector = PATH(wrong[i], text);
+#pragma GCC diagnostic pop
+        ck_assert_int_eq(world_call(world, "PUT", path,
+                                    PATH("{\"attachment\": {\"connector\": %s}}", connector)),
+                         400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "connector"));
+        ck_assert_int_eq(world_action(world, id,
+                                      "{\"os-initialize_connection\": {\"connector\": %s}}",
+                                      connector),
+                         400);
+    }
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments WHERE connector IS NULL"),
+                     1);
+}
+END_TEST
+
+/* Nobody answers, and those who asked do not wait for it. */
+START_TEST(questions_to_a_silent_backend_do_not_gather) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world->settings.per_volume_attachments = 3;
+    for (unsigned i = 0; i < 3; i++)
+        world_sql(world,
+                  PATH("INSERT INTO operations (id, kind, target_id, volume_id, host, phase, "
+                       "project_id, user_id, request_id, attempts, created_at) VALUES "
+                       "('o%u', 'connect', 't%u', '%s', 'h', 'queued', 'p', 'u', 'r', 0, 1)",
+                       i, i, id));
+    ck_assert_int_eq(world_action(world, id,
+                                  "{\"os-initialize_connection\": "
+                                  "{\"connector\": {\"host\": \"h\"}}}"),
+                     503);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 3);
+}
+END_TEST
+
+/* ---- what a query may cost ---- */
+
+START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
+    enum { COUNT = 10000 };
+    autoarena struct arena *arena = arena_new();
+    char *text = arena_alloc(arena, 3 * COUNT + 2), *end = text;
+    struct literal read;
+
+    *end++ = '[';
+    for (unsigned i = 0; i < COUNT; i++)
+        end = stpcpy(end, "'',");
+    end[-1] = ']';
+    literal_read(arena, text, &read);
+    ck_assert_uint_eq(read.count, COUNT);
+    ck_assert_uint_lt(arena_bytes(arena), 4 << 20);
+}
+END_TEST
+
+CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
+           what_is_over_the_limit_already_can_be_made_smaller,
+           no_volume_begins_or_changes_with_too_many_items,
+           image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
+           a_key_costs_the_same_whatever_else_is_there,
+           a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
+           questions_to_a_silent_backend_do_not_gather,
+           a_list_of_values_takes_the_memory_of_its_text)
