@@ -1,4 +1,5 @@
 #include "api/connect.h"
+#include "api/load.h"
 #include "api/page.h"
 #include "api/routes.h"
 #include "api/view.h"
@@ -111,20 +112,19 @@ static const struct field create_fields[] = {
 
 static int authorize_create(struct request *request, struct error *err) {
     const struct volume *volume = &request->volume;
-    const struct policy_target owner = { volume->project_id, volume->user_id };
 
-    if (request_authorize(request, "volume:attachment_create", &owner, err) < 0)
+    if (request_authorize(request, "volume:attachment_create", request->owner, err) < 0)
         return -1;
     if (volume->multiattach && volume->bootable && volume->status == VOLUME_IN_USE)
-        return request_authorize(request, "volume:multiattach_bootable_volume", &owner, err);
+        return request_authorize(request, "volume:multiattach_bootable_volume", request->owner,
+                                 err);
     return 0;
 }
 
 static int create_attachment(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
 
-    if (volume_get(&request->work, body->volume_uuid, &request->volume, err) < 0 ||
-        authorize_create(request, err) < 0 ||
+    if (load_volume(request, body->volume_uuid, err) < 0 || authorize_create(request, err) < 0 ||
         attachment_create(&request->work, &request->volume, body->instance_uuid, body->mode,
                           &request->attachment, err) < 0)
         return -1;

@@ -1,6 +1,7 @@
 #include "api/call.h"
 
 #include "api/fault.h"
+#include "api/load.h"
 #include "volume/operation.h"
 
 #include <string.h>
@@ -41,69 +42,13 @@ static void request_render(struct request *request) {
     http_add_header(http, "Content-Type", fault_media_type(http));
 }
 
-/* ---- the object of the path ---- */
-
-static int load_nothing(struct request *request, struct error *err) {
-    (void)request, (void)err;
-    return 0;
-}
-
-static int load_volume(struct request *request, struct error *err) {
-    return (request->route->flags & ROUTE_ROW_ALONE ? volume_get_row : volume_get)(
-        &request->work, request->id, &request->volume, err);
-}
-
-static int load_attachment(struct request *request, struct error *err) {
-    if (attachment_get(&request->work, request->id, &request->attachment, err) < 0)
-        return -1;
-    return volume_get(&request->work, request->attachment.volume_id, &request->volume, err);
-}
-
-static int load_type(struct request *request, struct error *err) {
-    return volume_type_get(&request->work, request->id, &request->type, err);
-}
-
-static const struct {
-    int (*load)(struct request *request, struct error *err);
-    const char *before_id, *behind_id; /* the words when it is not there */
-} objects[] = {
-    [LOADS_NOTHING] = { load_nothing, "", " could not be found." },
-    [LOADS_VOLUME] = { load_volume, "Volume ", " could not be found." },
-    [LOADS_ATTACHMENT] = { load_attachment,
-                           "Volume attachment could not be found with filter: "
-                           "attachment_id = ",
-                           "." },
-    [LOADS_TYPE] = { load_type, "Volume type ", " could not be found." },
-};
-
-static int object_missing(const struct request *request, struct error *err) {
-    enum route_loads loads = request->route->loads;
-
-    return error_set(err, ERROR_NOT_FOUND, "%s%s%s", objects[loads].before_id,
-                     request->id ? request->id : "The resource", objects[loads].behind_id);
-}
-
-/* Whatever is missing on the way to the object, the answer names what the client asked for: the
- * volume of somebody else's attachment stays unsaid. */
-static int request_load(struct request *request, struct error *err) {
-    if (objects[request->route->loads].load(request, err) == 0)
-        return 0;
-    return err->kind == ERROR_NOT_FOUND ? object_missing(request, err) : -1;
-}
+/* ---- the transaction ---- */
 
 static int request_police(struct request *request, struct error *err) {
-    const struct volume *volume = &request->volume;
-    const struct policy_target target = { volume->project_id, volume->user_id };
     const struct route *route = request->route;
 
-    if (!route->rule)
-        return 0;
-    if (request_authorize(request, route->rule, volume->id ? &target : NULL, err) == 0)
-        return 0;
-    return route->flags & ROUTE_POLICY_404 ? object_missing(request, err) : -1;
+    return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
 }
-
-/* ---- the transaction ---- */
 
 static void request_begin(struct call *call, struct db_tx *tx) {
     struct request *request = &call->request;
@@ -128,7 +73,7 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
     request_begin(call, tx);
     request->wait_operation = NULL;
     request->volume = (struct volume){ .id = NULL };
-    if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
+    if (load_object(request, err) < 0 || request_police(request, err) < 0 ||
         request->route->handler(request, err) < 0)
         return -1;
     request_render(request);

@@ -10,6 +10,7 @@ libscoria_a_SOURCES += \
 	api/fault.c api/fault.h \
 	api/hosts.c api/hosts.h \
 	api/literal.c api/literal.h \
+	api/load.c api/load.h \
 	api/messages.c \
 	api/page.c api/page.h \
 	api/page_filter.c api/page_filter.h \

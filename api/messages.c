@@ -104,26 +104,15 @@ static int list_messages(struct request *request, struct error *err) {
 }
 
 static int show_message(struct request *request, struct error *err) {
-    struct message message;
-
-    if (message_get(&request->work, request->id, &message, err) < 0 ||
-        request_authorize(request, "message:get",
-                          &(struct policy_target){ .project_id = message.project_id }, err) < 0)
-        return -1;
+    (void)err;
     out_begin_object(&request->out);
     out_key(&request->out, "message");
-    put_message(request, &message);
+    put_message(request, request->message);
     out_end_object(&request->out);
     return 0;
 }
 
 static int delete_message(struct request *request, struct error *err) {
-    struct message message;
-
-    if (message_get(&request->work, request->id, &message, err) < 0 ||
-        request_authorize(request, "message:delete",
-                          &(struct policy_target){ .project_id = message.project_id }, err) < 0)
-        return -1;
     return message_delete(&request->work, request->id, err);
 }
 
@@ -132,11 +121,11 @@ const struct route message_routes[] = {
     { .method = "GET", .path = "/messages", .since = MESSAGES_SINCE, .rule = "message:get_all",
       .handler = list_messages, .status = 200 },
     { .method = "POST", .path = "/messages", .flags = ROUTE_ABSENT },
-    { .method = "GET", .path = "/messages/{id}", .since = MESSAGES_SINCE, .handler = show_message,
-      .status = 200 },
+    { .method = "GET", .path = "/messages/{id}", .since = MESSAGES_SINCE, .loads = LOADS_MESSAGE,
+      .rule = "message:get", .handler = show_message, .status = 200 },
     { .method = "PUT", .path = "/messages/{id}", .flags = ROUTE_ABSENT },
     { .method = "DELETE", .path = "/messages/{id}", .since = MESSAGES_SINCE,
-      .handler = delete_message, .status = 204 },
+      .loads = LOADS_MESSAGE, .rule = "message:delete", .handler = delete_message, .status = 204 },
     ROUTES_END
 };
 /* clang-format on */

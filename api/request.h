@@ -20,6 +20,7 @@
 #include "volume/volume.h"
 
 struct api; /* router.h */
+struct message;
 struct route;
 
 #define MICROVERSION_LEAST  0  /* 3.0 */
@@ -44,6 +45,8 @@ struct request {
     struct volume volume;
     struct attachment attachment;
     struct volume_type type;
+    const struct message *message;
+    const struct policy_target *owner; /* whose it is; NULL: nobody's, or there is no object */
 
     /* The answer. status is the route's unless the handler sets another; empty `out` = no body. */
     int status;

@@ -7,11 +7,13 @@
 
 typedef int route_handler(struct request *request, struct error *err);
 
+/* Beside the right that the row names, the caller must have that of seeing the object: load.h. */
 enum route_loads {
     LOADS_NOTHING,
     LOADS_VOLUME,     /* {id} is a volume that the caller sees; else 404; policy target is it */
     LOADS_ATTACHMENT, /* {id} is an attachment of a visible volume; request->volume is loaded too */
     LOADS_TYPE,       /* {id} is a volume type that the caller sees */
+    LOADS_MESSAGE,    /* {id} is a message of the caller's project */
 };
 
 enum route_flags {
@@ -22,8 +24,7 @@ enum route_flags {
     ROUTE_ABSENT = 1 << 4,      /* routed upstream, where nothing answers: 404 itemNotFound */
     ROUTE_OPEN_OUTER = 1 << 5,  /* other outer keys are accepted */
     ROUTE_STRICT_LATE = 1 << 6, /* unknown inner keys are refused from 3.53 on only */
-    ROUTE_POLICY_404 = 1 << 7,  /* a policy failure looks like "not found" */
-    ROUTE_ROW_ALONE = 1 << 8,   /* the volume's row is enough: metadata and attachments stay where
+    ROUTE_ROW_ALONE = 1 << 7,   /* the volume's row is enough: metadata and attachments stay where
                                    they are */
 };
 

@@ -1,3 +1,4 @@
+#include "api/load.h"
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_list.h"
@@ -179,6 +180,9 @@ static int create_volume(struct request *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: multiattach is a property of the volume type and "
                          "cannot be asked for here.");
+    if (wanted.source_volid && !wanted.snapshot_id && !wanted.image_ref && !wanted.backup_id &&
+        load_check_volume(request, wanted.source_volid, err) < 0)
+        return -1; /* with two sources the request is a bad one whatever there is */
     if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
         return -1;
     if (volume_create(&request->work, &wanted, &request->volume, err) < 0)
@@ -295,7 +299,7 @@ const struct route volume_routes[] = {
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
       .handler = create_volume, .status = 202 },
     { .method = "GET", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:get",
-      .flags = ROUTE_POLICY_404, .handler = show_volume, .status = 200 },
+      .handler = show_volume, .status = 200 },
     { .method = "PUT", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:update",
       .wrapper = "volume", BODY(update_fields, struct update_body),
       .check = check_update, .handler = update_volume, .status = 200 },

@@ -58,18 +58,21 @@ int attachment_list(struct work *work, const struct volume_query *query, struct 
 }
 
 int attachment_get(struct work *work, const char *id, struct attachment *ret, struct error *err) {
-    const struct context *context = work->context;
-    const struct db_value value = DB_TEXT(id);
-    struct volume_query query = {
-        .where = "a.id = $1", .values = &value, .value_count = 1, .order = "a.id", .limit = 1
+    const struct db_value values[] = { DB_TEXT(id), DB_BOOL(work->context->is_admin),
+                                       DB_TEXT(work->context->project_id) };
+    const struct volume_query query = {
+        .where = "a.id = $1 AND ($2 = 1 OR a.project_id = $3)",
+        .values = values,
+        .value_count = LENGTH(values),
+        .order = "a.id",
+        .limit = 1,
     };
     struct attachment *found;
     int count = attachment_list(work, &query, &found, err);
 
     if (count < 0)
         return -1;
-    if (count == 0 || (!context->is_admin && (!context->project_id ||
-                                              strcmp(context->project_id, found->project_id) != 0)))
+    if (count == 0)
         return error_set(err, ERROR_NOT_FOUND,
                          "Volume attachment could not be found with filter: "
                          "attachment_id = %s.",

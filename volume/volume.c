@@ -264,12 +264,16 @@ int volume_list(struct work *work, const struct volume_query *query, struct volu
     return (int)count;
 }
 
-static int volume_one(struct work *work, const char *id, bool with_details, struct volume *ret,
-                      struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err,
-                                             with_details ? SELECT_WITH_DETAILS "WHERE v.id = $1"
-                                                          : SELECT_VOLUMES "WHERE v.id = $1",
-                                             DB_TEXT(id));
+/* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not found, in
+ * the same statement and without a look at its details. */
+#define VOLUME_VISIBLE "WHERE v.id = $1 AND ($2 = 1 OR v.project_id = $3)"
+
+static int volume_one(struct work *work, const char *id, bool all, bool with_details,
+                      struct volume *ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 with_details ? SELECT_WITH_DETAILS VOLUME_VISIBLE : SELECT_VOLUMES VOLUME_VISIBLE,
+                 DB_TEXT(id), DB_BOOL(all), DB_TEXT(all ? NULL : work->context->project_id));
     unsigned char details;
     int more;
 
@@ -285,31 +289,19 @@ static int volume_one(struct work *work, const char *id, bool with_details, stru
 }
 
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, false, ret, err);
+    return volume_one(work, id, true, false, ret, err);
 }
 
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, true, ret, err);
-}
-
-static int volume_seen(struct work *work, const char *id, bool with_details, struct volume *ret,
-                       struct error *err) {
-    const struct context *context = work->context;
-
-    if (volume_one(work, id, with_details, ret, err) < 0)
-        return -1;
-    if (!context->is_admin &&
-        (!context->project_id || strcmp(context->project_id, ret->project_id) != 0))
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s could not be found.", id);
-    return 0;
+    return volume_one(work, id, true, true, ret, err);
 }
 
 int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_seen(work, id, true, ret, err);
+    return volume_one(work, id, work->context->is_admin, true, ret, err);
 }
 
 int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_seen(work, id, false, ret, err);
+    return volume_one(work, id, work->context->is_admin, false, ret, err);
 }
 
 int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,

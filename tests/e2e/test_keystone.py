@@ -191,22 +191,23 @@ class Roles:
     def rows(self, volume_id):
         member = (202, 202, 202, 202) if self.before else (202, 202, 403, 403)
         reader = (200, 200, 200, 200 if self.before else 403)
-        writer = (200, 200, 200, 200) if self.before else (200, 200, 403, 403)
         admin = (200, 403, 403, 403)
-        hidden = (200, 200, 200, 200 if self.before else 404)
+        unseen = 403 if self.before else 404
+        hidden = (200, 200, 200, 200 if self.before else unseen)
+        writer = (200, 200, 200, 200) if self.before else (200, 200, 403, unseen)
         project = keystone.project("mine")
         return (
             ("GET", "/volumes", None, reader),
             ("GET", "/volumes/detail", None, reader),
             ("GET", "/volumes/summary", None, reader),
             ("GET", f"/volumes/{volume_id}", None, hidden),
-            ("GET", f"/volumes/{volume_id}/metadata", None, reader),
+            ("GET", f"/volumes/{volume_id}/metadata", None, hidden),
             ("POST", f"/volumes/{volume_id}/metadata", {"metadata": {"a": "b"}}, writer),
             ("PUT", f"/volumes/{volume_id}", {"volume": {"name": "n"}}, writer),
             ("POST", f"/volumes/{volume_id}/action",
-             {"os-reset_status": {"status": "available"}}, (202, 403, 403, 403)),
+             {"os-reset_status": {"status": "available"}}, (202, 403, 403, unseen)),
             ("POST", f"/volumes/{volume_id}/action", {"os-extend_volume_completion": {}},
-             (400, 403, 403, 403)),
+             (400, 403, 403, unseen)),
             ("GET", "/attachments", None, (200, 200, 200, 200)),
             ("GET", f"/os-quota-sets/{project}", None, reader),
             ("PUT", f"/os-quota-sets/{project}", {"quota_set": {"volumes": 100}}, admin),

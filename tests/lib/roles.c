@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const stranger[] = { "stranger", NULL };
 static const char *const reader[] = { "reader", NULL };
 static const char *const member[] = { "member", "reader", NULL };
 static const char *const service[] = { "service", "member", "reader", NULL };
@@ -19,7 +20,7 @@ static enum identity_outcome authenticate(const struct identity *identity,
                                           struct http_exchange *exchange, const char *path_project,
                                           const struct identity_later *later,
                                           struct context *context, struct error *err) {
-    static const char *const *const all[] = { reader, member, service, admin };
+    static const char *const *const all[] = { stranger, reader, member, service, admin };
     const char *token = http_header(exchange, "X-Auth-Token");
     size_t length = strcspn(token, ":");
 

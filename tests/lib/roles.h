@@ -1,6 +1,7 @@
 /*
  * Callers who are no administrators, in a world: the user that a token names is its role
- * ("reader:<project>", "member:…", "service:…", "admin:…"), each with the lesser ones.
+ * ("stranger:<project>", "reader:…", "member:…", "service:…", "admin:…"), each with the lesser ones,
+ * but for a stranger, whose role nobody knows.  Any other user has no token that counts.
  */
 #pragma once
 

@@ -1,12 +1,16 @@
 /*
- * Who may do what: every row of the API asked by a reader and a member of the project, a member of
- * another one and an administrator, with the built-in rules.
+ * Who may do what: every route of the API asked without a token, by a caller of the project whose
+ * role means nothing, a reader and a member of it, a member and a service of another one, and an
+ * administrator, with the built-in rules.
  */
+#include "api/routes.h"
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/postgresql.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 
+#include <sqlite3.h>
 #include <string.h>
 
 enum right {
@@ -17,14 +21,17 @@ enum right {
     OWNED_READER = READER | 4, /* of an object: it does not exist for other projects */
     OWNED_MEMBER = MEMBER | 4,
     OWNED_ADMIN = ADMIN | 4,
+    TOLD_READER = READER | 12, /* as OWNED, but of the project's own a refusal is said */
+    TOLD_MEMBER = MEMBER | 12,
 };
 
 #define OWNED       4
+#define TOLD        8
 #define BARE(right) ((right)&3)
 
 struct row {
     enum right right;
-    const char *method, *path, *body; /* "%s" of the path: the object */
+    const char *method, *path, *body; /* "%s": the object */
 };
 
 #define ACTION(right, body) \
@@ -43,7 +50,9 @@ static const struct row volume_rows[] = {
     { OWNED_MEMBER, "PUT", "/volumes/%s/metadata", "{\"metadata\": {\"k\": \"v\"}}" },
     { OWNED_READER, "GET", "/volumes/%s/metadata/k", NULL },
     { OWNED_MEMBER, "PUT", "/volumes/%s/metadata/k", "{\"meta\": {\"k\": \"v\"}}" },
+    { OWNED_MEMBER, "DELETE", "/volumes/%s/metadata/k", NULL },
     { OWNED_READER, "GET", "/volumes/%s/encryption", NULL },
+    { OWNED_READER, "GET", "/volumes/%s/encryption/encryption_key_id", NULL },
     ACTION(OWNED_MEMBER, "{\"os-reserve\": null}"),
     ACTION(OWNED_MEMBER, "{\"os-unreserve\": null}"),
     ACTION(OWNED_MEMBER, "{\"os-begin_detaching\": null}"),
@@ -57,10 +66,13 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"os-update_readonly_flag\": {\"readonly\": false}}"),
     ACTION(OWNED_MEMBER, "{\"os-set_image_metadata\": {\"metadata\": {\"k\": \"v\"}}}"),
     ACTION(OWNED_READER, "{\"os-show_image_metadata\": null}"),
+    ACTION(OWNED_MEMBER, "{\"os-unset_image_metadata\": {\"key\": \"k\"}}"),
     ACTION(OWNED_ADMIN, "{\"os-extend_volume_completion\": {}}"),
     ACTION(OWNED_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}"),
     ACTION(OWNED_ADMIN, "{\"os-force_detach\": {}}"),
+    { OWNED_MEMBER, "POST", "/attachments", "{\"attachment\": {\"volume_uuid\": \"%s\"}}" },
     { OWNED_ADMIN, "DELETE", "/volumes/%s?force=true", NULL },
+    ACTION(OWNED_ADMIN, "{\"os-force_delete\": null}"),
     { OWNED_MEMBER, "DELETE", "/volumes/%s", NULL },
 };
 
@@ -86,8 +98,30 @@ static const struct row type_rows[] = {
     { ADMIN, "DELETE", "/types/%s/extra_specs/k", NULL },
     { ADMIN, "POST", "/types/%s/action", "{\"addProjectAccess\": {\"project\": \"p\"}}" },
     { ADMIN, "POST", "/types/%s/action", "{\"removeProjectAccess\": {\"project\": \"p\"}}" },
+    { ADMIN, "GET", "/types/%s/os-volume-type-access", NULL },
+    { ADMIN, "POST", "/types/%s/encryption",
+      "{\"encryption\": {\"provider\": \"luks\", \"control_location\": \"front-end\"}}" },
     { ADMIN, "GET", "/types/%s/encryption", NULL },
+    { ADMIN, "GET", "/types/%s/encryption/provider", NULL },
+    { ADMIN, "PUT", "/types/%s/encryption/x", "{\"encryption\": {\"cipher\": \"c\"}}" },
+    { ADMIN, "DELETE", "/types/%s/encryption/x", NULL },
+    { ADMIN, "GET", "/default-types", NULL },
+    { ADMIN, "PUT", "/default-types/p", "{\"default_type\": {\"volume_type\": \"%s\"}}" },
+    { ADMIN, "GET", "/default-types/p", NULL },
+    { ADMIN, "DELETE", "/default-types/p", NULL },
     { ADMIN, "DELETE", "/types/%s", NULL },
+};
+
+static const struct row message_rows[] = {
+    { READER, "GET", "/messages", NULL },
+    { TOLD_READER, "GET", "/messages/%s", NULL },
+    { TOLD_MEMBER, "DELETE", "/messages/%s", NULL },
+};
+
+/* The rule is about the project of the path, and is asked before anything is read. */
+static const struct row quota_rows[] = {
+    { READER, "GET", "/os-quota-sets/" WORLD_PROJECT, NULL },
+    { READER, "GET", "/os-quota-sets/" WORLD_PROJECT "/defaults", NULL },
 };
 
 static const struct row other_rows[] = {
@@ -104,6 +138,9 @@ static const struct row other_rows[] = {
     { ADMIN, "PUT", "/os-services/freeze", "{\"host\": \"node@memory\"}" },
     { ADMIN, "PUT", "/os-services/thaw", "{\"host\": \"node@memory\"}" },
     { ADMIN, "PUT", "/os-services/failover_host", "{\"host\": \"node@memory\"}" },
+    { ADMIN, "PUT", "/os-services/failover", "{\"host\": \"node@memory\"}" },
+    { ADMIN, "PUT", "/os-services/get-log", "{}" },
+    { ADMIN, "PUT", "/os-services/set-log", "{\"level\": \"INFO\"}" },
     { ADMIN, "PUT", "/os-services/report", "{\"binary\": \"scoria-compute\", \"host\": \"h\"}" },
     { ADMIN, "PUT", "/os-services/nothing", "{}" },
     { ADMIN, "GET", "/os-hosts", NULL },
@@ -114,24 +151,42 @@ static const struct row other_rows[] = {
     { ANYBODY, "GET", "/extensions", NULL },
     { ANYBODY, "GET", "/extensions/os-hosts", NULL },
     { ANYBODY, "GET", "/resource_filters", NULL },
-    { READER, "GET", "/messages", NULL },
 };
 /* clang-format on */
 
-#define READER_TOKEN "reader:" WORLD_PROJECT
-#define MEMBER_TOKEN "member:" WORLD_PROJECT
-#define OTHER_TOKEN  "member:" WORLD_OTHER
-#define ADMIN_TOKEN  "admin:" WORLD_PROJECT
+#define ROWS(rows) \
+    { rows, LENGTH(rows) }
+
+static const struct {
+    const struct row *rows;
+    size_t count;
+} all_rows[] = {
+    ROWS(volume_rows),  ROWS(attachment_rows), ROWS(type_rows),
+    ROWS(message_rows), ROWS(quota_rows),      ROWS(other_rows),
+};
+
+#define UNKNOWN        "99999999-9999-4999-8999-999999999999"
+#define NO_TOKEN       ":" WORLD_PROJECT
+#define STRANGER_TOKEN "stranger:" WORLD_PROJECT
+#define SERVICE_TOKEN  "service:" WORLD_PROJECT
+#define THEIRS_TOKEN   "service:" WORLD_OTHER
+#define READER_TOKEN   "reader:" WORLD_PROJECT
+#define MEMBER_TOKEN   "member:" WORLD_PROJECT
+#define OTHER_TOKEN    "member:" WORLD_OTHER
+#define ADMIN_TOKEN    "admin:" WORLD_PROJECT
+
+/* `text` with what stands in its one "%s". */
+static const char *put_id(struct world *world, const char *text, const char *id) {
+    const char *place = text ? strstr(text, "%s") : NULL;
+
+    return place ? arena_format(world->arena, "%.*s%s%s", (int)(place - text), text, id, place + 2)
+                 : text;
+}
 
 static int ask(struct world *world, const char *token, const struct row *row, const char *id) {
-    const char *place = strstr(row->path, "%s");
-    const char *path = !place ? row->path
-                              : arena_format(world->arena, "%.*s%s%s", (int)(place - row->path),
-                                             row->path, id, place + 2);
-
     world->token = token;
-    world_call(world, row->method, path, row->body);
-    return world->status;
+    return world_call(world, row->method, put_id(world, row->path, id),
+                      put_id(world, row->body, id));
 }
 
 /* 403 and 404 are refusals; whatever else comes, the caller was let through. */
@@ -148,21 +203,76 @@ static void expect_refusal(struct world *world, const char *token, const struct 
                       world->answer_text);
 }
 
+/* What SQLite has been asked, and how many rows it has found. */
+static struct { unsigned statements, rows; } looked;
+
+static int database_looked(unsigned kind, void *arg, void *statement, void *text) {
+    (void)arg, (void)statement, (void)text;
+    if (kind == SQLITE_TRACE_ROW)
+        looked.rows++;
+    else
+        looked.statements++;
+    return 0;
+}
+
+static int database_opened(sqlite3 *handle, const char **message, const void *routines) {
+    (void)message, (void)routines;
+    return sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_ROW, database_looked, NULL);
+}
+
+static struct world *watched_world(void) {
+    ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    return world_new(NULL);
+}
+
+/* What is another's is answered as what is not there, and no more is looked at for it. */
+static void expect_nothing_tells(struct world *world, const char *token, const struct row *row,
+                                 const char *id) {
+    const char *text;
+    unsigned statements, rows;
+
+    looked.statements = looked.rows = 0;
+    expect_refusal(world, token, row, UNKNOWN, 404);
+    text = arena_text(world->arena, world->answer_text);
+    statements = looked.statements;
+    rows = looked.rows;
+    ck_assert(statements > 0 || postgresql_given());
+    looked.statements = looked.rows = 0;
+    expect_refusal(world, token, row, id, 404);
+    ck_assert_msg(looked.statements == statements && looked.rows == rows,
+                  "%s %s: %u statements and %u rows, %u and %u for none", row->method, row->path,
+                  looked.statements, looked.rows, statements, rows);
+    ck_assert_str_eq(
+        world->answer_text,
+        put_id(world,
+               arena_format(world->arena, "%.*s%%s%s", (int)(strstr(text, UNKNOWN) - text), text,
+                            strstr(text, UNKNOWN) + strlen(UNKNOWN)),
+               id));
+}
+
 /* The least right first: what is refused must leave the object to the next one. */
 static void expect_rights(struct world *world, const struct row *rows, size_t count,
                           const char *id) {
     for (size_t i = 0; i < count; i++) {
         const struct row *row = &rows[i];
         enum right right = BARE(row->right);
+        bool lasts = strcmp(row->method, "DELETE") != 0;
+        int hidden = row->right & OWNED && !(row->right & TOLD) ? 404 : 0;
 
-        expect_refusal(world, OTHER_TOKEN, row, id,
-                       row->right & OWNED ? 404
-                       : right == ADMIN   ? 403
-                                          : 0);
+        expect_refusal(world, NO_TOKEN, row, id, 401);
+        if (row->right & OWNED) {
+            expect_nothing_tells(world, OTHER_TOKEN, row, id);
+            expect_nothing_tells(world, THEIRS_TOKEN, row, id);
+        } else {
+            expect_refusal(world, OTHER_TOKEN, row, id, right == ADMIN ? 403 : 0);
+        }
+        expect_refusal(world, STRANGER_TOKEN, row, id, hidden ? hidden : right > ANYBODY ? 403 : 0);
         expect_refusal(world, READER_TOKEN, row, id, right > READER ? 403 : 0);
         expect_refusal(world, MEMBER_TOKEN, row, id, right > MEMBER ? 403 : 0);
-        if (strcmp(row->method, "DELETE") != 0 || right == ADMIN)
+        if (lasts || right == ADMIN) {
+            expect_refusal(world, SERVICE_TOKEN, row, id, right == ADMIN ? 403 : 0);
             expect_refusal(world, ADMIN_TOKEN, row, id, 0);
+        }
         world_settle(world);
     }
 }
@@ -198,28 +308,29 @@ START_TEST(a_bad_body_is_told_before_rights_and_objects) {
 END_TEST
 
 START_TEST(volumes_are_their_projects) {
-    autoworld struct world *world = world_new(NULL);
-    const char *id = world_volume(world, 1);
+    autoworld struct world *world = watched_world();
 
     roles_enter(world, NULL);
-    expect_rights(world, volume_rows, LENGTH(volume_rows) - 2, id);
-    expect_rights(world, &volume_rows[LENGTH(volume_rows) - 2], 1, id);
-    world->token = ADMIN_TOKEN;
-    id = world_volume(world, 1);
-    expect_rights(world, &volume_rows[LENGTH(volume_rows) - 1], 1, id);
+    for (size_t i = 0; i < LENGTH(volume_rows); i++) {
+        const char *id;
+
+        world->token = ADMIN_TOKEN;
+        id = world_volume(world, 1);
+        ck_assert_int_eq(world_call(world, "POST",
+                                    arena_format(world->arena, "/volumes/%s/metadata", id),
+                                    "{\"metadata\": {\"k\": \"v\"}}"),
+                         200);
+        expect_rights(world, &volume_rows[i], 1, id);
+    }
 }
 END_TEST
 
 START_TEST(attachments_are_their_projects) {
-    autoworld struct world *world = world_new(NULL);
+    autoworld struct world *world = watched_world();
     const char *body, *id = world_volume(world, 1);
 
     body = arena_format(world->arena, "{\"attachment\": {\"volume_uuid\": \"%s\"}}", id);
     roles_enter(world, NULL);
-    world->token = OTHER_TOKEN;
-    ck_assert_int_eq(world_call(world, "POST", "/attachments", body), 404);
-    world->token = READER_TOKEN;
-    ck_assert_int_eq(world_call(world, "POST", "/attachments", body), 403);
     world->token = MEMBER_TOKEN;
     ck_assert_int_eq(world_call(world, "POST", "/attachments", body), 200);
     id = json_string_value(json_object_get(json_object_get(world->answer, "attachment"), "id"));
@@ -251,19 +362,161 @@ START_TEST(the_rest_is_the_administrators_or_everybodys) {
 END_TEST
 
 START_TEST(quotas_are_shown_to_their_project) {
-    static const char *const paths[] = { "/os-quota-sets/" WORLD_PROJECT,
-                                         "/os-quota-sets/" WORLD_PROJECT "/defaults" };
     autoworld struct world *world = world_new(NULL);
 
     roles_enter(world, NULL);
-    for (size_t i = 0; i < LENGTH(paths); i++) {
-        world->token = OTHER_TOKEN;
-        ck_assert_int_eq(world_call(world, "GET", paths[i], NULL), 403);
-        world->token = READER_TOKEN;
-        ck_assert_int_eq(world_call(world, "GET", paths[i], NULL), 200);
-        world->token = ADMIN_TOKEN;
-        ck_assert_int_eq(world_call(world, "GET", paths[i], NULL), 200);
+    for (size_t i = 0; i < LENGTH(quota_rows); i++) {
+        expect_refusal(world, NO_TOKEN, &quota_rows[i], "", 401);
+        expect_refusal(world, OTHER_TOKEN, &quota_rows[i], "", 403);
+        expect_refusal(world, THEIRS_TOKEN, &quota_rows[i], "", 403);
+        expect_refusal(world, STRANGER_TOKEN, &quota_rows[i], "", 403);
+        expect_refusal(world, READER_TOKEN, &quota_rows[i], "", 0);
+        expect_refusal(world, ADMIN_TOKEN, &quota_rows[i], "", 0);
     }
+}
+END_TEST
+
+START_TEST(messages_are_their_projects) {
+    autoworld struct world *world = watched_world();
+    const char *volume = world_volume(world, 1);
+
+    for (size_t i = 0; i < LENGTH(message_rows); i++) {
+        world_sql(world, arena_format(world->arena,
+                                      "INSERT INTO messages (id, project_id, request_id, "
+                                      "resource_uuid, action_id, detail_id, message_level, "
+                                      "created_at, expires_at) VALUES ('message%zu', '%s', 'r', "
+                                      "'%s', '001', '001', 'ERROR', 1, 9000000000000000)",
+                                      i, WORLD_PROJECT, volume));
+        roles_enter(world, NULL);
+        expect_rights(world, &message_rows[i], 1, arena_format(world->arena, "message%zu", i));
+    }
+}
+END_TEST
+
+/* A private type is there for the projects that may use it. */
+START_TEST(private_types_of_others_are_not_there) {
+    static const struct row rows[] = {
+        { READER, "GET", "/types/%s", NULL },
+        { READER, "GET", "/types/%s/extra_specs", NULL },
+        { READER, "GET", "/types/%s/extra_specs/multiattach", NULL },
+        { ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}" },
+        { ADMIN, "GET", "/types/%s/encryption", NULL },
+        { ADMIN, "GET", "/types/%s/os-volume-type-access", NULL },
+        { ADMIN, "DELETE", "/types/%s", NULL },
+    };
+    autoworld struct world *world = watched_world();
+    const char *id;
+
+    roles_enter(world, NULL);
+    world->token = ADMIN_TOKEN;
+    world_call(world, "POST", "/types",
+               "{\"volume_type\": {\"name\": \"hidden\", \"os-volume-type-access:is_public\": "
+               "false, \"extra_specs\": {\"multiattach\": \"<is> False\"}}}");
+    ck_assert_int_eq(world->status, 200);
+    id = json_string_value(json_object_get(json_object_get(world->answer, "volume_type"), "id"));
+    id = arena_text(world->arena, id);
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        expect_nothing_tells(world, MEMBER_TOKEN, &rows[i], id);
+}
+END_TEST
+
+/* ---- no route is forgotten ---- */
+
+/* Is this path one of the pattern's, segment by segment? */
+static bool path_is_of(const char *path, const char *pattern) {
+    while (*path == '/' && *pattern == '/') {
+        size_t length = strcspn(++path, "/?"), place = strcspn(++pattern, "/");
+
+        if (*pattern != '{' && (length != place || strncmp(path, pattern, length) != 0))
+            return false;
+        path += length;
+        pattern += place;
+    }
+    return !*pattern && (!*path || *path == '?');
+}
+
+/* A body of an action is {"<action>": …}. */
+static bool action_is_of(const char *body, const char *action) {
+    size_t length = strlen(action);
+
+    return body && strncmp(body + 2, action, length) == 0 && body[2 + length] == '"';
+}
+
+static bool row_is_of(const struct row *row, const struct route *route) {
+    return strcmp(row->method, route->method) == 0 && path_is_of(row->path, route->path) &&
+           (!route->action || action_is_of(row->body, route->action));
+}
+
+static bool has_row(const struct route *route) {
+    for (size_t i = 0; i < LENGTH(all_rows); i++)
+        for (size_t j = 0; j < all_rows[i].count; j++)
+            if (row_is_of(&all_rows[i].rows[j], route))
+                return true;
+    return false;
+}
+
+START_TEST(every_route_has_its_row) {
+    unsigned count = 0;
+
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++, count++)
+            ck_assert_msg(route->flags & ROUTE_ABSENT || has_row(route), "%s %s %s has no row",
+                          route->method, route->path, route->action ? route->action : "");
+    ck_assert_uint_gt(count, 100);
+}
+END_TEST
+
+/* A route below an object loads it, and with that asks who may see it. */
+START_TEST(every_route_below_an_object_loads_it) {
+    static const struct {
+        const char *below;
+        enum route_loads loads;
+    } places[] = {
+        { "/volumes/{id}", LOADS_VOLUME },
+        { "/attachments/{id}", LOADS_ATTACHMENT },
+        { "/types/{id}", LOADS_TYPE },
+        { "/messages/{id}", LOADS_MESSAGE },
+    };
+    unsigned found = 0;
+
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++)
+            for (size_t i = 0; i < LENGTH(places); i++) {
+                if (strncmp(route->path, places[i].below, strlen(places[i].below)) != 0 ||
+                    route->flags & ROUTE_ABSENT)
+                    continue;
+                ck_assert_msg(route->loads == places[i].loads, "%s %s", route->method, route->path);
+                found++;
+            }
+    ck_assert_uint_gt(found, 40);
+}
+END_TEST
+
+/* The rule of showing a volume is asked wherever one is named, and nothing happens to it. */
+START_TEST(who_may_not_see_a_volume_reaches_nothing_of_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *attachment;
+
+    world_call(world, "POST", "/attachments",
+               arena_format(world->arena, "{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume));
+    attachment =
+        json_string_value(json_object_get(json_object_get(world->answer, "attachment"), "id"));
+    attachment = arena_text(world->arena, attachment);
+    roles_enter(world, "volume:get: '!'\n");
+    for (size_t i = 0; i < LENGTH(volume_rows); i++)
+        if (volume_rows[i].right & OWNED)
+            expect_refusal(world, MEMBER_TOKEN, &volume_rows[i], volume, 404);
+    for (size_t i = 0; i < LENGTH(attachment_rows); i++)
+        if (attachment_rows[i].right & OWNED)
+            expect_refusal(world, MEMBER_TOKEN, &attachment_rows[i], attachment, 404);
+    world->token = MEMBER_TOKEN;
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volumes",
+                   arena_format(world->arena, "{\"volume\": {\"source_volid\": \"%s\"}}", volume)),
+        404);
+    roles_enter(world, "volume:get: '@'\n");
+    ck_assert_str_eq(world_status(world, volume), "reserved");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 1);
 }
 END_TEST
 
@@ -297,4 +550,6 @@ END_TEST
 CHECK_MAIN("rights", a_bad_body_is_told_before_rights_and_objects, volumes_are_their_projects,
            attachments_are_their_projects, types_are_the_administrators,
            the_rest_is_the_administrators_or_everybodys, quotas_are_shown_to_their_project,
-           lists_show_nothing_of_others)
+           messages_are_their_projects, private_types_of_others_are_not_there,
+           every_route_has_its_row, every_route_below_an_object_loads_it,
+           who_may_not_see_a_volume_reaches_nothing_of_it, lists_show_nothing_of_others)
