@@ -297,6 +297,11 @@ void api_handle(void *arg, struct http_exchange *http) {
     struct error err = { .kind = ERROR_NONE };
     enum identity_outcome outcome;
 
+    if (http->malformed) {
+        error_set(&err, ERROR_BAD_REQUEST, "%s", http->malformed);
+        call_fail(call, &err);
+        return;
+    }
     if (place_answers(open_places, call))
         return;
     call->split = call_split_path(call);

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/http_door.h"
+#include "common/http_head.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -125,7 +126,7 @@ static enum MHD_Result queue_response(struct http_connection *connection, int st
                                       struct MHD_Response *response) {
     enum MHD_Result result;
 
-    if (atomic_load(&connection->server->stopping))
+    if (connection->last || atomic_load(&connection->server->stopping))
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(connection->mhd, (unsigned)status, response);
     MHD_destroy_response(response);
@@ -184,11 +185,17 @@ static const char *skip_authority(const char *uri) {
 /*
  * libmicrohttpd would take some 60 bytes of the connection's memory for each parameter of the
  * query; a few hundred of them leave it no room to go on, and the client would wait in vain.  The
- * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.
+ * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.  It
+ * looks for one up to the version, also behind a NUL, where nobody else sees one.
  */
 static void hide_query(const char *uri) {
-    char *query = uri ? strchr((char *)(uintptr_t)uri, '?') : NULL;
+    char *text = (char *)(uintptr_t)uri, *query = text ? strchr(text, '?') : NULL;
 
+    while (text && !query && http_head_lies_as_sent() &&
+           strncmp(text + strlen(text) + 1, "HTTP/1.", 7) != 0) {
+        text += strlen(text) + 1;
+        query = strchr(text, '?');
+    }
     if (query && query[1])
         query[1] = '\0';
 }
@@ -204,6 +211,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
     if (connection->state == REPLY_ABANDONED)
         return NULL;
     text = arena_text(arena, uri ? uri : "");
+    connection->target = strlen(text);
     hide_query(uri);
     query = strchr(text, '?');
     if (query)
@@ -249,6 +257,26 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
         arena_reset(connection->exchange.arena);
 }
 
+/*
+ * A body in pieces ends its connection: libmicrohttpd takes a lone LF for the end of a piece's size,
+ * and a proxy in front may not, so nothing that follows is believed to be a request.
+ */
+static void look_at_head(struct http_connection *connection, const char *method, const char *url,
+                         const char *version) {
+    const struct http_head head = { .mhd = connection->mhd,
+                                    .method = method,
+                                    .url = url,
+                                    .version = version,
+                                    .target = connection->target };
+    struct http_exchange *exchange = &connection->exchange;
+    bool chunked;
+
+    exchange->malformed = http_head_fault(&head, &chunked);
+    if (!exchange->malformed && exchange->path[0] != '/')
+        exchange->malformed = "The request target is no path.";
+    connection->last = exchange->malformed || chunked;
+}
+
 /* Bytes that the client announced; libmicrohttpd has checked the number. */
 static uint64_t announced_size(struct http_connection *connection) {
     const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
@@ -260,7 +288,8 @@ static uint64_t announced_size(struct http_connection *connection) {
     return strtoull(text, NULL, 10);
 }
 
-/* True: the body will follow. False: it is too large even for throwing it away. */
+/* True: the body will follow. False: it is too large even for throwing it away, or nobody can say
+ * where it ends. */
 static bool see_headers(struct http_connection *connection, const char *method) {
     struct http_exchange *exchange = &connection->exchange;
     uint64_t size = announced_size(connection);
@@ -272,7 +301,7 @@ static bool see_headers(struct http_connection *connection, const char *method) 
         connection->body_room = (size < FIRST_BODY_ROOM ? (size_t)size : FIRST_BODY_ROOM) + 1;
         exchange->body = arena_alloc(exchange->arena, connection->body_room);
     }
-    return size <= connection->server->body_limit + EXCESS_READ;
+    return !exchange->malformed && size <= connection->server->body_limit + EXCESS_READ;
 }
 
 static char *reserve_body(struct http_connection *connection, size_t size) {
@@ -310,12 +339,12 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
     struct http_exchange *exchange = &connection->exchange;
     const struct mount *mount;
 
-    if (exchange->path[0] != '/')
-        return queue_plain(connection, MHD_HTTP_BAD_REQUEST);
-    mount = find_mount(connection->server, exchange->path);
+    mount = find_mount(connection->server, exchange->malformed ? "/" : exchange->path);
     if (!mount)
-        return queue_plain(connection, MHD_HTTP_NOT_FOUND);
-    exchange->path += mount->length;
+        return queue_plain(connection,
+                           exchange->malformed ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_NOT_FOUND);
+    if (!exchange->malformed)
+        exchange->path += mount->length;
     if (exchange->path[0] == '\0')
         exchange->path = "/";
     connection->handed_over = true;
@@ -338,11 +367,14 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
                                       size_t *upload_size, void **context) {
     struct http_connection *connection = *context;
 
-    (void)arg, (void)mhd, (void)url, (void)version;
+    (void)arg, (void)mhd;
     if (!connection || !is_welcome(connection))
         return MHD_NO;
-    if (!connection->headers_seen && see_headers(connection, method))
-        return MHD_YES;
+    if (!connection->headers_seen) {
+        look_at_head(connection, method, url, version);
+        if (see_headers(connection, method))
+            return MHD_YES;
+    }
     if (*upload_size > 0) {
         size_t size = *upload_size;
 

@@ -48,6 +48,8 @@ struct http_connection {
     bool headers_seen;
     bool handed_over; /* the handler was called */
     bool slept;       /* waited for its reply with a timeout of its own */
+    bool last;        /* no request follows the one at hand */
+    size_t target;    /* length of the request target as sent */
     size_t body_room;
     uint64_t excess; /* bytes thrown away */
     char peer[INET6_ADDRSTRLEN];

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/http_connection.h"
 #include "common/http_door.h"
+#include "common/http_head.h"
 #include "common/listen.h"
 #include "common/utf8.h"
 
@@ -128,11 +129,11 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         0, NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
         2 * threads * server->most_connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
-        server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
-        http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server,
-        MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server, MHD_OPTION_ARRAY, pool,
-        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT,
+        http_head_lies_as_sent() ? 0 : 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
+        http_connection_end, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server,
+        MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 static struct http_server *server_new(const struct http_server_settings *settings) {

@@ -33,7 +33,10 @@ struct http_exchange {
     const char *body;  /* never NULL; body[body_size] is '\0' */
     size_t body_size;
     bool too_large; /* the body was above the limit and thrown away */
-    bool secure;    /* came over TLS */
+    /* Not NULL: the request is malformed, and this is why.  The answer is 400, whatever the path
+     * says, and the connection ends with it. */
+    const char *malformed;
+    bool secure; /* came over TLS */
 
     /* The answer; set before http_reply(). */
     int status;

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	common/error.c common/error.def common/error.h \
 	common/field.c common/field.h \
 	common/http_client.c common/http_client.h \
+	common/http_head.c common/http_head.h \
 	common/http_server.c common/http_server.h \
 	common/http_tls.c common/http_tls.h \
 	common/json.c common/json.h \

@@ -190,6 +190,11 @@ void agent_handle(void *arg, struct http_exchange *exchange) {
     bool known = false;
 
     add_request_id(exchange);
+    if (exchange->malformed) {
+        error_set(&err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+        reply_fault(exchange, &err);
+        return;
+    }
     for (size_t i = 0; i < LENGTH(routes); i++) {
         if (!path_matches(routes[i].path, path))
             continue;

@@ -187,6 +187,36 @@ class Hostile(ServiceCase):
                     + lines + b"\r\n\r\n{}\r\n\r\n")
             self.assert_client_error(self.exchange(data, half_close=True, timeout=1), lines)
 
+    def whole_answer(self, data):
+        """All that is said until the connection is closed."""
+        answer = b""
+        with socket.create_connection(self.address, 20) as connection:
+            connection.sendall(data)
+            while piece := connection.recv(65536):
+                answer += piece
+        return answer
+
+    def test_a_request_that_can_be_read_in_two_ways_is_refused_once(self):
+        smuggled = b"GET /v3/volumes HTTP/1.1\r\nHost: x\r\n\r\n"
+        for lines in (b"Content-Length: 1\r\nContent-Length: 2",
+                      b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+                      b"Transfer-Encoding: identity", b"Transfer-Encoding: gzip, chunked",
+                      b"Content-Length : 5", b"X-Lone: a\rTransfer-Encoding: chunked",
+                      b"X-Nul: a\0b", b"X-Folded: a\r\n b", b"X-Lone: a\nX-B: b", b"Host: y"):
+            answer = self.whole_answer(b"POST /v3/volumes HTTP/1.1\r\nHost: x\r\n" + lines
+                                       + b"\r\n\r\n" + smuggled)
+            head, body = answer.split(b"\r\n\r\n", 1)
+            self.assertTrue(head.startswith(b"HTTP/1.1 400 "), (lines, answer))
+            self.assertIn(b"\r\nx-openstack-request-id: req-", head, lines)
+            self.assertIn(b"\r\nConnection: close", head, lines)
+            self.assertEqual(list(json.loads(body)), ["badRequest"], lines)
+
+    def test_nothing_follows_a_body_in_pieces(self):
+        answer = self.whole_answer(
+            b"POST /v3/volumes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"2\r\n{}\r\n0\r\n\r\nGET /v3/volumes HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+
     # ---- heads ----
 
     def test_ten_thousand_headers(self):
