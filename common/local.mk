@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	common/http_head.c common/http_head.h \
 	common/http_server.c common/http_server.h \
 	common/http_tls.c common/http_tls.h \
+	common/image_lock.c common/image_lock.h \
 	common/json.c common/json.h \
 	common/json_out.c common/json_out.h \
 	common/keystone.c common/keystone.h \

@@ -9,6 +9,7 @@
 #include "compute/job.h"
 #include "compute/reply.h"
 #include "compute/report.h"
+#include "compute/tidy.h"
 #include "compute/versions.h"
 
 #include <assert.h>
@@ -101,6 +102,7 @@ struct agent {
     struct worker_pool *front; /* events and heartbeats */
     struct jobs *jobs;
     struct reporter *reporter;
+    struct tidier *tidier;
     pthread_mutex_t lock; /* guards `waiting` */
     LIST_HEAD(waiting_events, waiting_event)
     waiting; /* every exchange must be answered, also at the end */
@@ -255,6 +257,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     reporter_settings.pool = agent->front;
     reporter_settings.jobs = agent->jobs;
     agent->reporter = reporter_new(&reporter_settings);
+    agent->tidier = tidier_new(settings->hypervisor, retry_ms);
     *ret = agent;
     return 0;
 }
@@ -278,6 +281,7 @@ void agent_stop(struct agent *agent) {
     worker_pool_stop(agent->front);
     refuse_waiting(agent);
     reporter_free(agent->reporter);
+    tidier_free(agent->tidier);
     jobs_stop(agent->jobs);
     pthread_mutex_destroy(&agent->lock);
     free(agent);

@@ -61,6 +61,8 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
             0 ||
         copy_attribute(find_child(node, "driver"), "type", ret->format, sizeof(ret->format), err) <
             0 ||
+        copy_attribute(find_child(node, "alias"), "name", ret->device, sizeof(ret->device), err) <
+            0 ||
         copy_source(node, ret->source, sizeof(ret->source), err) < 0)
         return -1;
     if (!ret->target[0])
@@ -100,7 +102,9 @@ int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, 
     if (!root || document->intSubset || !is_element(root, "domain"))
         return error_set(err, ERROR_BACKEND, "the hypervisor described no domain");
     found = find_in_devices(find_child(root, "devices"), serial, &disk, err);
-    if (found > 0)
-        *ret = disk;
+    if (found <= 0)
+        return found;
+    snprintf(disk.serial, sizeof(disk.serial), "%s", serial);
+    *ret = disk;
     return found;
 }

@@ -21,7 +21,9 @@ enum disk_state {
 struct disk {
     enum disk_state state;
     char instance_uuid[37];
+    char serial[37];   /* the volume's id */
     char target[64];   /* vda */
+    char device[64];   /* what a running guest calls the device; "" when it says no name */
     char source[4096]; /* path of the image; "" when it is no file or device of this host */
     char format[16];   /* raw, qcow2 */
     int64_t capacity;  /* bytes, virtual; of a running guest's disk only */
@@ -37,10 +39,16 @@ struct hypervisor {
      * Several disks with the serial: ERROR_BACKEND. */
     int (*find_disk)(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
                      const char *volume_id, struct disk *ret, struct error *err);
-    /* Grows a disk of a running guest; checks capacity and resizes in one go, never shrinks
-     * (A4). */
+    /* Grows a disk of a running guest; never shrinks it, however long the call is held up in
+     * between (A4). */
     int (*grow_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      int64_t bytes, struct error *err);
+    /* UUIDs of the guests in which an agent that died may have left something; NULL ends them. */
+    int (*list_used)(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                     struct error *err);
+    /* Takes away what was left in one of them. */
+    int (*tidy)(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                struct error *err);
     void (*free)(struct hypervisor *hypervisor);
 };
 

@@ -3,6 +3,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "compute/domain_xml.h"
+#include "compute/fence.h"
+#include "compute/virt.h"
 
 #include <assert.h>
 #include <libvirt/libvirt.h>
@@ -15,7 +17,8 @@
 #define KEEPALIVE_SECONDS 3
 #define KEEPALIVE_MISSES  3
 
-/* Refuses to shrink; since libvirt 12.3, older ones refuse the flag. */
+/* Refuses to shrink, under the lock of the domain; since libvirt 12.3, older ones refuse the flag
+ * and have a fence instead. */
 #define RESIZE_EXTEND       4U
 #define RESIZE_EXTEND_SINCE 12003000UL
 
@@ -28,56 +31,6 @@ struct libvirt {
     virConnectPtr connection;
     bool silent; /* the outage is in the log */
 };
-
-static void cleanup_connection(virConnectPtr *connection) {
-    if (*connection)
-        virConnectClose(*connection);
-}
-#define autoconnection __attribute__((cleanup(cleanup_connection)))
-
-static void cleanup_domain(virDomainPtr *domain) {
-    if (*domain)
-        virDomainFree(*domain);
-}
-#define autodomain __attribute__((cleanup(cleanup_domain)))
-
-static void cleanup_domains(virDomainPtr **domains) {
-    for (virDomainPtr *domain = *domains; domain && *domain; domain++)
-        virDomainFree(*domain);
-    free(*domains);
-}
-#define autodomains __attribute__((cleanup(cleanup_domains)))
-
-static const struct {
-    int code;
-    enum error_kind kind;
-} kinds[] = {
-    { VIR_ERR_NO_DOMAIN, ERROR_NOT_FOUND },
-    { VIR_ERR_OPERATION_INVALID, ERROR_CONFLICT }, /* the guest has just stopped */
-    { VIR_ERR_OPERATION_TIMEOUT, ERROR_CONFLICT }, /* another job holds the domain */
-    { VIR_ERR_NO_CONNECT, ERROR_UNAVAILABLE },
-    { VIR_ERR_RPC, ERROR_UNAVAILABLE },
-};
-
-static enum error_kind kind_of(const virError *failure, virConnectPtr connection) {
-    if (!failure || (connection && virConnectIsAlive(connection) != 1) ||
-        failure->domain == VIR_FROM_RPC)
-        return ERROR_UNAVAILABLE;
-    for (size_t i = 0; i < LENGTH(kinds); i++)
-        if (kinds[i].code == failure->code)
-            return kinds[i].kind;
-    return ERROR_BACKEND;
-}
-
-/* The error of libvirt's last call on this thread; always returns -1. */
-static int fail(virConnectPtr connection, const char *what, struct error *err) {
-    virErrorPtr failure = virSaveLastError();
-    int result = error_set(err, kind_of(failure, connection), "%s: %s", what,
-                           failure && failure->message ? failure->message : "unknown error");
-
-    virFreeError(failure);
-    return result;
-}
 
 /* libvirt would write every error to stderr; ours go into the log. */
 static void stay_quiet(void *arg, virErrorPtr failure) {
@@ -113,7 +66,7 @@ static virConnectPtr open_connection(struct libvirt *libvirt, struct error *err)
         libvirt->silent = false;
         return connection;
     }
-    fail(NULL, libvirt->uri, err);
+    virt_fail(NULL, libvirt->uri, err);
     if (err)
         err->kind = ERROR_UNAVAILABLE;
     if (!libvirt->silent)
@@ -148,7 +101,7 @@ static int find_domain(virConnectPtr connection, const char *uuid, virDomainPtr 
     *ret = virDomainLookupByUUIDString(connection, uuid);
     if (*ret)
         return 1;
-    fail(connection, "looking up the instance", &failure);
+    virt_fail(connection, "looking up the instance", &failure);
     if (failure.kind == ERROR_NOT_FOUND)
         return 0;
     return error_set(err, failure.kind, "%s", failure.message);
@@ -163,14 +116,6 @@ static int libvirt_has_instance(struct hypervisor *hypervisor, const char *insta
     return connection ? find_domain(connection, instance_uuid, &domain, err) : -1;
 }
 
-/* A guest that ends while it is looked at fails the look in many words: look again. */
-static int fail_looking(virConnectPtr connection, const char *what, struct error *err) {
-    fail(connection, what, err);
-    if (err->kind == ERROR_BACKEND)
-        err->kind = ERROR_CONFLICT;
-    return -1;
-}
-
 /* Whether the guest holds the disk now, and whether something else is busy with it. */
 static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                       struct error *err) {
@@ -179,15 +124,15 @@ static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk
     virDomainBlockInfo info;
 
     if (active < 0 || virDomainGetState(domain, &state, &reason, 0) < 0)
-        return fail_looking(connection, "reading the domain's state", err);
+        return virt_fail_looking(connection, "reading the domain's state", err);
     disk->state = active ? DISK_RUNNING : DISK_OFF;
     if (!active)
         return 0;
     job = virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
     if (job < 0)
-        return fail_looking(connection, "reading the disk's jobs", err);
+        return virt_fail_looking(connection, "reading the disk's jobs", err);
     if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
-        return fail_looking(connection, "reading the disk's size", err);
+        return virt_fail_looking(connection, "reading the disk's size", err);
     disk->job = job > 0 || (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION);
     disk->capacity = (int64_t)info.capacity;
     return 0;
@@ -200,7 +145,7 @@ static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *
     struct error failure = { 0 };
     struct disk disk = { .state = DISK_NOT_HERE };
     int found = xml ? domain_xml_find_disk(xml, volume_id, &disk, &failure)
-                    : fail(connection, "reading the domain", &failure);
+                    : virt_fail(connection, "reading the domain", &failure);
 
     if (found > 0 && (virDomainGetUUIDString(domain, disk.instance_uuid) < 0 ||
                       read_state(connection, domain, &disk, &failure) < 0))
@@ -219,7 +164,7 @@ static int find_anywhere(virConnectPtr connection, const char *volume_id, struct
     int count = virConnectListAllDomains(connection, &domains, 0), total = 0;
 
     if (count < 0)
-        return fail(connection, "listing the domains", err);
+        return virt_fail(connection, "listing the domains", err);
     for (int i = 0; i < count; i++) {
         struct disk disk;
         int found = read_disk(connection, domains[i], volume_id, &disk, err);
@@ -260,26 +205,32 @@ static int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena,
     return found < 0 ? -1 : 0;
 }
 
-static unsigned resize_flags(virConnectPtr connection) {
+static bool refuses_to_shrink(virConnectPtr connection) {
     unsigned long version = 0;
 
-    if (virConnectGetLibVersion(connection, &version) < 0 || version < RESIZE_EXTEND_SINCE)
-        return VIR_DOMAIN_BLOCK_RESIZE_BYTES;
-    return VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND;
+    return virConnectGetLibVersion(connection, &version) == 0 && version >= RESIZE_EXTEND_SINCE;
 }
 
-static int resize(virConnectPtr connection, virDomainPtr domain, const char *target, int64_t bytes,
+/* The image's path belongs to this volume alone; a target can be another's meanwhile. */
+static int resize(const struct guest *guest, const struct disk *disk, int64_t bytes,
                   struct error *err) {
-    unsigned flags = resize_flags(connection);
+    const char *name = disk->source[0] ? disk->source : disk->target;
     virDomainBlockInfo info;
 
-    if (virDomainGetBlockInfo(domain, target, &info, 0) < 0)
-        return fail(connection, "reading the disk's size", err);
+    if (virDomainGetBlockInfo(guest->domain, name, &info, 0) < 0)
+        return virt_fail(guest->connection, "reading the disk's size", err);
     if ((int64_t)info.capacity >= bytes)
         return 0;
-    if (virDomainBlockResize(domain, target, (unsigned long long)bytes, flags) < 0)
-        return fail(connection, "resizing the disk", err);
+    if (virDomainBlockResize(guest->domain, name, (unsigned long long)bytes,
+                             VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND) < 0)
+        return virt_fail(guest->connection, "resizing the disk", err);
     return 0;
+}
+
+static int grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
+                struct error *err) {
+    return refuses_to_shrink(guest->connection) ? resize(guest, disk, bytes, err)
+                                                : fence_grow(guest, disk, bytes, err);
 }
 
 static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
@@ -288,19 +239,59 @@ static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     autoconnection virConnectPtr connection = get_connection(libvirt, err);
     autodomain virDomainPtr domain = NULL;
     struct error failure = { 0 };
+    struct guest guest;
     int found;
 
-    (void)arena;
     if (!connection)
         return -1;
     found = find_domain(connection, disk->instance_uuid, &domain, err);
     if (found < 0)
         return -1;
-    if (found > 0 && resize(connection, domain, disk->target, bytes, &failure) == 0)
+    guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
+    if (found > 0 && grow(&guest, disk, bytes, &failure) == 0)
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
     return error_set(err, failure.kind, "%s", failure.message);
+}
+
+static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
+                             const char *const **ret, struct error *err) {
+    struct libvirt *libvirt = (struct libvirt *)hypervisor;
+    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autodomains virDomainPtr *domains = NULL;
+    const char **uuids;
+    int count, used = 0;
+
+    if (!connection)
+        return -1;
+    count = virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+    if (count < 0)
+        return virt_fail(connection, "listing the domains", err);
+    uuids = arena_alloc(arena, ((size_t)count + 1) * sizeof(*uuids));
+    for (int i = 0; i < count; i++) {
+        char uuid[VIR_UUID_STRING_BUFLEN];
+
+        if (fence_may_be_left(domains[i]) && virDomainGetUUIDString(domains[i], uuid) == 0)
+            uuids[used++] = arena_text(arena, uuid);
+    }
+    *ret = uuids;
+    return 0;
+}
+
+static int libvirt_tidy(struct hypervisor *hypervisor, struct arena *arena,
+                        const char *instance_uuid, struct error *err) {
+    struct libvirt *libvirt = (struct libvirt *)hypervisor;
+    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autodomain virDomainPtr domain = NULL;
+    struct guest guest;
+    int found;
+
+    if (!connection)
+        return -1;
+    found = find_domain(connection, instance_uuid, &domain, err);
+    guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
+    return found > 0 ? fence_tidy(&guest, err) : found;
 }
 
 static void libvirt_free(struct hypervisor *hypervisor) {
@@ -325,6 +316,8 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
         .has_instance = libvirt_has_instance,
         .find_disk = libvirt_find_disk,
         .grow_disk = libvirt_grow_disk,
+        .list_used = libvirt_list_used,
+        .tidy = libvirt_tidy,
         .free = libvirt_free,
     };
     libvirt->uri = strdup(uri);

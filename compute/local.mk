@@ -9,13 +9,16 @@ libscoria_a_SOURCES += \
 	compute/reply.c compute/reply.h \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
+	compute/tidy.c compute/tidy.h \
 	compute/versions.c compute/versions.h \
 	compute/volume_api.c compute/volume_api.h
 
 if HAVE_LIBVIRT
 libscoria_a_SOURCES += \
 	compute/domain_xml.c compute/domain_xml.h \
-	compute/libvirt.c
+	compute/fence.c compute/fence.h \
+	compute/libvirt.c \
+	compute/virt.c compute/virt.h
 endif
 
 if HAVE_CHECK
@@ -27,6 +30,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_job \
 	tests/unit/compute/test_report \
 	tests/unit/compute/test_resize \
+	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_versions \
 	tests/unit/compute/test_volume_api
 if HAVE_LIBVIRT

@@ -26,11 +26,6 @@ enum {
     QCOW2_EXTERNAL_DATA = 1 << 2,
 };
 
-/* QEMU's lock bytes: LOCK_USE + n "I use permission n", LOCK_KEEP + n "I do not share it". */
-enum { LOCK_USE = 100, LOCK_KEEP = 200 };
-/* What a resize needs: consistent read, write, resize. */
-static const int resize_permissions[] = { 0, 1, 3 };
-
 bool image_format_known(const char *format) {
     return format && (strcmp(format, "raw") == 0 || strcmp(format, "qcow2") == 0);
 }
@@ -211,42 +206,4 @@ int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence
     if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
         return error_context(err, "the file stays partly grown");
     return -1;
-}
-
-static int take_byte(int fd, int byte, struct error *err) {
-    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
-
-    if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-        return error_errno(err, ERROR_BACKEND, "locking byte %d", byte);
-    return 0;
-}
-
-/* A guest's lock is shared and belongs to an open file description (no process id of this machine);
- * anything else is some other program's, and no reason to hand the work to the compute side. */
-static enum image_hold test_byte(int fd, int byte, struct error *err) {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
-
-    if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
-        return error_errno(err, ERROR_BACKEND, "testing the lock of byte %d", byte);
-    if (lock.l_type == F_UNLCK)
-        return IMAGE_LOCKED;
-    if (lock.l_type == F_RDLCK && lock.l_pid <= 0)
-        return IMAGE_HELD;
-    return error_set(err, ERROR_BACKEND, "Byte %d is locked by a program that is no guest.", byte);
-}
-
-enum image_hold image_lock(int fd, struct error *err) {
-    /* First all of our own, then the look at others: of two that start together one at least sees
-     * the other. */
-    for (size_t i = 0; i < LENGTH(resize_permissions); i++) {
-        if (take_byte(fd, LOCK_USE + resize_permissions[i], err) < 0)
-            return IMAGE_LOCK_FAILED;
-    }
-    for (size_t i = 0; i < LENGTH(resize_permissions); i++) {
-        enum image_hold hold = test_byte(fd, LOCK_KEEP + resize_permissions[i], err);
-
-        if (hold != IMAGE_LOCKED)
-            return hold;
-    }
-    return IMAGE_LOCKED;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "common/error.h"
+#include "common/image_lock.h"
 #include "drivers/driver.h"
 
 #include <stdbool.h>
@@ -45,16 +46,3 @@ bool image_looks_luks(int fd);
  */
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err);
-
-enum image_hold {
-    IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
-    IMAGE_LOCKED = 0,       /* we hold it until the descriptor is closed */
-    IMAGE_HELD = 1,         /* a guest holds the image and does not share it for this */
-};
-
-/*
- * Takes the byte locks that qemu-img resize takes, so that a guest that starts
- * meanwhile fails with QEMU's own lock error, and looks for a guest that forbids it.  `fd` is
- * open for reading and writing.
- */
-enum image_hold image_lock(int fd, struct error *err);

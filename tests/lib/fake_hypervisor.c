@@ -125,6 +125,37 @@ static int fake_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     return fault.times > 0 ? fail(&fault, err) : 0;
 }
 
+static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
+                          const char *const **ret, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+    const char **uuids;
+
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_LIST_USED);
+    uuids = arena_alloc(arena, (MOST + 1) * sizeof(*uuids));
+    for (unsigned i = 0; i < fake->instance_count; i++)
+        uuids[i] = arena_text(arena, fake->instances[i]);
+    pthread_mutex_unlock(&fake->lock);
+    if (fault.times > 0)
+        return fail(&fault, err);
+    *ret = uuids;
+    return 0;
+}
+
+static int fake_tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                     struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+
+    (void)arena;
+    (void)instance_uuid;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_TIDY);
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
 static void fake_free(struct hypervisor *hypervisor) {
     fake_hypervisor_free((struct fake_hypervisor *)hypervisor);
 }
@@ -137,6 +168,8 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .has_instance = fake_has_instance,
         .find_disk = fake_find_disk,
         .grow_disk = fake_grow_disk,
+        .list_used = fake_list_used,
+        .tidy = fake_tidy,
         .free = fake_free,
     };
     pthread_mutex_init(&fake->lock, NULL);

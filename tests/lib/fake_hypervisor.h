@@ -6,7 +6,14 @@
 
 #include "compute/hypervisor.h"
 
-enum fake_call { FAKE_HAS_INSTANCE, FAKE_FIND_DISK, FAKE_GROW_DISK, FAKE_CALLS };
+enum fake_call {
+    FAKE_HAS_INSTANCE,
+    FAKE_FIND_DISK,
+    FAKE_GROW_DISK,
+    FAKE_LIST_USED,
+    FAKE_TIDY,
+    FAKE_CALLS
+};
 
 struct fake_hypervisor;
 

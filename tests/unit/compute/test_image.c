@@ -1,12 +1,30 @@
 #include "tests/lib/check_main.h"
 
+#include "common/process.h"
 #include "compute/image.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define MIB (INT64_C(1) << 20)
+
+/* A file system that only sets lengths, and a process that stops right before it does. */
+static bool sets_lengths_only, stops;
+
+int fallocate(int fd, int mode, off_t offset, off_t size) {
+    if (stops)
+        raise(SIGSTOP);
+    if (!sets_lengths_only)
+        return (int)syscall(SYS_fallocate, fd, mode, offset, size);
+    errno = EOPNOTSUPP;
+    return -1;
+}
 
 /* A folder with one image in it. */
 struct place {
@@ -72,6 +90,54 @@ START_TEST(nothing_shrinks) {
     ck_assert_ptr_nonnull(strstr(err.message, "shrink"));
     ck_assert_int_eq(capacity(&place, "qcow2"), 3 * MIB);
     place_end(&place);
+}
+END_TEST
+
+static pid_t start_stopped(const struct place *place, int64_t bytes) {
+    struct error err = { 0 };
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stops = true;
+        _exit(image_grow(place->arena, place->path, "raw", bytes, &err) == 0 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    return pid;
+}
+
+/* Whoever has looked at the length and then stops keeps the others out until it is through. */
+static void check_late_process(bool lengths_only) {
+    struct place place = place_new("raw", MIB);
+    const char *const resize[] = { "qemu-img", "resize", "-f", "raw", place.path, "3M", NULL };
+    const struct process_limits limits = { .timeout_ms = 60000 };
+    struct process_result result;
+    struct error err = { 0 };
+    int status = 0;
+    pid_t late;
+
+    sets_lengths_only = lengths_only;
+    late = start_stopped(&place, 2 * MIB);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 3 * MIB, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(process_run(place.arena, resize, &limits, &result, &err), 0);
+    ck_assert_int_ne(result.exit_status, 0);
+    ck_assert_int_eq(capacity(&place, "raw"), MIB);
+    kill(late, SIGCONT);
+    ck_assert_int_eq(waitpid(late, &status, 0), late);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(capacity(&place, "raw"), 2 * MIB);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 3 * MIB, &err), 0);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 2 * MIB, &err), 0);
+    ck_assert_int_eq(capacity(&place, "raw"), 3 * MIB);
+    place_end(&place);
+}
+
+START_TEST(a_late_process_undoes_nothing) {
+    check_late_process(false);
+    check_late_process(true);
 }
 END_TEST
 
@@ -172,13 +238,13 @@ START_TEST(a_tool_that_makes_no_sense_is_refused) {
     ck_assert_int_eq(ask_other_tool(&place, "{\"virtual-size\": \"big\"}", &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "no virtual size"));
     setenv("PATH", "/nowhere", 1);
-    ck_assert_int_eq(image_grow(place.arena, place.path, "raw", 2 * MIB, &err), -1);
+    ck_assert_int_eq(image_grow(place.arena, place.path, "qcow2", 2 * MIB, &err), -1);
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     place_end(&place);
 }
 END_TEST
 
-CHECK_MAIN("image", an_image_grows_and_is_read_back, nothing_shrinks,
+CHECK_MAIN("image", an_image_grows_and_is_read_back, nothing_shrinks, a_late_process_undoes_nothing,
            the_format_is_what_we_say_not_what_the_guest_wrote, a_locked_image_is_a_conflict,
            a_lock_service_that_fails_is_no_guest, what_is_no_image_of_this_host_is_refused,
            a_wrong_format_is_refused, a_tool_that_makes_no_sense_is_refused)

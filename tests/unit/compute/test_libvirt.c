@@ -21,6 +21,35 @@ static const char guest[] = "<domain type='test'><name>guest</name><uuid>" INSTA
                             "<source file='/nowhere/image'/><target dev='vda' bus='virtio'/>"
                             "<serial>" VOLUME "</serial></disk></devices></domain>";
 
+/* A libvirt of another version, that only notes what it is asked for. */
+static unsigned long lib_version;
+static unsigned asked_flags, asked_times;
+
+int virConnectGetLibVersion(virConnectPtr connection, unsigned long *version) {
+    (void)connection;
+    *version = lib_version;
+    return 0;
+}
+
+int virDomainGetBlockInfo(virDomainPtr domain, const char *disk, virDomainBlockInfoPtr info,
+                          unsigned flags) {
+    (void)domain;
+    (void)disk;
+    (void)flags;
+    *info = (virDomainBlockInfo){ .capacity = 64 };
+    return 0;
+}
+
+int virDomainBlockResize(virDomainPtr domain, const char *disk, unsigned long long size,
+                         unsigned flags) {
+    (void)domain;
+    ck_assert_str_eq(disk, "/nowhere/image");
+    ck_assert_uint_eq(size, 128);
+    asked_flags = flags;
+    asked_times++;
+    return 0;
+}
+
 struct scene {
     virConnectPtr control;
     virDomainPtr domain;
@@ -88,4 +117,39 @@ START_TEST(a_look_that_fails_is_worth_another) {
 }
 END_TEST
 
-CHECK_MAIN("libvirt", a_disk_of_a_guest_that_is_off_is_found, a_look_that_fails_is_worth_another)
+static int grow(struct scene *scene, int64_t bytes) {
+    return scene->hypervisor->grow_disk(scene->hypervisor, scene->arena, &scene->disk, bytes,
+                                        &scene->err);
+}
+
+START_TEST(a_libvirt_that_can_refuse_to_shrink_does) {
+    struct scene scene = scene_new();
+
+    lib_version = 12003000;
+    ck_assert_int_eq(find(&scene, INSTANCE), 0);
+    ck_assert_int_eq(virDomainCreate(scene.domain), 0);
+    ck_assert_int_eq(grow(&scene, 128), 0);
+    ck_assert_uint_eq(asked_flags, VIR_DOMAIN_BLOCK_RESIZE_BYTES | 4);
+    ck_assert_int_eq(grow(&scene, 64), 0);
+    ck_assert_uint_eq(asked_times, 1);
+    scene_end(&scene);
+}
+END_TEST
+
+/* No flag, no QEMU of which the monitor could be used: nothing is tried. */
+START_TEST(a_hypervisor_that_could_shrink_is_not_asked) {
+    struct scene scene = scene_new();
+
+    lib_version = 12002999;
+    ck_assert_int_eq(find(&scene, INSTANCE), 0);
+    ck_assert_int_eq(virDomainCreate(scene.domain), 0);
+    ck_assert_int_eq(grow(&scene, 128), -1);
+    ck_assert_int_eq(scene.err.kind, ERROR_BACKEND);
+    ck_assert_ptr_nonnull(strstr(scene.err.message, "monitor"));
+    ck_assert_uint_eq(asked_times, 0);
+    scene_end(&scene);
+}
+END_TEST
+
+CHECK_MAIN("libvirt", a_disk_of_a_guest_that_is_off_is_found, a_look_that_fails_is_worth_another,
+           a_libvirt_that_can_refuse_to_shrink_does, a_hypervisor_that_could_shrink_is_not_asked)

@@ -228,6 +228,27 @@ START_TEST(a_guest_is_known_by_what_it_does_not_share) {
 }
 END_TEST
 
+START_TEST(who_resizes_alone_keeps_the_others_out) {
+    autobench struct bench bench;
+    autoclose int alone = -1, other = -1;
+
+    bench_new(&bench);
+    alone = make(&bench, "", 0);
+    other = open(bench_path(&bench, "image"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(image_lock_alone(alone, &bench.err), IMAGE_LOCKED);
+    ck_assert_int_eq(try_lock(&bench), IMAGE_HELD);
+    ck_assert_int_eq(image_lock_alone(other, &bench.err), IMAGE_HELD);
+    close(take_fd(alone));
+    close(take_fd(other));
+    /* Somebody else is at it already. */
+    other = open(bench_path(&bench, "image"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(image_lock(other, &bench.err), IMAGE_LOCKED);
+    alone = open(bench_path(&bench, "image"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(image_lock_alone(alone, &bench.err), IMAGE_HELD);
+    ck_assert_int_eq(image_lock_alone(-1, &bench.err), IMAGE_LOCK_FAILED);
+}
+END_TEST
+
 START_TEST(our_own_lock_stops_a_guest) {
     autobench struct bench bench;
     autoclose int fd = -1;
@@ -296,4 +317,5 @@ CHECK_MAIN("image", only_raw_and_qcow2_are_known, opens_nothing_but_regular_file
            raw_is_as_large_as_its_file_whatever_it_holds, qcow2_header_tells_size_and_parts,
            qcow2_header_that_lies_is_refused, growing_takes_blocks_only_when_thick,
            growth_that_fails_leaves_the_length, a_guest_is_known_by_what_it_does_not_share,
-           our_own_lock_stops_a_guest, another_programs_lock_is_no_guest)
+           who_resizes_alone_keeps_the_others_out, our_own_lock_stops_a_guest,
+           another_programs_lock_is_no_guest)

@@ -1,0 +1,65 @@
+#include "common/image_lock.h"
+
+#include "common/cleanup.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+
+/* LOCK_USE + n "I use permission n", LOCK_KEEP + n "I do not share it". */
+enum { LOCK_USE = 100, LOCK_KEEP = 200 };
+/* consistent read, write, resize */
+static const int resize_permissions[] = { 0, 1, 3 };
+enum { RESIZE = 3 };
+
+static int take_byte(int fd, int byte, struct error *err) {
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+    if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+        return error_errno(err, ERROR_BACKEND, "locking byte %d", byte);
+    return 0;
+}
+
+/* A guest's lock is shared and belongs to an open file description (no process id of this machine);
+ * anything else is some other program's, and no reason to hand the work to the compute side. */
+static enum image_hold test_byte(int fd, int byte, struct error *err) {
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        return error_errno(err, ERROR_BACKEND, "testing the lock of byte %d", byte);
+    if (lock.l_type == F_UNLCK)
+        return IMAGE_LOCKED;
+    if (lock.l_type == F_RDLCK && lock.l_pid <= 0)
+        return IMAGE_HELD;
+    return error_set(err, ERROR_BACKEND, "Byte %d is locked by a program that is no guest.", byte);
+}
+
+static int take_bytes(int fd, bool alone, struct error *err) {
+    for (size_t i = 0; i < LENGTH(resize_permissions); i++)
+        if (take_byte(fd, LOCK_USE + resize_permissions[i], err) < 0)
+            return -1;
+    return alone ? take_byte(fd, LOCK_KEEP + RESIZE, err) : 0;
+}
+
+static enum image_hold test_bytes(int fd, bool alone, struct error *err) {
+    for (size_t i = 0; i < LENGTH(resize_permissions); i++) {
+        enum image_hold hold = test_byte(fd, LOCK_KEEP + resize_permissions[i], err);
+
+        if (hold != IMAGE_LOCKED)
+            return hold;
+    }
+    return alone ? test_byte(fd, LOCK_USE + RESIZE, err) : IMAGE_LOCKED;
+}
+
+/* First all of our own, then the look at others: of two that start together one at least sees the
+ * other. */
+static enum image_hold lock(int fd, bool alone, struct error *err) {
+    return take_bytes(fd, alone, err) < 0 ? IMAGE_LOCK_FAILED : test_bytes(fd, alone, err);
+}
+
+enum image_hold image_lock(int fd, struct error *err) {
+    return lock(fd, false, err);
+}
+
+enum image_hold image_lock_alone(int fd, struct error *err) {
+    return lock(fd, true, err);
+}

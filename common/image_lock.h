@@ -1,0 +1,23 @@
+/*
+ * QEMU's byte locks on image files, taken by a program that is about to resize one.
+ */
+#pragma once
+
+#include "common/error.h"
+
+enum image_hold {
+    IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
+    IMAGE_LOCKED = 0,       /* we hold it until the descriptor is closed */
+    IMAGE_HELD = 1,         /* somebody holds the image and does not share it for this */
+};
+
+/*
+ * Takes the byte locks that qemu-img resize takes, so that a guest that starts
+ * meanwhile fails with QEMU's own lock error, and looks for a guest that forbids it.  `fd` is
+ * open for reading and writing.
+ */
+enum image_hold image_lock(int fd, struct error *err);
+
+/* The same, and for as long as it is held nobody else resizes the image: whoever tries finds the
+ * lock, and who is at it already is found. */
+enum image_hold image_lock_alone(int fd, struct error *err);
