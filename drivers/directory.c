@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -47,18 +48,32 @@ json_t *directory_capabilities(const struct directory_settings *settings, unsign
     return report;
 }
 
+/* The name of the new one is on disk before anything is kept in it. */
+static int make_one(const char *path, mode_t mode, struct error *err) {
+    autofree char *copy = strdup(path);
+    autoclose int above = -1;
+
+    if (mkdir(path, mode) < 0)
+        return errno == EEXIST ? 0
+                               : error_errno(err, ERROR_BACKEND, "making the directory %s", path);
+    above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (above >= 0 && fsync(above) == 0)
+        return 0;
+    error_errno(err, ERROR_BACKEND, "flushing the directory above %s", path);
+    rmdir(path); /* so that the next attempt makes it again, and flushes */
+    return -1;
+}
+
 int directory_make(const char *path, mode_t mode, struct error *err) {
     autofree char *part = strdup(path);
 
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(part, mode) < 0 && errno != EEXIST)
-            return error_errno(err, ERROR_BACKEND, "making the directory %s", part);
+        if (make_one(part, mode, err) < 0)
+            return -1;
         *slash = '/';
     }
-    if (mkdir(part, mode) < 0 && errno != EEXIST)
-        return error_errno(err, ERROR_BACKEND, "making the directory %s", part);
-    return 0;
+    return make_one(part, mode, err);
 }
 
 static int open_path(const char *path, struct error *err) {

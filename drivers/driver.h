@@ -6,6 +6,7 @@
  * touches the database and keeps no state that a restart needs.  Calls for one volume never overlap
  * (the caller sees to it, also across processes); calls for different volumes run in parallel.
  * The format of an image is the recorded one, always stated, never probed.  Nothing ever shrinks.
+ * What a call has done, and the size that it tells, is on the disk: it outlives a loss of power.
  *
  * A filter is a driver whose handle holds the next driver (fault.c).
  */
@@ -38,7 +39,9 @@ enum driver_feature {
  * A worker that was paused may wake up after another one has taken its work over, finished it, and
  * others have built on that.  So a driver asks right before each side effect whether the work is
  * still its own, and makes the effect one that harms nobody even when the pause comes between: grow
- * only, replace nothing, remove only what carries the volume's own name.
+ * only, replace nothing, remove only what carries the volume's own name.  A create that was late all
+ * the same says so (ERROR_CONFLICT); whether there is still a volume that its object belongs to, only
+ * the caller can know.
  */
 struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);
@@ -102,8 +105,8 @@ struct driver {
     enum driver_outcome (*extend_volume)(void *handle, struct arena *arena,
                                          const struct driver_volume *volume, int64_t new_gb,
                                          struct error *err);
-    /* Virtual size in bytes, opened anew so that nothing cached is believed (X23); works on a
-     * locked image. -1 with ERROR_NOT_FOUND when there is no object. */
+    /* Virtual size in bytes, opened anew so that nothing cached is believed (X23), and flushed:
+     * the caller writes it into a row (S2). Works on a locked image. -1 with ERROR_NOT_FOUND when there is no object. */
     int (*get_size)(void *handle, struct arena *arena, const struct driver_volume *volume,
                     int64_t *ret_bytes, struct error *err);
     /* connection_info: {"driver_volume_type", "data": {…}} (a new reference).  An object larger than

@@ -188,6 +188,29 @@ static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fen
     return write_zeros(fd, from, to, fence, err);
 }
 
+int image_flush(int fd, struct error *err) {
+    if (fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing the file");
+    return 0;
+}
+
+int image_read_flushed(int fd, const char *format, struct image_facts *ret, struct error *err) {
+    enum { FIRST_PAGE = 4096 };
+    int64_t before;
+
+    if (image_read_facts(fd, format, ret, err) < 0 || image_flush(fd, err) < 0)
+        return -1;
+    if (strcmp(format, "raw") == 0)
+        return 0; /* the length is the file system's own record */
+    before = ret->virtual_bytes;
+    posix_fadvise(fd, 0, FIRST_PAGE, POSIX_FADV_DONTNEED);
+    if (image_read_facts(fd, format, ret, err) < 0)
+        return -1;
+    if (ret->virtual_bytes > before)
+        ret->virtual_bytes = before;
+    return 0;
+}
+
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err) {
     struct stat status;
@@ -195,12 +218,12 @@ int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at the file's length");
     if (bytes <= status.st_size)
-        return 0;
+        return image_flush(fd, err);
     if (driver_fence_check(fence, err) < 0)
         return -1;
     if (sparse)
-        return set_length(fd, bytes, fence, err);
-    if (allocate(fd, status.st_size, bytes, fence, err) == 0)
+        return set_length(fd, bytes, fence, err) < 0 ? -1 : image_flush(fd, err);
+    if (allocate(fd, status.st_size, bytes, fence, err) == 0 && image_flush(fd, err) == 0)
         return 0;
     /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
     if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)

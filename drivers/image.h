@@ -32,16 +32,24 @@ int image_open(int directory_fd, const char *name, int flags, struct error *err)
 /* Facts of an open image of the given format.  raw: the length of the file. */
 int image_read_facts(int fd, const char *format, struct image_facts *ret, struct error *err);
 
+/* Brings the file to the disk, its length too.  What a failure leaves there nobody knows: it fails
+ * what it is a part of. */
+int image_flush(int fd, struct error *err);
+
+/* As image_read_facts(), flushed: virtual_bytes is what the disk has.  The kernel forgets a flush
+ * that failed, so a header is read from the disk again and not from memory. */
+int image_read_flushed(int fd, const char *format, struct image_facts *ret, struct error *err);
+
 /* Does the content begin like qcow2 or LUKS?  Only to find a record that cannot be true (D12):
  * never to choose how a file is read. */
 bool image_looks_qcow2(int fd);
 bool image_looks_luks(int fd);
 
 /*
- * Makes the file as long as `bytes`; one that is so long already stays, also when it became so
- * during the call.  The new part reads as zeros; when not sparse its blocks are taken.  After a
- * failure the length is what it was.  The caller flushes.  On file systems without fallocate (NFS
- * before 4.2) the length is set after a last look: there the fence alone keeps a paused worker from
+ * Makes the file as long as `bytes`, and flushes it; one that is so long already stays, also when it
+ * became so during the call.  The new part reads as zeros; when not sparse its blocks are taken.
+ * After a failure the length is what it was, but for a sparse file that could not be flushed.  On
+ * file systems without fallocate (NFS before 4.2) the length is set after a last look: there the fence alone keeps a paused worker from
  * undoing what another one did meanwhile.
  */
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,

@@ -61,12 +61,6 @@ static int64_t bytes_of(int64_t size_gb) {
     return size_gb * GIB;
 }
 
-static int flush_file(int fd, const char *name, struct error *err) {
-    if (fsync(fd) < 0)
-        return error_errno(err, ERROR_BACKEND, "flushing %s", name);
-    return 0;
-}
-
 int volume_file_exists(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err) {
     const char *name = file_name(arena, volume, err);
@@ -83,36 +77,52 @@ int volume_file_exists(const struct directory *directory, struct arena *arena,
 
 /* ---- create ---- */
 
-/*
- * A file that an earlier call with the same arguments made: 1 it is whole, 0 there is none.  An
- * empty one is left from a crash between the making of a sparse file and its size; it is filled,
- * never removed, because a worker that wakes up late would remove what another one has filled.
- */
-static int accept_existing(const struct directory *directory, const char *name, const char *format,
-                           int64_t bytes, struct error *err) {
+static const char *new_format(const struct directory *directory) {
+    return directory->settings->qcow2 ? "qcow2" : "raw";
+}
+
+/* One without a length was left by a crash: it is filled, never removed, because a worker that wakes
+ * up late would remove what another one has filled. */
+static int fill_empty(const struct directory *directory, const struct driver_volume *volume, int fd,
+                      int64_t bytes, struct image_facts *facts, struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    if (fchmod(fd, settings->mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions");
+    if (image_grow_raw(fd, bytes, settings->sparse, volume->fence, err) < 0)
+        return -1;
+    return image_read_flushed(fd, "raw", facts, err);
+}
+
+/* A file that an earlier call with the same arguments made, or another worker: 1 it is whole, 0
+ * there is none. */
+static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
+                           const char *name, int64_t bytes, struct error *err) {
+    const char *format = new_format(directory);
     struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    autoclose int fd = image_open(directory->fd, name, O_RDWR, &missing);
     struct image_facts facts;
-    struct stat status;
 
     if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
         return 0;
     if (fd < 0)
         return error_set(err, missing.kind, "%s", missing.message);
-    if (fstat(fd, &status) == 0 && status.st_size == 0)
-        return 0;
-    if (image_read_facts(fd, format, &facts, err) < 0)
+    if (image_read_flushed(fd, format, &facts, err) < 0)
         return error_context(err, "%s exists already", name);
+    if (facts.virtual_bytes == 0 && strcmp(format, "raw") == 0 &&
+        fill_empty(directory, volume, fd, bytes, &facts, err) < 0)
+        return error_context(err, "%s exists already, empty", name);
     if (facts.virtual_bytes != bytes)
         return error_set(err, ERROR_BACKEND, "%s exists already with %jd instead of %jd bytes.",
                          name, (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
-    return flush_file(fd, name, err) < 0 ? -1 : 1;
+    return 1;
 }
 
-static int open_new(const struct directory *directory, const char *name, int flags,
-                    struct error *err) {
+static int open_new(const struct directory *directory, const char *name, struct error *err) {
     mode_t mode = directory->settings->mode;
-    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | flags, err);
+    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | O_EXCL, err);
 
     if (fd < 0)
         return -1;
@@ -121,31 +131,13 @@ static int open_new(const struct directory *directory, const char *name, int fla
     return take_fd(fd);
 }
 
-/* The size comes last and in one step, so the file needs no other name meanwhile. */
-static int make_sparse(const struct directory *directory, const struct driver_volume *volume,
-                       const char *name, int64_t bytes, struct error *err) {
-    autoclose int fd = -1;
-
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    fd = open_new(directory, name, 0, err);
-    if (fd < 0)
-        return -1;
-    if (image_grow_raw(fd, bytes, true, volume->fence, err) < 0) {
-        if (driver_fence_check(volume->fence, NULL) == 0)
-            unlinkat(directory->fd, name, 0);
-        return -1;
-    }
-    return flush_file(fd, name, err);
-}
-
 static int fill_qcow2(const struct directory *directory, struct arena *arena, int fd,
                       const char *name, int64_t bytes, struct error *err) {
     struct image_facts facts;
 
     if (qemu_img_create(arena, &directory->settings->qemu_img, full_path(directory, arena, name),
                         bytes, err) < 0 ||
-        image_read_facts(fd, "qcow2", &facts, err) < 0)
+        image_read_flushed(fd, "qcow2", &facts, err) < 0)
         return -1;
     if (facts.virtual_bytes != bytes)
         return error_set(err, ERROR_BACKEND, "qemu-img create made %jd instead of %jd bytes.",
@@ -153,7 +145,7 @@ static int fill_qcow2(const struct directory *directory, struct arena *arena, in
     return 0;
 }
 
-/* Gives the finished file its name unless there is one already. */
+/* Gives the finished file its name unless there is one already: 1 there is. */
 static int publish(const struct directory *directory, const char *from, const char *to,
                    struct error *err) {
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
@@ -163,59 +155,49 @@ static int publish(const struct directory *directory, const char *from, const ch
         linkat(directory->fd, from, directory->fd, to, 0) == 0 &&
         unlinkat(directory->fd, from, 0) == 0)
         return 0;
-    return error_errno(err, ERROR_BACKEND, "naming %s", to);
+    return errno == EEXIST ? 1 : error_errno(err, ERROR_BACKEND, "naming %s", to);
 }
 
+/* Nobody else knows the file until it has its name: filling it needs no fence. */
 static int fill_and_publish(const struct directory *directory, struct arena *arena,
                             const struct driver_volume *volume, const char *name, int64_t bytes,
                             struct error *err) {
+    const struct directory_settings *settings = directory->settings;
     const char *unfinished = unfinished_name(arena, name, volume->attempt);
-    autoclose int fd = open_new(directory, unfinished, O_EXCL, err);
+    autoclose int fd = open_new(directory, unfinished, err);
 
-    if (fd < 0)
+    if (fd < 0 || (settings->qcow2 ? fill_qcow2(directory, arena, fd, unfinished, bytes, err)
+                                   : image_grow_raw(fd, bytes, settings->sparse, NULL, err)) < 0)
         return -1;
-    if (directory->settings->qcow2) {
-        if (fill_qcow2(directory, arena, fd, unfinished, bytes, err) < 0)
-            return -1;
-    } else if (image_grow_raw(fd, bytes, false, NULL, err) < 0) {
-        return -1; /* nobody else knows this file: it needs no fence */
-    }
-    if (flush_file(fd, unfinished, err) < 0 || driver_fence_check(volume->fence, err) < 0)
+    if (driver_fence_check(volume->fence, err) < 0)
         return -1;
     return publish(directory, unfinished, name, err);
 }
 
-static int make_slowly(const struct directory *directory, struct arena *arena,
-                       const struct driver_volume *volume, const char *name, int64_t bytes,
-                       struct error *err) {
-    const char *unfinished = unfinished_name(arena, name, volume->attempt);
-
-    if (driver_fence_check(volume->fence, err) < 0 || remove_name(directory, unfinished, err) < 0)
-        return -1;
-    if (fill_and_publish(directory, arena, volume, name, bytes, err) < 0) {
-        unlinkat(directory->fd, unfinished, 0);
-        return -1;
-    }
-    return 0;
-}
-
+/* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
+ * right in front of publish() can still give a name to what nobody wants any more: the fence says so
+ * behind it, and the caller takes the file away if the volume is gone. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
-    const struct directory_settings *settings = directory->settings;
+    const char *unfinished = unfinished_name(arena, name, volume->attempt);
+    int result;
 
-    if (directory_check_room(directory, bytes, err) < 0)
+    if (directory_check_room(directory, bytes, err) < 0 ||
+        driver_fence_check(volume->fence, err) < 0 || remove_name(directory, unfinished, err) < 0)
         return -1;
-    if (settings->sparse && !settings->qcow2)
-        return make_sparse(directory, volume, name, bytes, err);
-    return make_slowly(directory, arena, volume, name, bytes, err);
+    result = fill_and_publish(directory, arena, volume, name, bytes, err);
+    if (result != 0)
+        unlinkat(directory->fd, unfinished, 0);
+    if (result > 0) /* another worker was quicker */
+        result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
+    return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
 }
 
 int volume_file_create(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char **ret_format,
                        struct error *err) {
     const struct directory_settings *settings = directory->settings;
-    const char *format = settings->qcow2 ? "qcow2" : "raw";
     const char *name = file_name(arena, volume, err);
     int64_t bytes = bytes_of(volume->size_gb);
     int existing;
@@ -226,7 +208,7 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
     if (volume->multiattach && settings->qcow2)
         return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
-    existing = accept_existing(directory, name, format, bytes, err);
+    existing = accept_existing(directory, volume, name, bytes, err);
     if (existing < 0)
         return -1;
     if (!existing && make(directory, arena, volume, name, bytes, err) < 0)
@@ -235,7 +217,7 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
         return -1;
     if (directory_flush(directory, err) < 0)
         return -1;
-    *ret_format = format;
+    *ret_format = new_format(directory);
     return 0;
 }
 
@@ -284,6 +266,15 @@ static int open_volume(const struct directory *directory, struct arena *arena,
     return take_fd(fd);
 }
 
+/* What the facts say is on the disk from now on. */
+static int flush_volume(int fd, const struct driver_volume *volume, struct image_facts *facts,
+                        struct error *err) {
+    int result = volume->encrypted ? image_flush(fd, err)
+                                   : image_read_flushed(fd, volume->format, facts, err);
+
+    return result < 0 ? error_context(err, "volume %s", volume->id) : 0;
+}
+
 static int refuse_foreign_parts(const struct driver_volume *volume, const struct image_facts *facts,
                                 struct error *err) {
     if (facts->external_data)
@@ -301,7 +292,7 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
     struct image_facts facts;
     autoclose int fd = open_volume(directory, arena, volume, O_RDONLY, &facts, err);
 
-    if (fd < 0)
+    if (fd < 0 || flush_volume(fd, volume, &facts, err) < 0)
         return -1;
     *ret_bytes = facts.virtual_bytes;
     return 0;
@@ -362,9 +353,7 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
 
     if (outcome != DRIVER_DONE)
         return outcome;
-    if (flush_file(fd, name, err) < 0 || check_grown(directory, arena, volume, bytes, err) < 0)
-        return DRIVER_FAILED;
-    return DRIVER_DONE;
+    return check_grown(directory, arena, volume, bytes, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
 /* Must the compute side grow it, whatever a lock would say? */
@@ -386,6 +375,9 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
     autoclose int fd = open_volume(directory, arena, volume, O_RDWR, &facts, err);
 
     if (fd < 0 || refuse_foreign_parts(volume, &facts, err) < 0)
+        return DRIVER_FAILED;
+    /* Somebody else made it so, a guest or a worker that died: perhaps in memory only. */
+    if (facts.virtual_bytes >= bytes && flush_volume(fd, volume, &facts, err) < 0)
         return DRIVER_FAILED;
     if (facts.virtual_bytes >= bytes)
         return DRIVER_DONE;

@@ -87,6 +87,29 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
     return fails("fallocate") ? -1 : (int)syscall(SYS_fallocate, fd, mode, from, size);
 }
 
+/* What a disk has of a qcow2 header whose flush failed: the kernel reads it again when told to forget
+ * its own. */
+static struct {
+    bool behind;
+    unsigned char size[8];
+} disk;
+
+int posix_fadvise(int fd, off_t from, off_t size, int advice) {
+    ck_assert_int_eq(advice, POSIX_FADV_DONTNEED);
+    ck_assert_int_eq(from, 0);
+    ck_assert_int_ge(size, 4096);
+    if (disk.behind) {
+        char path[32];
+        autoclose int writable = -1;
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        writable = open(path, O_WRONLY | O_CLOEXEC);
+        ck_assert_int_eq(syscall(SYS_pwrite64, writable, disk.size, sizeof(disk.size), 24L), 8);
+    }
+    disk.behind = false;
+    return 0;
+}
+
 int fstat(int fd, struct stat *status);
 int fstat(int fd, struct stat *status) {
     return fails("fstat") ? -1 : fstatat(fd, "", status, AT_EMPTY_PATH);
@@ -253,6 +276,173 @@ START_TEST(extend_survives_every_failure) {
             ck_assert_int_lt(n, MOST_CALLS);
         }
         ck_assert_int_gt(n, 4);
+    }
+}
+END_TEST
+
+/* As a guest or a worker that died has made it: in memory only, for all that anybody knows. */
+static void grow_elsewhere(struct place *place, size_t kind) {
+    autoclose int fd = openat(place->directory.fd, FILE_NAME, O_RDWR | O_CLOEXEC);
+
+    if (kind < 2)
+        ck_assert_int_eq(ftruncate(fd, 2 * GIB), 0);
+    else
+        ck_assert_int_eq(BENCH_RUN("qemu-img", "resize", "-q", "-f", "qcow2",
+                                   bench_path(&place->bench, FILE_NAME), "2G"),
+                         0);
+}
+
+START_TEST(no_size_is_told_before_it_is_flushed) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        autoplace struct place place;
+
+        open_place(&place, kind);
+        ck_assert_int_eq(create(&place), 0);
+        grow_elsewhere(&place, kind);
+        fail_all("fsync", EIO);
+        ck_assert_int_eq(extend(&place), DRIVER_FAILED);
+        ck_assert_ptr_nonnull(strstr(place.bench.err.message, "flushing the file"));
+        ck_assert_int_eq(size_of(&place), -1);
+        ck_assert_ptr_nonnull(strstr(place.bench.err.message, "flushing the file"));
+        fail_none();
+        ck_assert_int_eq(extend(&place), DRIVER_DONE);
+        ck_assert_int_eq(size_of(&place), 2 * GIB);
+    }
+}
+END_TEST
+
+START_TEST(a_header_that_the_disk_does_not_have_is_not_believed) {
+    autoplace struct place place;
+    autoclose int fd = -1;
+
+    open_place(&place, 2);
+    ck_assert_int_eq(create(&place), 0);
+    fd = openat(place.directory.fd, FILE_NAME, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(pread(fd, disk.size, sizeof(disk.size), 24), 8);
+    grow_elsewhere(&place, 2);
+    disk.behind = true;
+    ck_assert_int_eq(size_of(&place), GIB);
+    grow_elsewhere(&place, 2);
+    disk.behind = true;
+    ck_assert_int_eq(extend(&place), DRIVER_DONE);
+    ck_assert(!disk.behind);
+    ck_assert_int_eq(size_of(&place), 2 * GIB);
+}
+END_TEST
+
+START_TEST(a_new_file_that_cannot_be_flushed_is_taken_back) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        autoplace struct place place;
+
+        open_place(&place, kind);
+        fail_all("fsync", EIO);
+        ck_assert_int_eq(create(&place), -1);
+        fail_none();
+        ck_assert(!has(&place, FILE_NAME));
+        ck_assert(!has(&place, "." FILE_NAME ".new"));
+    }
+}
+END_TEST
+
+START_TEST(a_new_directory_is_there_when_its_name_is_flushed) {
+    autoplace struct place place;
+    const char *path;
+
+    open_place(&place, 0);
+    path = bench_path(&place.bench, "a/b");
+    fail_all("fsync", EIO);
+    ck_assert_int_eq(directory_make(path, 0700, &place.bench.err), -1);
+    fail_none();
+    ck_assert(!bench_has(&place.bench, "a"));
+    ck_assert_int_eq(directory_make(path, 0700, &place.bench.err), 0);
+}
+END_TEST
+
+/* ---- late workers ---- */
+
+struct lease {
+    struct driver_fence fence;
+    struct place *place;
+    int left;    /* the worker is paused at this look, */
+    bool behind; /* right behind it instead of in front */
+};
+
+/* Meanwhile another worker has ended the create, and the volume was deleted. */
+static bool lease_holds(const struct driver_fence *fence) {
+    struct lease *lease = (struct lease *)(uintptr_t)fence;
+
+    if (--lease->left == 0)
+        ck_assert_int_eq(delete (lease->place), 0);
+    return lease->left > 0 || (lease->left == 0 && lease->behind);
+}
+
+/* Was it late, and did it leave its file? */
+static bool create_late(struct place *place, struct lease *lease, bool *ret_left) {
+    struct driver_volume volume = place->volume;
+    const char *format;
+    int result;
+
+    volume.fence = &lease->fence;
+    volume.attempt = 2;
+    place->volume.provider_location = place->directory.path; /* as the other one has left it */
+    result = volume_file_create(&place->directory, place->bench.arena, &volume, &format,
+                                &place->bench.err);
+    ck_assert(!has(place, "." FILE_NAME ".new"));
+    *ret_left = has(place, FILE_NAME);
+    if (lease->left > 0 || (lease->left == 0 && lease->behind)) {
+        ck_assert_int_eq(result, 0);
+        return false;
+    }
+    ck_assert_int_eq(result, -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_CONFLICT);
+    return true;
+}
+
+/* Only a pause between the last look and the name leaves one, and then the caller hears of it. */
+START_TEST(a_late_create_leaves_no_file_of_a_deleted_volume) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++)
+        for (int behind = 0; behind < 2; behind++) {
+            bool late = true, left = false;
+            int n, files = 0;
+
+            for (n = 1; late; n++) {
+                autoplace struct place place;
+                struct lease lease = { { lease_holds }, &place, n, behind };
+
+                open_place(&place, kind);
+                late = create_late(&place, &lease, &left);
+                files += late && left;
+            }
+            ck_assert_int_eq(n, behind ? 4 : 5); /* three looks */
+            ck_assert_int_eq(files, behind);
+        }
+}
+END_TEST
+
+/* Two workers of one create: the one that comes second finds the other's file and keeps it. */
+static bool rival_creates(const struct driver_fence *fence) {
+    const struct lease *lease = (const struct lease *)fence;
+
+    ck_assert_int_eq(create(lease->place), 0);
+    return true;
+}
+
+START_TEST(of_two_that_create_both_end_with_one_file) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        autoplace struct place place;
+        struct lease lease = { .fence = { rival_creates }, .place = &place };
+        struct driver_volume volume;
+        const char *format;
+
+        open_place(&place, kind);
+        volume = place.volume;
+        volume.fence = &lease.fence;
+        volume.attempt = 2;
+        ck_assert_int_eq(volume_file_create(&place.directory, place.bench.arena, &volume, &format,
+                                            &place.bench.err),
+                         0);
+        ck_assert_int_eq(size_of(&place), GIB);
+        ck_assert(!has(&place, "." FILE_NAME ".2.new"));
     }
 }
 END_TEST
@@ -510,7 +700,12 @@ START_TEST(a_dead_mount_that_stays_is_not_used) {
 END_TEST
 
 CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
-           delete_survives_every_failure, an_empty_file_is_filled_in_its_place,
+           delete_survives_every_failure, no_size_is_told_before_it_is_flushed,
+           a_header_that_the_disk_does_not_have_is_not_believed,
+           a_new_file_that_cannot_be_flushed_is_taken_back,
+           a_new_directory_is_there_when_its_name_is_flushed,
+           a_late_create_leaves_no_file_of_a_deleted_volume,
+           of_two_that_create_both_end_with_one_file, an_empty_file_is_filled_in_its_place,
            a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
            a_file_system_that_allocates_with_the_length_only_is_asked_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
