@@ -78,6 +78,7 @@ static int result_failed(struct session *session, const PGresult *result, struct
     if (!state)
         return answer_lost(session, answer_line(session->scratch, PQresultErrorMessage(result)),
                            err);
+    snprintf(session->state, sizeof(session->state), "%s", state);
     if (strcmp(state, "25P02") == 0 && session->failure.kind != ERROR_NONE) {
         /* The transaction is of no use: why, it has said before. */
     } else if (failure)

@@ -98,6 +98,10 @@ static void away_note(struct pool *pool, int result) {
     pthread_mutex_unlock(&pool->lock);
 }
 
+static bool pool_session_young(const struct session *session) {
+    return clock_monotonic_us() - session->born_us < LIFE_US;
+}
+
 int pool_take(struct pool *pool, struct session **ret, struct error *err) {
     struct session *session = NULL;
     struct error why;
@@ -111,7 +115,7 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
             return -1;
         if (!session)
             break;
-        if (session_alive(session)) {
+        if (pool_session_young(session) && session_alive(session)) {
             session->fate = SESSION_GOOD;
             *ret = session;
             return 0;
@@ -130,7 +134,7 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
 
 void pool_give(struct pool *pool, struct session *session) {
     bool keep = session->fate != SESSION_LOST && PQstatus(session->handle) == CONNECTION_OK &&
-                clock_monotonic_us() - session->born_us < LIFE_US;
+                pool_session_young(session);
 
     if (!keep) {
         session_close(session);

@@ -25,6 +25,7 @@ struct session {
     const struct session_settings *settings;
     enum session_fate fate; /* of the last failure since session_begin() */
     struct error failure;   /* that failure */
+    char state[6];          /* SQLSTATE of the last failure that had one */
     struct prepared_cache prepared;
     struct arena *scratch;
     unsigned open; /* rows not ended yet */

@@ -130,7 +130,8 @@ static bool pool_ends(struct pool *pool) {
     return ending;
 }
 
-/* Asks until it is known. A server that stays away leaves it unknown, and the error says so. */
+/* Asks until it is known. A server that stays away or a mark that is gone leave it unknown, and the
+ * error says so. */
 static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *writer, int64_t mark,
                                          struct error *err) {
     int64_t until_us = clock_monotonic_us() + DOUBT_US;
@@ -142,6 +143,8 @@ static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *w
             outcome = commit_ask(session, writer, mark, err);
             session_close(session);
         }
+        if (outcome == COMMIT_FAILED)
+            break;
         if (outcome != COMMIT_IN_DOUBT)
             return outcome;
         if (clock_monotonic_us() > until_us || pool_ends(&db->writers))

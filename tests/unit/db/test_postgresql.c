@@ -296,6 +296,81 @@ START_TEST(a_commit_in_doubt_that_did_not_happen_never_will) {
 }
 END_TEST
 
+/* The mark of a session that is older than its cleaning, in every place where it can be missed. */
+START_TEST(a_mark_that_is_gone_is_doubt_and_no_permission) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *session, *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    session = doubtful_session(&settings);
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
+    other = session_of(&settings);
+    session_ok(other, "DELETE FROM commit_marks"); /* before anybody asks */
+    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_FAILED);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+
+    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE"); /* before the commit */
+    session_ok(session, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_AGAIN);
+    session_rollback(session);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+
+    ck_assert_int_eq(commit_register(session, &clock_system, &err), 0); /* and then as ever */
+    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    session_ok(session, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
+    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_DONE);
+    session_close(other);
+    session_close(session);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+/* Behind the back of a session that lives, as when the server's clock jumps. */
+START_TEST(marks_that_are_cleared_away_early_cost_nothing) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    other = session_of(&settings);
+    sql_run(db, "INSERT INTO item (id) VALUES (1)");
+    session_ok(other, "DELETE FROM commit_marks");
+    sql_run(db, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(sql_int(db, count_items), 2);
+    ck_assert_int_ge(sql_int(db, "SELECT COUNT(*) FROM commit_marks"), 1);
+    session_close(other);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_session_that_rested_for_too_long_is_not_used) {
+    struct db *db = items_open(database_url(), true);
+    struct pool *pool = &((struct postgresql_db *)db)->writers;
+    struct error err = { 0 };
+    struct session *session;
+    int64_t born_us;
+
+    sql_run(db, "INSERT INTO item (id) VALUES (1)");
+    ck_assert_ptr_nonnull(pool->idle);
+    pool->idle->born_us -= 3601 * INT64_C(1000000);
+    born_us = pool->idle->born_us;
+    ck_assert_int_eq(pool_take(pool, &session, &err), 0);
+    ck_assert_int_ne(session->born_us, born_us);
+    pool_give(pool, session);
+    db_close(db);
+}
+END_TEST
+
 /* The server process ends just before COMMIT arrives, or just after the commit. */
 struct killing {
     const char *at;
@@ -501,6 +576,9 @@ int main(void) {
         a_server_that_ended_our_sessions_is_found_again,
         a_commit_in_doubt_that_happened_is_known,
         a_commit_in_doubt_that_did_not_happen_never_will,
+        a_mark_that_is_gone_is_doubt_and_no_permission,
+        marks_that_are_cleared_away_early_cost_nothing,
+        a_session_that_rested_for_too_long_is_not_used,
         a_connection_lost_in_commit_leaves_one_effect,
         who_finds_no_free_connection_waits_and_is_refused,
         other_processes_hear_of_messages_and_ends,
