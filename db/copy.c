@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char version_table[] = "schema_version";
+static const char version_table[] = "schema_version", clock_table[] = "clock";
 
 /* What an engine keeps for itself. */
 static bool is_ours(const char *table) {
@@ -21,7 +21,7 @@ static int target_check(struct db_tx *tx, struct copy *copy, const struct tables
     for (unsigned i = 0; i < tables->count; i++) {
         int64_t rows = 0;
 
-        if (!is_ours(tables->names[i]))
+        if (!is_ours(tables->names[i]) || strcmp(tables->names[i], clock_table) == 0)
             continue;
         if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
             return error_context(err, "table %s", tables->names[i]);
@@ -54,19 +54,24 @@ struct move {
     struct tables tables;
 };
 
+/* The clock goes on from what is stored, at whatever server or boot it is started next. */
+static int clock_move(struct db_tx *to, struct error *err) {
+    return db_run(to, err, "UPDATE clock SET base = ''") < 0 ? -1 : 0;
+}
+
 /* May run again. */
 static int to_body(struct db_tx *to, void *arg, struct error *err) {
     struct move *move = arg;
     struct copy *copy = move->copy;
 
     copy->count = 0;
-    if (target_check(to, copy, &move->tables, err) < 0)
+    if (target_check(to, copy, &move->tables, err) < 0 || db_run(to, err, "DELETE FROM clock") < 0)
         return -1;
     for (unsigned i = 0; i < move->tables.count; i++)
         if (is_ours(move->tables.names[i]) &&
             table_move(to, move->from, copy, move->tables.names[i], err) < 0)
             return -1;
-    return 0;
+    return clock_move(to, err);
 }
 
 static int from_body(struct db_tx *from, void *arg, struct error *err) {

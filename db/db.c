@@ -28,8 +28,7 @@ static const struct db_engine *engine_find(const char *url) {
 static int64_t tell_now(void *arg) {
     struct db *db = arg;
 
-    return clock_next_us(&db->now_told_us,
-                         clock_now_us(db->local) + db->engine->clock_offset_us(db));
+    return clock_next_us(&db->now_told_us, db->engine->now_us(db));
 }
 
 static int64_t tell_steady(void *arg) {
@@ -41,7 +40,7 @@ static int64_t tell_steady(void *arg) {
 /* No instant comes twice and none before one told already, also when the offset shrinks. */
 static int64_t tell_shared(void *arg) {
     struct db *db = arg;
-    int64_t now_us = clock_now_us(db->local) + db->engine->clock_offset_us(db);
+    int64_t now_us = clock_steady_us(db->local) + atomic_load(&db->ahead_us);
     int64_t last_us = atomic_load(&db->told_us);
     int64_t next_us;
 
@@ -68,8 +67,6 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
                          (int)strcspn(settings->url, ":"), settings->url);
     if (engine->open(settings, &db, err) < 0)
         return -1;
-    if (!db->local) /* an engine whose threads read it has set it before them */
-        db->local = settings->clock ? settings->clock : &clock_system;
     db->clock = (struct clock){ .now_us = tell_now,
                                 .steady_us = tell_steady,
                                 .shared_us = tell_shared,
@@ -118,10 +115,6 @@ void db_tell(struct db *db, enum db_event event) {
 
 void db_tx_wrote_outbox(struct db_tx *tx) {
     tx->wrote_outbox = true;
-}
-
-int64_t db_clock_offset_us(struct db *db) {
-    return db->engine->clock_offset_us(db);
 }
 
 const struct clock *db_clock(struct db *db) {

@@ -92,12 +92,10 @@ void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg); /* of DB_O
 void db_tx_wrote_outbox(struct db_tx *tx);
 
 /*
- * The database's clock, which is every process's: leases and deadlines must not depend on the
- * hosts' own.  How far it is ahead of this machine's is measured when a connection is made and
- * every minute; with SQLite it is this machine's.  db_clock() never goes backwards and lives as
- * long as `db`.
+ * `shared` is the database's clock (db/clock.h), which is every process's and never goes backwards;
+ * `now` is the wall's clock of the server, with SQLite of this machine; `steady` and chance are
+ * this process's own.  Lives as long as `db`.
  */
-int64_t db_clock_offset_us(struct db *db);
 const struct clock *db_clock(struct db *db);
 
 /*

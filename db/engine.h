@@ -21,7 +21,7 @@ struct db_engine {
     void (*submit)(struct db *db, struct db_job *job);
     void (*on_event)(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
     void (*tell)(struct db *db, enum db_event event);
-    int64_t (*clock_offset_us)(struct db *db);
+    int64_t (*now_us)(struct db *db); /* the wall's */
     int (*reset_from)(struct db *db, struct db *pristine, struct error *err);
     void (*set_fault)(struct db *db, db_fault *fault, void *arg);
 
@@ -40,9 +40,10 @@ struct db_engine {
 
 struct db {
     const struct db_engine *engine;
-    const struct clock *local;            /* this machine's */
+    const struct clock *local;            /* this machine's; set by the engine when it opens */
     struct clock clock;                   /* the database's: db_clock() */
-    _Atomic int64_t now_told_us, told_us; /* their last instants */
+    _Atomic int64_t ahead_us;             /* of its `shared` before the steady one */
+    _Atomic int64_t now_told_us, told_us; /* the last instants of `now` and `shared` */
 };
 
 struct db_tx {

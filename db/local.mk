@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	db/clock.c db/clock.h \
 	db/copy.c db/copy.h \
 	db/db.c db/db.h \
 	db/engine.h \
@@ -38,7 +39,8 @@ schema_texts = \
 	db/schema/0006_outbox_sender.sql \
 	db/schema/0007_quota_used.sql \
 	db/schema/0008_operations_in_place.sql \
-	db/schema/0009_messages_kept.sql
+	db/schema/0009_messages_kept.sql \
+	db/schema/0010_clock.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c
@@ -52,6 +54,7 @@ db/schema.c: $(schema_texts) db/embed.awk
 EXTRA_DIST += tests/unit/db/scratch.h
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/db/test_clock \
 	tests/unit/db/test_db \
 	tests/unit/db/test_migrate \
 	tests/unit/db/test_outbox \

@@ -120,6 +120,7 @@ static int database_prepare(struct postgresql_db *db, const struct db_settings *
                  : 0;
     session_close(session);
     atomic_store(&db->offset_us, offset_us);
+    atomic_store(&db->base.ahead_us, offset_us);
     return result;
 }
 
@@ -211,8 +212,8 @@ static void engine_tell(struct db *base, enum db_event event) {
         listener_tell(db->listener, event);
 }
 
-static int64_t engine_clock_offset_us(struct db *db) {
-    return atomic_load_explicit(&postgresql_db(db)->offset_us, memory_order_relaxed);
+static int64_t engine_now_us(struct db *db) {
+    return clock_steady_us(db->local) + atomic_load(&postgresql_db(db)->offset_us);
 }
 
 static void engine_set_fault(struct db *base, db_fault *fault, void *arg) {
@@ -291,7 +292,7 @@ const struct db_engine postgresql_engine = {
     .submit = engine_submit,
     .on_event = engine_on_event,
     .tell = engine_tell,
-    .clock_offset_us = engine_clock_offset_us,
+    .now_us = engine_now_us,
     .reset_from = engine_reset_from,
     .set_fault = engine_set_fault,
     .run = prepared_run,

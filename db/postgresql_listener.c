@@ -70,6 +70,7 @@ static int clock_measure(struct listener *listener, struct error *err) {
     if (session_clock_offset(listener->session, listener->db->base.local, &offset_us, err) < 0)
         return -1;
     atomic_store(&listener->db->offset_us, offset_us);
+    atomic_store(&listener->db->base.ahead_us, offset_us);
     return 0;
 }
 

@@ -263,13 +263,13 @@ int session_clock_offset(struct session *session, const struct clock *local, int
     int64_t quickest_us = INT64_MAX;
 
     for (int i = 0; i < CLOCK_QUESTIONS; i++) {
-        int64_t asked_us = clock_now_us(local), began_us = clock_monotonic_us(), took_us, server_us;
+        int64_t asked_us = clock_steady_us(local), took_us, server_us;
 
         if (session_number(session,
                            "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
                            &server_us, err) < 0)
             return -1;
-        took_us = clock_monotonic_us() - began_us;
+        took_us = clock_steady_us(local) - asked_us;
         if (took_us >= quickest_us)
             continue;
         quickest_us = took_us;

@@ -1,3 +1,4 @@
+#include "db/clock.h"
 #include "db/migrate.h"
 #include "db/reset.h"
 #include "db/sqlite.h"
@@ -5,6 +6,7 @@
 #include "db/writer.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +64,14 @@ static struct connection *reader_of_thread(struct sqlite_db *db, struct error *e
 }
 
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
-    (void)arg;
-    return migrate_run(tx, sqlite_engine.serial_words, err);
+    struct db *db = arg;
+    int64_t ahead_us;
+
+    if (migrate_run(tx, sqlite_engine.serial_words, err) < 0 ||
+        clock_of_boot(tx, db->local, &ahead_us, err) < 0)
+        return -1;
+    atomic_store(&db->ahead_us, ahead_us);
+    return 0;
 }
 
 static struct sqlite_db *db_new(const char *path, struct connection *connection,
@@ -102,7 +110,9 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
         return -1;
     db = db_new(path, connection, settings->group_most);
-    if (!settings->as_it_is && writer_transaction(db->writer, schema_body, NULL, false, err) < 0) {
+    db->base.local = settings->clock ? settings->clock : &clock_system;
+    if (!settings->as_it_is &&
+        writer_transaction(db->writer, schema_body, &db->base, false, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -153,9 +163,9 @@ static void engine_tell(struct db *db, enum db_event event) {
     (void)event;
 }
 
-static int64_t engine_clock_offset_us(struct db *db) {
-    (void)db;
-    return 0;
+/* This machine's: there is no other. */
+static int64_t engine_now_us(struct db *db) {
+    return clock_now_us(db->local);
 }
 
 static int engine_reset_from(struct db *db, struct db *pristine, struct error *err) {
@@ -201,7 +211,7 @@ const struct db_engine sqlite_engine = {
     .submit = engine_submit,
     .on_event = engine_on_event,
     .tell = engine_tell,
-    .clock_offset_us = engine_clock_offset_us,
+    .now_us = engine_now_us,
     .reset_from = engine_reset_from,
     .set_fault = engine_set_fault,
     .run = statement_run,

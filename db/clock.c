@@ -1,0 +1,79 @@
+#include "db/clock.h"
+
+#include "common/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+
+struct row {
+    char base[UUID_SIZE];
+    int64_t ahead_us, told_us;
+};
+
+static int boot_id(char ret[UUID_SIZE], struct error *err) {
+    FILE *file = fopen(BOOT_ID_FILE, "re");
+    char text[UUID_SIZE] = "";
+
+    if (!file)
+        return error_set(err, ERROR_INTERNAL, "%s: %s", BOOT_ID_FILE, strerror(errno));
+    if (!fgets(text, sizeof(text), file))
+        text[0] = '\0';
+    fclose(file);
+    return uuid_parse(text, ret) ? 0
+                                 : error_set(err, ERROR_INTERNAL, "%s holds no id", BOOT_ID_FILE);
+}
+
+/* 1 found, 0 there is none yet. */
+static int row_read(struct db_tx *tx, struct row *ret, struct error *err) {
+    autorows struct db_rows *rows = db_query(tx, err, "SELECT base, ahead_us, told_us FROM clock");
+    int more = rows ? db_next(rows, err) : -1;
+
+    if (more <= 0)
+        return more;
+    snprintf(ret->base, sizeof(ret->base), "%s", db_text(rows, 0));
+    ret->ahead_us = db_int(rows, 1);
+    ret->told_us = db_int(rows, 2);
+    return 1;
+}
+
+static int row_replace(struct db_tx *tx, const struct row *row, struct error *err) {
+    if (db_run(tx, err, "DELETE FROM clock") < 0)
+        return -1;
+    return db_run(tx, err, "INSERT INTO clock (base, ahead_us, told_us) VALUES ($1, $2, $3)",
+                  DB_TEXT(row->base), DB_INT(row->ahead_us), DB_INT(row->told_us)) < 0
+               ? -1
+               : 0;
+}
+
+/* Behind everything that is stored. */
+static int newest(struct db_tx *tx, int64_t least_us, int64_t *ret_us, struct error *err) {
+    int64_t seen_us = 0;
+
+    if (db_query_int(tx, &seen_us, err, "SELECT MAX(seen_us) FROM clock_seen") < 0)
+        return -1;
+    *ret_us = (seen_us > least_us ? seen_us : least_us) + 1;
+    return 0;
+}
+
+int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
+                  struct error *err) {
+    struct row row;
+    char boot[UUID_SIZE];
+    int found;
+
+    if (boot_id(boot, err) < 0 || (found = row_read(tx, &row, err)) < 0)
+        return -1;
+    if (found == 0 || strcmp(row.base, boot) != 0) {
+        if (newest(tx, found ? row.told_us : clock_now_us(local), &row.told_us, err) < 0)
+            return -1;
+        row.ahead_us = row.told_us - clock_steady_us(local);
+        memcpy(row.base, boot, sizeof(row.base));
+        if (row_replace(tx, &row, err) < 0)
+            return -1;
+    }
+    *ret_ahead_us = row.ahead_us;
+    return 0;
+}
