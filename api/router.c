@@ -304,6 +304,11 @@ void api_handle(void *arg, struct http_exchange *http) {
     }
     if (place_answers(open_places, call))
         return;
+    if (http->crowded) {
+        error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+        call_fail(call, &err);
+        return;
+    }
     call->split = call_split_path(call);
     call->later = (struct identity_later){ .tell = call_identified, .arg = call };
     outcome = identity->authenticate(identity, http, call->request.path_project, &call->later,

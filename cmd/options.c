@@ -33,6 +33,18 @@ static const struct option service_options[] = {
       .help = "Port of the HTTP API; 0 takes any free one." },
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
+    { .section = "DEFAULT", .key = "osapi_volume_connections", .type = OPTION_INT, .fallback = "1000", .min = 8, .max = 100000,
+      .help = "Most clients connected at once; fewer when the limit of descriptors leaves the service's own work less "
+              "than 256. The newest is let in always: one that is silent, or idle, goes for it." },
+    { .section = "DEFAULT", .key = "osapi_volume_connections_per_address", .type = OPTION_INT, .fallback = "0", .max = 100000,
+      .help = "Most of them from one address, or from one network of 64 bits in IPv6; 0: as many as there may be. "
+              "Behind a proxy all come from one address." },
+    { .section = "DEFAULT", .key = "client_socket_timeout", .type = OPTION_SECONDS, .fallback = "60", .min = 1, .max = 86400,
+      .help = "A connection silent for so long is closed; twice as long is the most that a client may take over its "
+              "answer." },
+    { .section = "DEFAULT", .key = "client_request_timeout", .type = OPTION_SECONDS, .fallback = "30", .min = 1, .max = 86400,
+      .help = "Seconds that a client has for a TLS handshake and its first request, or for each later one from its "
+              "first line to its end." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on the volumes of one backend; every backend has its own." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,

@@ -28,6 +28,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define AGENT    "compute_agent"
@@ -249,6 +250,11 @@ static int listen_http(struct parts *parts, struct error *err) {
         .address = listen_address(parts),
         .port = listen_port(parts),
         .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
+        .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
+        .address_connections =
+            (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections_per_address"),
+        .idle_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_socket_timeout"),
+        .request_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_request_timeout"),
         .mounts = mounts,
         .cert_file = config_text(parts->config, "ssl", "cert_file"),
         .key_file = config_text(parts->config, "ssl", "key_file"),
@@ -490,6 +496,16 @@ static void announce(struct parts *parts) {
     notify_ready(parts->notify, ready, is_alive, parts);
 }
 
+/* What systemd gives by default is meant for programs that use select(); ours poll. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int parts_run(const struct config *config, struct roles roles) {
     autoarena struct arena *arena = arena_new();
     struct parts parts = { .config = config, .roles = roles, .arena = arena, .lock = -1 };
@@ -503,6 +519,7 @@ int parts_run(const struct config *config, struct roles roles) {
     mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);

@@ -1,6 +1,8 @@
 #include "common/http_connection.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/http_crowd.h"
 #include "common/http_door.h"
 #include "common/http_head.h"
 
@@ -14,6 +16,17 @@
 
 /* So much above the limit is read and dropped: the client sees the answer instead of a reset. */
 #define EXCESS_READ ((uint64_t)1 << 20)
+
+/* False: it was shown out. */
+static bool take_turn(struct http_connection *connection, enum http_turn turn) {
+    enum http_turn now = connection->turn;
+
+    connection->since_us = clock_monotonic_us();
+    while (now != HTTP_TURN_OVER)
+        if (atomic_compare_exchange_weak(&connection->turn, &now, turn))
+            return true;
+    return false;
+}
 
 /* ---- the reply ---- */
 
@@ -130,7 +143,7 @@ static enum MHD_Result queue_response(struct http_connection *connection, int st
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(connection->mhd, (unsigned)status, response);
     MHD_destroy_response(response);
-    connection->since = connection->server->tick;
+    take_turn(connection, HTTP_TURN_ANSWER);
     return result;
 }
 
@@ -231,6 +244,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
     connection->headers_seen = connection->handed_over = false;
     connection->body_room = 0;
     connection->excess = 0;
+    take_turn(connection, HTTP_TURN_REQUEST);
     return connection;
 }
 
@@ -243,7 +257,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     if (!connection)
         return;
     *context = NULL;
-    connection->since = server->tick;
+    take_turn(connection, HTTP_TURN_IDLE);
     if (connection->slept)
         set_own_timeout(connection, false);
     if (connection->handed_over && atomic_fetch_sub(&server->open, 1) == 1 &&
@@ -335,6 +349,19 @@ static bool add_to_body(struct http_connection *connection, const char *bytes, s
     return true;
 }
 
+static void see_place(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+
+    if (connection->seated)
+        return;
+    pthread_mutex_lock(&server->lock);
+    http_crowd_settle(server, connection);
+    connection->seated = connection->place == HTTP_PLACE_OWN;
+    pthread_mutex_unlock(&server->lock);
+    connection->exchange.crowded = !connection->seated;
+    connection->last |= connection->exchange.crowded;
+}
+
 static enum MHD_Result hand_over(struct http_connection *connection) {
     struct http_exchange *exchange = &connection->exchange;
     const struct mount *mount;
@@ -347,8 +374,10 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
         exchange->path += mount->length;
     if (exchange->path[0] == '\0')
         exchange->path = "/";
+    if (!take_turn(connection, HTTP_TURN_OURS))
+        return MHD_NO;
+    see_place(connection);
     connection->handed_over = true;
-    connection->since = 0;
     atomic_fetch_add(&connection->server->open, 1);
     mount->handler(mount->arg, exchange);
     return MHD_YES;
@@ -422,7 +451,8 @@ static struct http_connection *connection_new(struct http_server *server,
     connection->mhd = mhd;
     connection->exchange.arena = arena_new();
     connection->owners = 1;
-    connection->since = server->tick;
+    connection->turn = HTTP_TURN_REQUEST;
+    connection->since_us = clock_monotonic_us();
     pthread_mutex_init(&connection->lock, NULL);
     write_peer(connection);
     return connection;
@@ -438,10 +468,10 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
         *context = connection = connection_new(server, mhd);
     pthread_mutex_lock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        LIST_INSERT_HEAD(&server->all, connection, all);
+        http_crowd_join(server, connection);
         http_door_one_arrived(server);
     } else {
-        LIST_REMOVE(connection, all);
+        http_crowd_leave(server, connection);
         http_door_one_left(server);
     }
     pthread_mutex_unlock(&server->lock);

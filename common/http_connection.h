@@ -28,6 +28,33 @@
  */
 enum reply_state { REPLY_OPEN, REPLY_AWAITED, REPLY_GIVEN, REPLY_ABANDONED };
 
+/* Who has to do something now. */
+enum http_turn {
+    HTTP_TURN_OURS,
+    HTTP_TURN_REQUEST, /* the client: connected, or in the midst of its request */
+    HTTP_TURN_ANSWER,  /* the client: it takes its answer */
+    HTTP_TURN_IDLE,    /* the client: it has its answer */
+    HTTP_TURN_OVER,    /* nobody: it was shown out, whatever it says is not heard any more */
+    HTTP_TURN_COUNT
+};
+
+/* See http_crowd.h. */
+enum http_place { HTTP_PLACE_NONE, HTTP_PLACE_OWN, HTTP_PLACE_CROWDED };
+
+struct http_address {
+    unsigned char bytes[16]; /* IPv4 in the last four; of IPv6 the network of 64 bits */
+};
+
+/* All who come from one address, behind which there may be a proxy with many clients. */
+struct http_neighbour {
+    struct http_address address;
+    unsigned connections, seated; /* with a place of their own */
+    LIST_ENTRY(http_neighbour) next;
+};
+
+#define HTTP_NEIGHBOUR_BUCKETS 64
+LIST_HEAD(http_neighbours, http_neighbour);
+
 struct mount {
     const char *prefix;
     size_t length;
@@ -42,17 +69,21 @@ struct http_connection {
     struct MHD_Connection *mhd;
     pthread_mutex_t lock; /* `mhd` is only looked into with it held and the state not ABANDONED */
     _Atomic enum reply_state state;
-    atomic_uint owners;  /* the connection, and an abandoned exchange: the last one frees */
-    atomic_uint since;   /* tick when it last became the client's turn; 0: it is ours */
-    bool client_trusted; /* its certificate was looked at */
+    atomic_uint owners; /* the connection, and an abandoned exchange: the last one frees */
+    _Atomic enum http_turn turn;
+    _Atomic int64_t since_us; /* when that began */
+    bool client_trusted;      /* its certificate was looked at */
     bool headers_seen;
     bool handed_over; /* the handler was called */
     bool slept;       /* waited for its reply with a timeout of its own */
+    bool seated;      /* has had a place of its own when it was last asked */
     bool last;        /* no request follows the one at hand */
     size_t target;    /* length of the request target as sent */
     size_t body_room;
     uint64_t excess; /* bytes thrown away */
     char peer[INET6_ADDRSTRLEN];
+    enum http_place place;            /* these two with the server's lock held */
+    struct http_neighbour *neighbour; /* lives as long as a connection of it */
     LIST_ENTRY(http_connection) all;
     LIST_ENTRY(http_connection) awaiting;
 };
@@ -65,25 +96,27 @@ struct http_server {
     struct mount *mounts; /* longest prefix first */
     size_t mount_count;
     size_t body_limit;
-    unsigned port, idle_seconds;
+    unsigned port, idle_seconds, request_seconds;
     struct http_tls tls;
     atomic_bool stopping;
     atomic_uint open; /* exchanges between handler and end of their answer */
 
-    unsigned tick_seconds, most_ticks;
-    atomic_uint tick;
+    unsigned tick_seconds;
 
     pthread_t door;
-    int door_fd, door_wake; /* listens; an eventfd */
-    unsigned most_connections;
+    int door_fd, door_wake;                     /* listens; an eventfd */
+    unsigned most_connections, most_of_address; /* the latter 0: no limit of its own */
     atomic_bool door_closes;
 
     pthread_mutex_t lock;   /* guards the rest */
     pthread_cond_t changed; /* fewer open, awaited or arriving */
     bool abandoning;
-    bool door_full;       /* somebody may wait outside */
-    unsigned connections; /* those of `all`, and those on the way to it: */
-    unsigned arriving;    /* handed to libmicrohttpd, whose thread has not seen them yet */
+    bool door_full;           /* somebody may wait outside */
+    unsigned connections;     /* those of `all`, and those on the way to it: */
+    unsigned arriving;        /* handed to libmicrohttpd, whose thread has not seen them yet */
+    unsigned seated, crowded; /* of `all`, by their place */
+    uintmax_t shown_out;      /* so far */
+    struct http_neighbours neighbours[HTTP_NEIGHBOUR_BUCKETS];
     struct http_connections all, awaiting;
 };
 

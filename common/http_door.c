@@ -2,6 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/http_crowd.h"
+#include "common/log.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,8 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STACK_SIZE ((size_t)256 * 1024)
-#define PAUSE_MS   100 /* when the system has no descriptor or memory for one more */
+#define STACK_SIZE   ((size_t)256 * 1024)
+#define TELL_EACH_US (INT64_C(60) * 1000 * 1000)
+#define PAUSE_MS     100 /* when the system has no descriptor or memory for one more */
 
 static void wake(const struct http_server *server) {
     eventfd_write(server->door_wake, 1);
@@ -22,7 +25,7 @@ static bool take_place(struct http_server *server) {
     bool free;
 
     pthread_mutex_lock(&server->lock);
-    free = server->connections < server->most_connections;
+    free = server->connections < server->most_connections + HTTP_CROWD_SPARE;
     server->connections += free;
     server->arriving += free;
     server->door_full = !free;
@@ -61,25 +64,30 @@ static bool let_in(struct http_server *server, int fd) {
 
 /* ---- out ---- */
 
-/*
- * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
- * would keep its place for ever.  So a client has twice the idle time for a whole request, and for
- * taking a whole answer.
- */
-static void cut_slow(struct http_server *server) {
-    unsigned now = atomic_fetch_add(&server->tick, 1) + 1;
-    struct http_connection *connection;
+/* What the log has heard of so far. */
+struct told {
+    uintmax_t shown_out;
+    int64_t time_us;
+};
+
+static void tell(struct told *told, uintmax_t shown_out) {
+    int64_t now_us = clock_monotonic_us();
+
+    if (shown_out == told->shown_out || now_us - told->time_us < TELL_EACH_US)
+        return;
+    log_warning(NULL, "clients were shown out: too slow, or the idlest of too many", "clients",
+                LOG_INT((intmax_t)(shown_out - told->shown_out)), NULL);
+    *told = (struct told){ shown_out, now_us };
+}
+
+static void cut_slow(struct http_server *server, struct told *told) {
+    uintmax_t shown_out;
 
     pthread_mutex_lock(&server->lock);
-    LIST_FOREACH(connection, &server->all, all) {
-        unsigned since = connection->since;
-
-        if (since > 0 && now - since > server->most_ticks)
-            shutdown(MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
-                         ->connect_fd,
-                     SHUT_RDWR);
-    }
+    http_crowd_cut_slow(server);
+    shown_out = server->shown_out;
     pthread_mutex_unlock(&server->lock);
+    tell(told, shown_out);
 }
 
 /* ---- the thread ---- */
@@ -104,6 +112,7 @@ static void *keep_door(void *arg) {
     const int64_t tick_us = (int64_t)server->tick_seconds * 1000000;
     int64_t next_us = clock_monotonic_us() + tick_us;
     autoclose int fd = server->door_fd;
+    struct told told = { .time_us = -TELL_EACH_US };
     bool able = true;
 
     while (!atomic_load(&server->door_closes)) {
@@ -121,7 +130,7 @@ static void *keep_door(void *arg) {
         }
         able = fd < 0 || let_in(server, fd);
         if (ms_until(next_us) == 0) {
-            cut_slow(server);
+            cut_slow(server, &told);
             next_us += tick_us;
         }
     }

@@ -1,6 +1,6 @@
 /*
- * The thread at a server's door: lets clients in, as many as there is room for, and throws out
- * those that are too slow.  Private to http_server.c.
+ * The thread at a server's door: lets clients in, as many as there is room for (http_crowd.h makes
+ * it), and has those shown out that are too slow.  Private to http_server.c.
  *
  * libmicrohttpd could accept by itself, but its threads fight for clients, so that one may get most
  * of them, and it aborts the program when it is told to stop accepting (MHD_quiesce_daemon) while a

@@ -2,9 +2,11 @@
 
 #include "common/cleanup.h"
 #include "common/http_connection.h"
+#include "common/http_crowd.h"
 #include "common/http_door.h"
 #include "common/http_head.h"
 #include "common/listen.h"
+#include "common/log.h"
 #include "common/utf8.h"
 
 #include <assert.h>
@@ -12,12 +14,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_BODY_LIMIT   114688
 #define DEFAULT_IDLE_SECONDS 60
+#define REQUEST_SECONDS      30
 #define DEFAULT_CONNECTIONS  1000
+#define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, other calls */
+#define LEAST_CONNECTIONS    8
 #define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
 #define STACK_SIZE           ((size_t)256 * 1024)
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
@@ -127,13 +133,31 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
             (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
         0, NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
-        2 * threads * server->most_connections, MHD_OPTION_CONNECTION_TIMEOUT, server->idle_seconds,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
-        server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE, MHD_OPTION_STRICT_FOR_CLIENT,
-        http_head_lies_as_sent() ? 0 : 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-        MHD_OPTION_URI_LOG_CALLBACK, http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
-        http_connection_end, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server,
-        MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        2 * threads * (server->most_connections + HTTP_CROWD_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
+        server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
+        MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE,
+        MHD_OPTION_STRICT_FOR_CLIENT, http_head_lies_as_sent() ? 0 : 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server, MHD_OPTION_ARRAY, pool,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+/* Clients get no descriptor that the service's own work may need. */
+static unsigned connections_that_fit(unsigned wanted) {
+    const unsigned kept = KEPT_DESCRIPTORS + HTTP_CROWD_SPARE;
+    struct rlimit limit;
+    unsigned most = LEAST_CONNECTIONS;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= (rlim_t)wanted + kept)
+        return wanted;
+    if (limit.rlim_cur > kept + LEAST_CONNECTIONS)
+        most = (unsigned)limit.rlim_cur - kept;
+    if (most >= wanted)
+        return wanted;
+    log_warning(NULL, "there are not descriptors enough for all connections", "wanted",
+                LOG_INT(wanted), "possible", LOG_INT(most), NULL);
+    return most;
 }
 
 static struct http_server *server_new(const struct http_server_settings *settings) {
@@ -141,14 +165,18 @@ static struct http_server *server_new(const struct http_server_settings *setting
     struct arena *arena = arena_new();
     struct http_server *server = arena_alloc(arena, sizeof(*server));
     pthread_condattr_t monotonic;
+    unsigned least_seconds;
 
     server->arena = arena;
     server->body_limit = settings->body_limit ? settings->body_limit : DEFAULT_BODY_LIMIT;
     server->idle_seconds = idle_seconds;
-    server->tick_seconds = idle_seconds >= 8 ? idle_seconds / 4 : 1;
-    server->most_ticks = 2 * idle_seconds / server->tick_seconds + 1;
-    server->tick = 1;
-    server->most_connections = settings->connections ? settings->connections : DEFAULT_CONNECTIONS;
+    server->request_seconds =
+        settings->request_seconds ? settings->request_seconds : REQUEST_SECONDS;
+    least_seconds = server->request_seconds < idle_seconds ? server->request_seconds : idle_seconds;
+    server->tick_seconds = least_seconds >= 8 ? least_seconds / 4 : 1;
+    server->most_connections =
+        connections_that_fit(settings->connections ? settings->connections : DEFAULT_CONNECTIONS);
+    server->most_of_address = settings->address_connections;
     server->door_wake = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);

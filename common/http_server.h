@@ -1,7 +1,7 @@
 /*
  * The HTTP side of the API and of the compute agent: libmicrohttpd with epoll and a small pool of
- * threads, body limit, limits on headers and slow senders (a whole request, and the taking of a
- * whole answer, may last twice the idle time), drain at the end.
+ * threads, body limit, limits on headers and slow senders (the taking of a whole answer may last
+ * twice the idle time), room for newcomers (http_crowd.h), drain at the end.
  *
  * A handler gets one exchange and must call http_reply() on it exactly once: before it returns, or
  * later and from any thread (the connection is suspended meanwhile).  The exchange, with its arena,
@@ -36,6 +36,9 @@ struct http_exchange {
     /* Not NULL: the request is malformed, and this is why.  The answer is 400, whatever the path
      * says, and the connection ends with it. */
     const char *malformed;
+    /* There are more clients than places, and none that could go for this one: the answer is 503
+     * unless it costs nothing, and the connection ends with it. */
+    bool crowded;
     bool secure; /* came over TLS */
 
     /* The answer; set before http_reply(). */
@@ -82,7 +85,9 @@ struct http_server_settings {
     unsigned threads;                /* 0: one for each processor, two at least */
     size_t body_limit;               /* bytes; 0: 114688 */
     unsigned idle_seconds;           /* a connection silent for so long is closed; 0: 60 */
-    unsigned connections;            /* most at once; 0: 1000 */
+    unsigned request_seconds;        /* for a handshake and a whole request; 0: 30 */
+    unsigned connections;            /* most at once, if there are descriptors for them; 0: 1000 */
+    unsigned address_connections;    /* most at once from one address; 0: as many as there may be */
     const char *cert_file;           /* PEM, with the chain; NULL: no TLS */
     const char *key_file;            /* PEM; NULL: in cert_file */
     const char *ca_file;             /* PEM; not NULL: clients show a certificate of one of these */

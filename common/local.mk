@@ -28,6 +28,7 @@ libscoria_a_SOURCES += \
 
 libscoria_a_SOURCES += \
 	common/http_connection.c common/http_connection.h \
+	common/http_crowd.c common/http_crowd.h \
 	common/http_door.c common/http_door.h \
 	common/listen.c common/listen.h \
 	common/option_file.c common/option_file.h \

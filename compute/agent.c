@@ -192,8 +192,11 @@ void agent_handle(void *arg, struct http_exchange *exchange) {
     bool known = false;
 
     add_request_id(exchange);
-    if (exchange->malformed) {
-        error_set(&err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+    if (exchange->malformed || exchange->crowded) {
+        if (exchange->malformed)
+            error_set(&err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+        else
+            error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
         reply_fault(exchange, &err);
         return;
     }

@@ -3,8 +3,10 @@ Whatever comes over the socket is refused with a clear answer, changes nothing, 
 service as it was: alive, small, and consistent.
 """
 
+import http.client
 import json
 import random
+import resource
 import socket
 import struct
 import time
@@ -401,3 +403,43 @@ class Hostile(ServiceCase):
             if volume["id"] not in [row["id"] for row in self.volumes]:
                 self.api.remove(volume["id"])
                 self.api.wait_gone(volume["id"])
+
+
+class Crowd(ServiceCase):
+    """More clients than places, from one address."""
+    PLACES = 100
+    options = (f"--osapi_volume_connections={PLACES}", "--compute_agent.enabled=false")
+
+    def crowd(self, data=b""):
+        url = urllib.parse.urlsplit(self.service.endpoint)
+        for _ in range(4 * self.PLACES):
+            connection = socket.create_connection((url.hostname, url.port), 60)
+            self.addCleanup(connection.close)
+            connection.sendall(data)
+
+    def assert_newcomers_are_served(self):
+        for _ in range(20):
+            api = BlockStorage(self.service.endpoint)
+            self.assertEqual(api.call("GET", "/volumes").status, 200)
+            api.close()
+        health = http.client.HTTPConnection(urllib.parse.urlsplit(self.service.endpoint).netloc,
+                                            timeout=60)
+        health.request("GET", "/healthcheck")
+        self.assertEqual(health.getresponse().status, 200)
+        health.close()
+
+    def test_silent_clients_shut_out_nobody(self):
+        self.crowd()
+        self.assert_newcomers_are_served()
+
+    def test_requests_that_never_end_shut_out_nobody(self):
+        self.crowd(b"POST /v3/volumes HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        self.assert_newcomers_are_served()
+
+    def test_answers_that_nobody_takes_shut_out_nobody(self):
+        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+        self.assert_newcomers_are_served()
+
+    def test_the_limit_of_descriptors_is_raised(self):
+        limits = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)
+        self.assertEqual(limits[0], limits[1])

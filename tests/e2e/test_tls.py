@@ -90,6 +90,23 @@ class Versions(TlsCase):
         self.assert_answers()
 
 
+class Crowd(TlsCase):
+    @classmethod
+    def more_options(cls):
+        return ("--osapi_volume_connections=50",)
+
+    def test_handshakes_that_never_end_shut_out_nobody(self):
+        url = urllib.parse.urlsplit(self.service.endpoint)
+        for i in range(200):
+            connection = socket.create_connection((url.hostname, url.port), 60)
+            self.addCleanup(connection.close)
+            connection.sendall(b"\x16\x03\x01\x02\x00" if i % 2 else b"")
+        for _ in range(5):
+            api = self.client()
+            self.assertEqual(api.call("GET", "/volumes").status, 200)
+            api.close()
+
+
 class Priorities(TlsCase):
     @classmethod
     def more_options(cls):

@@ -34,6 +34,11 @@ static void echo(void *arg, struct http_exchange *exchange) {
         http_reply(exchange);
         return;
     }
+    if (exchange->crowded && strcmp(exchange->path, "/healthcheck") != 0) {
+        exchange->status = 503;
+        http_reply(exchange);
+        return;
+    }
     atomic_fetch_add(&calls, 1);
     exchange->status = 200;
     exchange->reply_body = arena_format(
@@ -138,8 +143,24 @@ static int try_dial(unsigned port) {
     return take_fd(fd);
 }
 
+static int dial_from(const struct http_server *server, const char *address) {
+    struct timeval limit = { .tv_sec = 60 };
+    struct sockaddr_in own = { .sin_family = AF_INET };
+    struct sockaddr_in where = { .sin_family = AF_INET,
+                                 .sin_port = htons((uint16_t)http_server_port(server)),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(inet_pton(AF_INET, address, &own.sin_addr), 1);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&where, sizeof(where)), 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    return fd;
+}
+
 static int dial(const struct http_server *server) {
-    struct timeval limit = { .tv_sec = 20 };
+    struct timeval limit = { .tv_sec = 60 };
     int fd = try_dial(http_server_port(server));
 
     ck_assert_int_ge(fd, 0);
@@ -621,7 +642,7 @@ static int drip(const struct http_server *server) {
 }
 
 START_TEST(client_that_sends_a_byte_now_and_then_is_cut) {
-    struct http_server *server = START(.idle_seconds = 1);
+    struct http_server *server = START(.idle_seconds = 1, .request_seconds = 2);
     int sent = 0;
 
     for (int i = 0; i < 5 && sent <= 5; i++) /* so few: for a second we were silent ourselves */
@@ -641,21 +662,125 @@ static int next_fd(void) {
     return fd;
 }
 
-START_TEST(more_connections_than_allowed_wait) {
-    struct http_server *server = START(.connections = 2, .threads = 1);
-    int first = dial(server);
-    autoclose int second = dial(server);
-    autoclose int third = dial(server);
-    struct pollfd waits = { .fd = third, .events = POLLIN };
+static void ask(int fd, const char *path, const char *part) {
+    char request[64];
 
-    say(first, GET("/1"));
-    assert_has(hear(first), "|/1|");
-    say(second, GET("/2"));
-    assert_has(hear(second), "|/2|");
-    say(third, GET("/3"));
-    ck_assert_int_eq(poll(&waits, 1, 100), 0);
-    close(first);
-    assert_has(hear(third), "|/3|");
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+    say(fd, request);
+    assert_has(hear(fd), part);
+}
+
+START_TEST(idlest_client_goes_for_the_newest) {
+    struct http_server *server = START(.connections = 2, .threads = 1);
+    autoclose int first = dial(server);
+    autoclose int second = dial(server);
+    autoclose int third = -1;
+
+    ask(first, "/1", "|/1|");
+    ask(second, "/2", "|/2|");
+    ask(first, "/1", "|/1|");
+    third = dial(server);
+    ask(third, "/3", "|/3|");
+    ck_assert(is_closed(second));
+    ask(first, "/1", "|/1|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(silent_clients_go_before_those_that_were_answered) {
+    enum { PLACES = 16 };
+    struct http_server *server = START(.connections = PLACES, .threads = 1);
+    autoclose int answered = dial(server);
+    int silent[PLACES * 3];
+
+    ask(answered, "/1", "|/1|");
+    for (size_t i = 0; i < LENGTH(silent); i++) {
+        silent[i] = dial(server);
+        if (i % 2)
+            say(silent[i], "GET / HTTP/1.1\r\nHost: ");
+    }
+    for (int i = 0; i < 10; i++) {
+        autoclose int newest = dial(server);
+
+        ask(newest, "/new", "|/new|");
+    }
+    ask(answered, "/1", "|/1|");
+    for (size_t i = 0; i < LENGTH(silent); i++) {
+        if (i < PLACES)
+            ck_assert(is_closed(silent[i]));
+        close(silent[i]);
+    }
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(clients_that_wait_for_us_stay_and_the_next_are_told) {
+    struct http_server *server = START(.connections = 2, .threads = 1);
+    autoclose int first = dial(server), second = dial(server), third = -1, fourth = -1;
+    struct http_exchange *kept[2];
+
+    say(first, GET("/keep/1"));
+    kept[0] = take_kept();
+    say(second, GET("/keep/2"));
+    kept[1] = take_kept();
+    third = dial(server);
+    ask(third, "/3", "HTTP/1.1 503 ");
+    ck_assert(is_closed(third));
+    fourth = dial(server);
+    ask(fourth, "/healthcheck", "|/healthcheck|");
+    for (int i = 0; i < 200; i++) /* silent ones beside the rest harm nobody either */
+        close(dial(server));
+    echo((void *)(uintptr_t) "late", kept[0]);
+    assert_has(hear(first), "late|GET|/1|");
+    close(third);
+    third = dial(server);
+    ask(third, "/3", "|/3|");
+    echo((void *)(uintptr_t) "late", kept[1]);
+    assert_has(hear(second), "late|GET|/2|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(one_address_may_be_given_fewer_places) {
+    struct http_server *server =
+        START(.address = "127.0.0.1", .address_connections = 2, .threads = 1);
+    autoclose int first = dial(server), second = dial(server), third = -1, other = -1;
+
+    ask(first, "/1", "|/1|");
+    ask(second, "/2", "|/2|");
+    other = dial_from(server, "127.0.0.2");
+    ask(other, "/other", "|/other|");
+    third = dial(server);
+    ask(third, "/3", "|/3|");
+    ck_assert(is_closed(first));
+    ask(second, "/2", "|/2|");
+    ask(other, "/other", "|/other|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(descriptors_are_kept_back) {
+    struct http_server *server;
+    struct rlimit before, limit;
+    int fds[64];
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 256 + 64 + 20; /* of which clients get 20 */
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    server = START(.connections = 1000, .threads = 1);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (size_t i = 0; i < LENGTH(fds); i++) {
+        fds[i] = dial(server);
+        ask(fds[i], "/", "|/|");
+    }
+    for (size_t i = 0; i < LENGTH(fds); i++) {
+        if (i < LENGTH(fds) - 20)
+            ck_assert(is_closed(fds[i]));
+        else
+            ask(fds[i], "/", "|/|");
+        close(fds[i]);
+    }
     http_server_stop(server, 0);
 }
 END_TEST
@@ -962,8 +1087,10 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
            head_that_can_be_read_in_two_ways_is_refused, head_that_is_merely_unusual_is_taken,
            silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
-           more_connections_than_allowed_wait, client_without_descriptor_for_it_waits,
-           client_that_leaves_while_it_waits_harms_nothing,
+           idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
+           clients_that_wait_for_us_stay_and_the_next_are_told,
+           one_address_may_be_given_fewer_places, descriptors_are_kept_back,
+           client_without_descriptor_for_it_waits, client_that_leaves_while_it_waits_harms_nothing,
            reply_may_come_at_any_moment_from_any_thread,
            stop_waits_for_open_exchanges_and_takes_no_new_clients,
            stop_gives_up_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,
