@@ -44,13 +44,15 @@ static bool has_role(const struct context *context, const char *role) {
     return false;
 }
 
-void view_open(struct request *request, bool with_attributes, struct volume_view *ret) {
-    const struct context *context = &request->context;
+bool view_shows_hosts(const struct context *context) {
+    return context->is_admin || context->from_service || has_role(context, "service");
+}
 
+void view_open(struct request *request, bool with_attributes, struct volume_view *ret) {
     *ret = (struct volume_view){
         .request = request,
         .with_attributes = with_attributes,
-        .with_hosts = context->is_admin || context->from_service || has_role(context, "service"),
+        .with_hosts = view_shows_hosts(&request->context),
     };
 }
 

@@ -38,3 +38,5 @@ bool view_shows_admin_key(const char *key);
 /* Names in a volume's metadata that only the service gives; a user's value of one never shows
  * (X13). */
 bool view_reserves_key(const char *key);
+/* Is the caller one who hears of hosts, as the compute side must? */
+bool view_shows_hosts(const struct context *context);

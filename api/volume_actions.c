@@ -1,6 +1,7 @@
 #include "api/connect.h"
 #include "api/routes.h"
 #include "api/view.h"
+#include "common/extend_header.h"
 #include "volume/image_metadata.h"
 #include "volume/pair_rows.h"
 
@@ -80,7 +81,8 @@ static int complete_extend(struct request *request, struct error *err) {
 
     if (read_completion_error(body->error, &failed, err) < 0)
         return -1;
-    return volume_extend_completion(&request->work, &request->volume, failed, err);
+    return volume_extend_completion(&request->work, &request->volume,
+                                    http_header(request->http, EXTEND_HEADER), failed, err);
 }
 
 /* ---- status ---- */

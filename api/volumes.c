@@ -3,6 +3,7 @@
 #include "api/view.h"
 #include "api/volume_list.h"
 #include "api/volume_metadata.h"
+#include "common/extend_header.h"
 
 #include <string.h>
 
@@ -20,8 +21,21 @@ static int answer_volume(struct request *request, bool with_attributes, struct e
     return 0;
 }
 
+/* To those who may be the compute side. */
+static int name_extend(struct request *request, struct error *err) {
+    const char *extend_id;
+
+    if (!view_shows_hosts(&request->context))
+        return 0;
+    if (volume_extend_awaited(&request->work, &request->volume, &extend_id, err) < 0)
+        return -1;
+    if (extend_id)
+        request_header(request, EXTEND_HEADER, extend_id);
+    return 0;
+}
+
 static int show_volume(struct request *request, struct error *err) {
-    return answer_volume(request, true, err);
+    return name_extend(request, err) < 0 ? -1 : answer_volume(request, true, err);
 }
 
 /* ---- create ---- */

@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	common/cleanup.h \
 	common/clock.c common/clock.h \
 	common/error.c common/error.def common/error.h \
+	common/extend_header.h \
 	common/field.c common/field.h \
 	common/http_client.c common/http_client.h \
 	common/http_head.c common/http_head.h \

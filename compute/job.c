@@ -16,6 +16,7 @@
 #define PAUSE_DOUBLED   60   /* most growth of a pause, in first pauses */
 #define PAUSE_REFUSED   300  /* pause after a refusal that only an operator can end */
 #define REQUEST_ID_ROOM 64
+#define EXTEND_ROOM     64
 
 /* What is left to tell the volume API. */
 enum job_report { REPORT_NOTHING, REPORT_GROWN, REPORT_FAILED };
@@ -34,9 +35,11 @@ struct job {
 
     /* The round's alone: rounds of a job never overlap. */
     enum job_report report;
-    int64_t target_gb; /* that the report is about */
-    bool reported;     /* a report was taken: until the service has finished, the target is gone */
-    unsigned tries;    /* failed calls in a row */
+    int64_t target_gb;        /* that the report is about */
+    char extend[EXTEND_ROOM]; /* what the API calls the one that the report is about; "": nothing */
+    bool unwanted;            /* the API waits for no report of that one */
+    bool reported;  /* a report was taken: until the service has finished, the target is gone */
+    unsigned tries; /* failed calls in a row */
     enum resize_outcome waits_for;
     int64_t waits_since_us; /* monotonic; 0: does not wait */
     struct disk disk;       /* as last seen */
@@ -141,6 +144,11 @@ static enum job_step read_failed(struct job *job, const struct error *err) {
     return complete_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
 }
 
+/* Is the volume in the very extend that the job knew when it read it before? */
+static bool is_same_extend(const struct job *job, const struct remote_volume *volume) {
+    return strcmp(job->extend, volume->extend ? volume->extend : "") == 0;
+}
+
 static enum job_step work(struct job *job, struct arena *arena) {
     const struct job_settings *settings = &job->jobs->settings;
     struct resize resize = {
@@ -158,10 +166,15 @@ static enum job_step work(struct job *job, struct arena *arena) {
     resize.volume = &volume;
     if (strcmp(volume.status, "extending") != 0)
         return follow_size(job, arena, &resize);
-    if ((job->reported || job->report != REPORT_NOTHING) && !volume.has_target)
-        return JOB_ENDED; /* our own report was taken and is being finished */
-    if (job->report == REPORT_GROWN && volume.target_gb == job->target_gb)
+    if ((job->reported || job->unwanted || job->report != REPORT_NOTHING) && !volume.has_target)
+        return JOB_ENDED; /* our own report was taken, or another one, and is being finished */
+    if (job->unwanted && is_same_extend(job, &volume))
+        return JOB_ENDED;
+    if (job->report == REPORT_GROWN && volume.target_gb == job->target_gb &&
+        is_same_extend(job, &volume))
         return JOB_REPORTS;
+    job->unwanted = false;
+    snprintf(job->extend, sizeof(job->extend), "%s", volume.extend ? volume.extend : "");
     return extend_volume(job, arena, &resize);
 }
 
@@ -169,9 +182,17 @@ static enum job_step report(struct job *job, struct arena *arena) {
     struct log_context log = job_log(job);
     bool failed = job->report == REPORT_FAILED;
     struct error err = { 0 };
-    enum complete_outcome outcome = complete_extend(&job->jobs->settings.api, arena, job->volume_id,
-                                                    job_request_id(job), failed, &err);
+    enum complete_outcome outcome =
+        complete_extend(&job->jobs->settings.api, arena, job->volume_id, job_request_id(job),
+                        job->extend[0] ? job->extend : NULL, failed, &err);
 
+    if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
+        log_warning(&log, "nobody waits for the end of this extend", "volume_id", job->volume_id,
+                    "reason", err.message, NULL);
+        job->report = REPORT_NOTHING;
+        job->unwanted = true;
+        return JOB_WAITS; /* perhaps for another one's: the volume says so */
+    }
     if (outcome >= 0) {
         job->reported = true;
         if (outcome == COMPLETE_UNWANTED)
@@ -221,6 +242,7 @@ static void end_job(struct job *job) {
         return;
     }
     job->report = REPORT_NOTHING;
+    job->unwanted = false;
     job->tries = 0;
     job->waits_since_us = 0;
     worker_pool_put(jobs->pool, &job->item);

@@ -1,5 +1,6 @@
 #include "compute/volume_api.h"
 
+#include "common/extend_header.h"
 #include "common/json.h"
 #include "common/json_out.h"
 #include "common/own_user.h"
@@ -25,15 +26,16 @@ static int find_url(const struct volume_api *api, struct arena *arena, const cha
 }
 
 int volume_api_call(const struct volume_api *api, struct arena *arena, const char *method,
-                    const char *path, const char *body, const char *request_id,
+                    const char *path, const char *body, const char *request_id, const char *extend,
                     struct http_answer *ret, struct error *err) {
-    struct http_header headers[4] = { { "OpenStack-API-Version", "volume 3.71" } };
+    struct http_header headers[5] = { { "OpenStack-API-Version", "volume 3.71" } };
     unsigned count = 1;
     struct http_call call = {
         .method = method,
         .headers = headers,
         .body = body,
         .timeout_ms = CALL_TIMEOUT_MS,
+        .wanted_header = EXTEND_HEADER,
     };
     struct error failure = { 0 };
     const char *url;
@@ -45,6 +47,8 @@ int volume_api_call(const struct volume_api *api, struct arena *arena, const cha
         headers[count++] = (struct http_header){ "X-Auth-Token", api->token };
     if (request_id)
         headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", request_id };
+    if (extend)
+        headers[count++] = (struct http_header){ EXTEND_HEADER, extend };
     if (own_user_call(api->user, arena, &call, ret, &failure) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", method, path, failure.message);
     if (ret->status < 200 || ret->status > 299)
@@ -114,10 +118,13 @@ int volume_api_read(const struct volume_api *api, struct arena *arena, const cha
     struct http_answer answer;
     const json_t *root;
 
-    if (volume_api_call(api, arena, "GET", path, NULL, request_id, &answer, err) < 0)
+    if (volume_api_call(api, arena, "GET", path, NULL, request_id, NULL, &answer, err) < 0)
         return -1;
     root = read_answer(arena, &answer, err);
-    return root ? read_volume(arena, json_object_get(root, "volume"), ret, err) : -1;
+    if (!root || read_volume(arena, json_object_get(root, "volume"), ret, err) < 0)
+        return -1;
+    ret->extend = answer.header;
+    return 0;
 }
 
 int volume_api_extending(const struct volume_api *api, struct arena *arena, const char *marker,
@@ -129,7 +136,7 @@ int volume_api_extending(const struct volume_api *api, struct arena *arena, cons
     struct http_answer answer;
     const json_t *root, *list;
 
-    if (volume_api_call(api, arena, "GET", path, NULL, NULL, &answer, err) < 0)
+    if (volume_api_call(api, arena, "GET", path, NULL, NULL, NULL, &answer, err) < 0)
         return -1;
     root = read_answer(arena, &answer, err);
     if (!root)
@@ -157,5 +164,5 @@ int volume_api_report(const struct volume_api *api, struct arena *arena, const c
     out_put_text(&out, "endpoint", endpoint);
     out_end_object(&out);
     return volume_api_call(api, arena, "PUT", "/os-services/report", json_out_text(&out), NULL,
-                           &answer, err);
+                           NULL, &answer, err);
 }

@@ -29,15 +29,17 @@ struct remote_attachment {
 struct remote_volume {
     const char *id, *status;
     int64_t size_gb;
-    bool has_target;   /* metadata has the key extend_new_size */
-    int64_t target_gb; /* its value; 0 when it is absent or no plain number of a volume's size */
+    bool has_target;    /* metadata has the key extend_new_size */
+    int64_t target_gb;  /* its value; 0 when it is absent or no plain number of a volume's size */
+    const char *extend; /* what the API calls the extend; NULL: it does not say (or in a list) */
     const struct remote_attachment *attachments;
     unsigned attachment_count;
 };
 
-/* One call; `body` NULL: none. `request_id` goes along as the global request id; NULL: none. */
+/* One call; `body` NULL: none. `request_id` goes along as the global request id, `extend` as the
+ * name of the extend that the call is about; NULL: none. */
 int volume_api_call(const struct volume_api *api, struct arena *arena, const char *method,
-                    const char *path, const char *body, const char *request_id,
+                    const char *path, const char *body, const char *request_id, const char *extend,
                     struct http_answer *ret, struct error *err);
 
 int volume_api_read(const struct volume_api *api, struct arena *arena, const char *volume_id,

@@ -85,7 +85,7 @@ static int completion_body(struct work *work, void *arg, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s does not wait for this extend to be completed.",
                          volume.id);
-    return volume_extend_completion(work, &volume, completion->failed, err);
+    return volume_extend_completion(work, &volume, NULL, completion->failed, err);
 }
 
 static int transaction(const struct call *call, work_body *body, void *arg, struct error *err) {

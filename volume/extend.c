@@ -169,8 +169,22 @@ static int check_awaited(struct work *work, const struct volume *volume, struct 
     return 0;
 }
 
-int volume_extend_completion(struct work *work, const struct volume *volume, bool failed,
-                             struct error *err) {
+int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
+                          struct error *err) {
+    struct operation operation;
+    int found;
+
+    *ret_id = NULL;
+    if (volume->status != VOLUME_EXTENDING || !pairs_get(&volume->admin_metadata, KEY_SIZE))
+        return 0;
+    found = operation_of(work, volume->id, &operation, err);
+    if (found > 0)
+        *ret_id = operation.id;
+    return found < 0 ? -1 : 0;
+}
+
+int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
+                             bool failed, struct error *err) {
     struct operation operation;
     int found, taken;
 
@@ -179,6 +193,8 @@ int volume_extend_completion(struct work *work, const struct volume *volume, boo
     found = operation_of(work, volume->id, &operation, err);
     if (found < 0)
         return -1;
+    if (found > 0 && extend_id && strcmp(operation.id, extend_id) != 0)
+        return refuse_completion(volume, "waits for another extend to be completed", err);
     taken = found == 0
                 ? 0
                 : db_run(work->tx, err,

@@ -59,9 +59,14 @@ int volume_extend_handed_over(struct work *work, const char *operation_id, const
                               struct error *err);
 
 /* os-extend_volume_completion (R8–R14, X1): takes both keys, stores the report, writes the
- * message. */
-int volume_extend_completion(struct work *work, const struct volume *volume, bool failed,
-                             struct error *err);
+ * message.  `extend_id` names the extend that the report is about (X5); NULL: whichever is
+ * awaited. */
+int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
+                             bool failed, struct error *err);
+
+/* What an extend is called whose report the volume awaits; NULL when it awaits none. */
+int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
+                          struct error *err);
 
 enum extend_ending {
     EXTEND_GROWN,

@@ -2,6 +2,7 @@
 
 #include "api/router.h"
 #include "common/cleanup.h"
+#include "common/extend_header.h"
 #include "common/json.h"
 #include "drivers/fault.h"
 #include "drivers/memory.h"
@@ -314,7 +315,9 @@ void world_restart(struct world *world) {
 
 static void keep_answer(struct world *world, struct test_exchange *exchange) {
     const struct http_exchange *http = test_exchange_of(exchange);
+    const char *extend = test_exchange_header(exchange, EXTEND_HEADER);
 
+    snprintf(world->named_extend, sizeof world->named_extend, "%s", extend ? extend : "");
     json_decref(world->answer);
     world->status = http->status;
     world->answer = json_loadb(http->reply_body, http->reply_size, 0, NULL);
@@ -330,6 +333,7 @@ int world_call(struct world *world, const char *method, const char *path, const 
         { "Content-Type", "application/json" },
         { "X-Auth-Token", world->token },
         { "OpenStack-API-Version", arena_format(arena, "volume 3.%u", world->minor) },
+        { world->extend ? EXTEND_HEADER : NULL, world->extend },
         { NULL, NULL },
     };
     struct test_exchange *exchange;

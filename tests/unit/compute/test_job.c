@@ -126,6 +126,49 @@ static int64_t capacity(struct scene *scene) {
     return fake_hypervisor_capacity(scene->fake, VOLUME);
 }
 
+#define EXTENDING_TO(size) BODY("extending", "1", "\"extend_new_size\": \"" size "\"")
+
+static void answer_named(struct scene *scene, const char *body, const char *header,
+                         unsigned times) {
+    script_server_add(
+        scene->server,
+        &(struct script_rule){
+            .path = READ, .status = 200, .body = body, .header = header, .times = times });
+}
+
+/* X5: the extend was reset and another begun between the look and the report.  The API refuses the
+ * report by the name in it, and the volume tells of the other one. */
+START_TEST(a_report_says_which_extend_it_is_about) {
+    struct scene *scene = scene_new();
+
+    answer_named(scene, EXTENDING_TO("2"), "X-Scoria-Extend: first", 1);
+    answer_named(scene, EXTENDING_TO("3"), "X-Scoria-Extend: second", 0);
+    answer_times(scene, ACTION, 400, NULL, 1);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    ck_assert_uint_eq(reports(scene), 2);
+    ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 0),
+                                 "X-Scoria-Extend", "first"));
+    ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 1),
+                                 "X-Scoria-Extend", "second"));
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_refused_report_is_not_repeated) {
+    struct scene *scene = scene_new();
+
+    answer_named(scene, EXTENDING, "X-Scoria-Extend: first", 0);
+    answer(scene, ACTION, 400, NULL);
+    run(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "GET", READ), 2);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(an_extending_volume_grows_and_is_reported_once) {
     struct scene *scene = scene_new();
 
@@ -657,7 +700,8 @@ START_TEST(stopping_forgets_what_waits) {
 }
 END_TEST
 
-CHECK_MAIN("job", an_extending_volume_grows_and_is_reported_once,
+CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_refused_report_is_not_repeated,
+           an_extending_volume_grows_and_is_reported_once,
            a_missing_or_bad_target_is_reported_as_error, a_failed_resize_is_reported_as_error,
            any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
            a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,

@@ -252,7 +252,7 @@ START_TEST(a_heartbeat_names_host_and_endpoint) {
 END_TEST
 
 static enum complete_outcome complete(struct scene *scene, bool failed) {
-    return complete_extend(&scene->api, scene->arena, ID, NULL, failed, &scene->err);
+    return complete_extend(&scene->api, scene->arena, ID, NULL, NULL, failed, &scene->err);
 }
 
 START_TEST(a_completion_says_error_as_a_boolean) {
@@ -284,7 +284,7 @@ START_TEST(answers_to_a_completion_are_told_apart) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         answer(scene, rows[i].status, "{}");
         ck_assert_int_eq(complete(scene, false), rows[i].outcome);
-        ck_assert_int_eq(complete_extend(&scene->api, scene->arena, ID, NULL, false, NULL),
+        ck_assert_int_eq(complete_extend(&scene->api, scene->arena, ID, NULL, NULL, false, NULL),
                          rows[i].outcome);
     }
     script_server_pause(scene->server);

@@ -3,6 +3,7 @@
  */
 #include "common/log.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/roles.h"
 
 #include <sys/mman.h>
 
@@ -273,6 +274,58 @@ START_TEST(report_after_a_reset_does_nothing) {
 }
 END_TEST
 
+/* X5: the compute side read an extend, which was reset, and another one began: whatever it says of
+ * the first does not end the second. */
+START_TEST(report_of_another_extend_is_refused) {
+    static const char *const reports[] = { COMPLETE_OK, COMPLETE_ERROR };
+
+    for (unsigned i = 0; i < LENGTH(reports); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = pending_extend(world), *first, *second;
+
+        world_show(world, id);
+        first = arena_text(world->arena, world->named_extend);
+        ck_assert_str_ne(first, "");
+        ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"in-use\"}}"),
+                         202);
+        world_show(world, id);
+        ck_assert_str_eq(world->named_extend, "");
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+        guest_grows(world, id, 5);
+        world_show(world, id);
+        second = arena_text(world->arena, world->named_extend);
+        ck_assert_str_ne(first, second);
+
+        world->extend = first;
+        ck_assert_int_eq(world_action(world, id, "%s", reports[i]), 400);
+        world_settle(world);
+        assert_volume(world, id, "extending", 2);
+        ck_assert_str_eq(metadata_of(world, id, "extend_new_size"), "5");
+        assert_quota(world, 2, 3);
+        world->extend = second;
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world->extend = NULL;
+        world_settle(world);
+        assert_volume(world, id, "in-use", 5);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* Only who may be the compute side is told what the extend is called. */
+START_TEST(an_extends_name_is_not_shown_to_members) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    roles_enter(world, NULL);
+    world->token = "member:" WORLD_PROJECT;
+    ck_assert_int_eq(world_call(world, "GET", arena_format(world->arena, "/volumes/%s", id), NULL),
+                     200);
+    ck_assert_str_eq(world->named_extend, "");
+}
+END_TEST
+
 /* X6: the volume is gone when the manager gets to it: the reservation ends, nothing else
  * happens. */
 START_TEST(report_for_a_vanished_volume_gives_the_quota_back) {
@@ -476,7 +529,9 @@ CHECK_MAIN("extend completion", completion_is_accepted_without_waiting_for_the_m
            error_is_read_as_a_boolean, action_exists_from_its_microversion_on,
            unknown_volume_is_404, volume_in_another_status_is_400, unsound_keys_are_400_and_stay,
            second_completion_is_400, death_at_any_effect_loses_no_report,
-           report_after_a_reset_does_nothing, report_for_a_vanished_volume_gives_the_quota_back,
+           report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
+           an_extends_name_is_not_shown_to_members,
+           report_for_a_vanished_volume_gives_the_quota_back,
            growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
            the_volumes_project_pays, success_without_growth_is_a_failure,
            success_that_cannot_be_verified_waits,
