@@ -36,9 +36,13 @@ static void request_render(struct request *request) {
     http->status = request->status ? request->status : request->route->status;
     http->reply_body = "";
     http->reply_size = request->out.size;
-    if (request->out.size == 0)
+    if (request->out.size == 0 && request->route->flags & ROUTE_BARE) {
+        if (http->status != 204)
+            http_add_header(http, "Content-Type", "text/html; charset=UTF-8");
         return;
-    http->reply_body = json_out_text(&request->out);
+    }
+    if (request->out.size > 0)
+        http->reply_body = json_out_text(&request->out);
     http_add_header(http, "Content-Type", fault_media_type(http));
 }
 

@@ -25,6 +25,7 @@ struct api {
 
 struct call {
     struct request request; /* first: a handler's request is its call */
+    const char *whole_path; /* as sent, but for slashes in a row */
     struct url_path path;   /* behind /v3 and the project */
     bool split;             /* there is such a path */
     struct identity_later later;

@@ -1,5 +1,6 @@
 #include "api/fault.h"
 
+#include "api/accept.h"
 #include "common/json_out.h"
 
 #include <string.h>
@@ -65,11 +66,11 @@ void fault_render(struct http_exchange *exchange, const struct error *err) {
 }
 
 void fault_render_unrouted(struct http_exchange *exchange) {
-    static const char page[] = "<html><head><title>404 Not Found</title></head>"
-                               "<body><h1>404 Not Found</h1>There is nothing here.</body></html>\n";
+    accept_render(exchange, error_http_status(ERROR_NOT_FOUND), "Not Found",
+                  "The resource could not be found.");
+}
 
-    exchange->status = error_http_status(ERROR_NOT_FOUND);
-    exchange->reply_body = page;
-    exchange->reply_size = sizeof(page) - 1;
-    http_add_header(exchange, "Content-Type", "text/html; charset=UTF-8");
+void fault_render_too_large(struct http_exchange *exchange) {
+    accept_render(exchange, error_http_status(ERROR_TOO_LARGE), "Request Entity Too Large",
+                  "The request's body is too large.");
 }

@@ -18,5 +18,7 @@ const char *fault_media_type(const struct http_exchange *exchange);
  */
 void fault_render(struct http_exchange *exchange, const struct error *err);
 
-/* A path or method that has no route: 404 with a small page instead of a fault. */
+/* A path or method that has no route (404), and a body above the limit (413), are no faults of the
+ * API: one sentence in the form that Accept asks for. */
 void fault_render_unrouted(struct http_exchange *exchange);
+void fault_render_too_large(struct http_exchange *exchange);

@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	api/api_routes.c \
 	api/attachments.c \
 	api/body.c \
+	api/accept.c api/accept.h \
 	api/call.c api/call.h \
 	api/connect.c api/connect.h \
 	api/default_types.c \

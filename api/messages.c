@@ -125,7 +125,8 @@ const struct route message_routes[] = {
       .rule = "message:get", .handler = show_message, .status = 200 },
     { .method = "PUT", .path = "/messages/{id}", .flags = ROUTE_ABSENT },
     { .method = "DELETE", .path = "/messages/{id}", .since = MESSAGES_SINCE,
-      .loads = LOADS_MESSAGE, .rule = "message:delete", .handler = delete_message, .status = 204 },
+      .loads = LOADS_MESSAGE, .rule = "message:delete", .handler = delete_message, .status = 204,
+      .flags = ROUTE_BARE },
     ROUTES_END
 };
 /* clang-format on */

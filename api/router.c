@@ -1,5 +1,6 @@
 #include "api/router.h"
 
+#include "api/accept.h"
 #include "api/call.h"
 #include "api/fault.h"
 #include "api/routes.h"
@@ -33,10 +34,24 @@ static bool text_begins(const char *text, const char *start) {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* Slashes in a row are one. */
+static const char *path_squeeze(struct arena *arena, const char *path) {
+    char *squeezed, *end;
+
+    if (!strstr(path, "//"))
+        return path;
+    squeezed = end = arena_alloc(arena, strlen(path) + 1);
+    for (; *path; path++)
+        if (!(path[0] == '/' && path[1] == '/'))
+            *end++ = *path;
+    *end = '\0';
+    return squeezed;
+}
+
 /* Takes "/v3" and the project off the path; false when nothing of ours can be there. */
 static bool call_split_path(struct call *call) {
     struct request *request = &call->request;
-    const char *path = request->http->path;
+    const char *path = call->whole_path;
 
     if (!text_begins(path, "/v3/") ||
         !url_split(request->http->arena, path + strlen("/v3"), &call->path))
@@ -80,6 +95,7 @@ static struct call *call_new(struct api *api, struct http_exchange *http) {
     *request = (struct request){ .api = api, .http = http };
     request->context.request_id = request->context.log.request_id = id;
     request->context.global_request_id = request_id_given(http);
+    call->whole_path = path_squeeze(http->arena, http->path);
     request->base_url = api->public_endpoint ? api->public_endpoint : identity_base_url(http);
     http_add_header(http, "x-openstack-request-id", id);
     call->headers = http->reply_header_count;
@@ -111,8 +127,6 @@ static bool media_type_is(const char *header, const char *type) {
 static int body_check_type(const struct http_exchange *http, struct error *err) {
     const char *type = http_header(http, "Content-Type");
 
-    if (http->too_large)
-        return error_set(err, ERROR_TOO_LARGE, "The request's body is too large.");
     if (http->body_size == 0 || !type || media_type_is(type, "application/json") ||
         media_type_is(type, "application/vnd.openstack.volume+json"))
         return 0;
@@ -226,13 +240,22 @@ static void answer_redirect(struct call *call) {
     call_reply(call, NULL);
 }
 
+/* HEAD hears 204, as upstream's clients know it. */
 static void answer_health(struct call *call) {
+    static const char *const offers[] = { "text/plain", "text/html", MEDIA_TYPE, NULL };
+    static const char page[] = "<html><body>OK</body></html>\n",
+                      json[] = "{\"detailed\": false, \"reasons\": [\"OK\"]}\n";
     struct http_exchange *http = call->request.http;
+    const char *type = accept_best(http, offers);
+    bool plain = !type || type == offers[0];
 
-    http->status = 200;
-    http->reply_body = "OK";
-    http->reply_size = 2;
-    http_add_header(http, "Content-Type", "text/plain");
+    http->status = strcmp(http->method, "HEAD") == 0 ? 204 : 200;
+    http->reply_body = plain ? "OK" : type == offers[1] ? page : json;
+    http->reply_size = http->status == 204 ? 0 : strlen(http->reply_body);
+    http_add_header(http, "Content-Type",
+                    plain               ? "text/plain; charset=UTF-8"
+                    : type == offers[1] ? "text/html; charset=UTF-8"
+                                        : MEDIA_TYPE);
     call_reply(call, NULL);
 }
 
@@ -254,7 +277,7 @@ static bool place_answers(const struct place *place, struct call *call) {
     if (strcmp(http->method, "GET") != 0 && strcmp(http->method, "HEAD") != 0)
         return false;
     for (; place->path; place++)
-        if (strcmp(place->path, http->path) == 0) {
+        if (strcmp(place->path, call->whole_path) == 0) {
             place->answer(call);
             return true;
         }
@@ -307,6 +330,11 @@ void api_handle(void *arg, struct http_exchange *http) {
     if (http->crowded) {
         error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
         call_fail(call, &err);
+        return;
+    }
+    if (http->too_large) {
+        fault_render_too_large(http);
+        call_reply(call, NULL);
         return;
     }
     call->split = call_split_path(call);

@@ -26,6 +26,7 @@ enum route_flags {
     ROUTE_STRICT_LATE = 1 << 6, /* unknown inner keys are refused from 3.53 on only */
     ROUTE_ROW_ALONE = 1 << 7,   /* the volume's row is enough: metadata and attachments stay where
                                    they are */
+    ROUTE_BARE = 1 << 8,        /* the answer has no body, and the type of an empty page */
 };
 
 struct route {

@@ -211,7 +211,7 @@ const struct route type_encryption_routes[] = {
     { ENCRYPTION("POST", "", "create", create_encryption, 200), BODY(create_fields) },
     { ENCRYPTION("GET", "/{key}", "get", show_member, 200) },
     { ENCRYPTION("PUT", "/{key}", "update", update_encryption, 200), BODY(update_fields) },
-    { ENCRYPTION("DELETE", "/{key}", "delete", delete_encryption, 202) },
+    { ENCRYPTION("DELETE", "/{key}", "delete", delete_encryption, 202), .flags = ROUTE_BARE },
     ROUTES_END
 };
 /* clang-format on */

@@ -239,7 +239,7 @@ const struct route type_routes[] = {
     { TYPE("GET", "", "type_get", show_type, 200) },
     { TYPE("PUT", "", "type_update", update_type, 200), .wrapper = "volume_type",
       BODY(type_body, update_fields) },
-    { TYPE("DELETE", "", "type_delete", delete_type, 202) },
+    { TYPE("DELETE", "", "type_delete", delete_type, 202), .flags = ROUTE_BARE },
 
     { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200) },
     { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
@@ -247,7 +247,8 @@ const struct route type_routes[] = {
     { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200) },
     { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
       .flags = ROUTE_NO_WRAPPER },
-    { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202) },
+    { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202),
+      .flags = ROUTE_BARE },
 
     { TYPE("GET", "/os-volume-type-access", "volume_type_access:get_all_for_type", list_access,
            200) },

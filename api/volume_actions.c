@@ -387,7 +387,7 @@ const struct route volume_action_routes[] = {
       .flags = ROUTE_ANY_VALUE, .handler = show_image_metadata, .status = 200 },
     { ACTION("os-unset_image_metadata"), .rule = "volume_extension:volume_image_metadata:remove",
       BODY(unset_image_fields, struct image_body),
-      .handler = unset_image_metadata, .status = 200 },
+      .handler = unset_image_metadata, .status = 200, .flags = ROUTE_BARE },
     ROUTES_END,
 };
 /* clang-format on */

@@ -318,7 +318,7 @@ const struct route volume_routes[] = {
       .wrapper = "volume", BODY(update_fields, struct update_body),
       .check = check_update, .handler = update_volume, .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:delete",
-      .handler = delete_volume, .status = 202 },
+      .handler = delete_volume, .status = 202, .flags = ROUTE_BARE },
 
     { .method = "GET", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
       .flags = ROUTE_ROW_ALONE, .rule = "volume:get_volume_metadata",
@@ -336,7 +336,7 @@ const struct route volume_routes[] = {
       .rule = "volume:update_volume_metadata", META,
       .handler = volume_metadata_set_key, .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .flags = ROUTE_ROW_ALONE, .rule = "volume:delete_volume_metadata",
+      .flags = ROUTE_ROW_ALONE | ROUTE_BARE, .rule = "volume:delete_volume_metadata",
       .handler = volume_metadata_remove_key, .status = 200 },
 
     { .method = "GET", .path = "/volumes/{id}/encryption", .loads = LOADS_VOLUME,

@@ -110,20 +110,42 @@ START_TEST(the_own_media_type_is_given_when_asked_for_exactly) {
 }
 END_TEST
 
-START_TEST(an_unrouted_path_gets_a_page) {
-    struct test_exchange *test = test_exchange_new("GET", "/", NULL, NULL);
+static void expect_form(const char *accept, const char *type, const char *start) {
+    const struct http_header headers[] = { { accept ? "Accept" : "X-None", accept ? accept : "x" },
+                                           { NULL, NULL } };
+    struct test_exchange *test = test_exchange_new("GET", "/", headers, NULL);
     const struct http_exchange *http = test_exchange_of(test);
 
     fault_render_unrouted(test_exchange_of(test));
     ck_assert_int_eq(http->status, 404);
-    ck_assert(strncmp(http->reply_body, "<html>", 6) == 0);
+    ck_assert_msg(strncmp(http->reply_body, start, strlen(start)) == 0, "%s: %s", accept,
+                  http->reply_body);
     ck_assert_uint_eq(http->reply_size, strlen(http->reply_body));
-    ck_assert(strncmp(test_exchange_header(test, "Content-Type"), "text/html", 9) == 0);
+    ck_assert_msg(strncmp(test_exchange_header(test, "Content-Type"), type, strlen(type)) == 0,
+                  "%s: %s", accept, test_exchange_header(test, "Content-Type"));
     test_exchange_free(test);
+}
+
+START_TEST(what_is_no_fault_takes_the_form_that_is_asked_for) {
+    static const char json[] = "{\"message\":\"The resource could not be found.\","
+                               "\"code\":\"404 Not Found\",\"title\":\"Not Found\"}",
+                      text[] = "The resource could not be found.\n", page[] = "<html>";
+
+    expect_form(NULL, "text/plain", text);
+    expect_form("*/*", "text/plain", text);
+    expect_form("", "text/plain", text);
+    expect_form("text/xml, text/htmlx;q=1", "text/plain", text);
+    expect_form("application/json", "application/json", json);
+    expect_form("text/plain,Application/JSON;q=0.5", "application/json", json);
+    expect_form("application/json;q=0", "text/plain", text);
+    expect_form("text/html,application/xhtml+xml,*/*;q=0.8", "text/html", page);
+    expect_form("text/html;q=0.9, application/json", "application/json", json);
+    expect_form("application/json, text/html", "text/html", page);
+    expect_form("text/html;q=", "text/plain", text);
 }
 END_TEST
 
 CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_says_when_to_come_again,
            internal_errors_are_not_told, a_refused_token_has_the_middlewares_form,
            a_failed_precondition_has_no_body, the_own_media_type_is_given_when_asked_for_exactly,
-           an_unrouted_path_gets_a_page)
+           what_is_no_fault_takes_the_form_that_is_asked_for)

@@ -516,18 +516,18 @@ END_TEST
 static void expect_page(struct service *service, const char *method, const char *path) {
     autoanswer struct answer answer = ask(service, method, path, NULL, 404);
 
-    ck_assert(strncmp(body_of(&answer), "<html>", 6) == 0);
+    ck_assert_str_eq(body_of(&answer), "The resource could not be found.\n");
     ck_assert_ptr_nonnull(test_exchange_header(answer.test, "x-openstack-request-id"));
     ck_assert_ptr_null(test_exchange_header(answer.test, "x-compute-request-id"));
     ck_assert_ptr_null(test_exchange_header(answer.test, "OpenStack-API-Version"));
     ck_assert_ptr_null(test_exchange_header(answer.test, "Vary"));
 }
 
-START_TEST(what_has_no_route_gets_a_page) {
+START_TEST(what_has_no_route_gets_a_sentence) {
     static const char *const paths[] = {
         "/v3/admin/things",
         "/v3/things/",
-        "/v3//things",
+        "/v3/things//",
         "/v3/nothing",
         "/v3/" PROJECT,
         "/v3/" PROJECT "/",
@@ -550,6 +550,15 @@ START_TEST(what_has_no_route_gets_a_page) {
     expect_page(&service, "GET", "/v3/things/x/action");
     expect_page(&service, "POST", "/");
     expect_page(&service, "DELETE", "/v3/");
+}
+END_TEST
+
+START_TEST(slashes_in_a_row_are_one) {
+    SERVICE();
+
+    expect_what(&service, "/v3//things", "list");
+    expect_what(&service, "//v3///things//detail", "detail");
+    expect_what(&service, "/v3//" PROJECT "//things", "list");
 }
 END_TEST
 
@@ -610,7 +619,8 @@ START_TEST(health_needs_nobody) {
         ask_with(&service, "GET", "/healthcheck", WITH({ "X-Auth-Token", "none" }), NULL, 200);
 
     ck_assert_str_eq(body_of(&answer), "OK");
-    ck_assert_str_eq(test_exchange_header(answer.test, "Content-Type"), "text/plain");
+    ck_assert_str_eq(test_exchange_header(answer.test, "Content-Type"),
+                     "text/plain; charset=UTF-8");
 }
 END_TEST
 
@@ -762,7 +772,33 @@ START_TEST(a_body_above_the_limit_is_refused) {
     api_handle(service.api, test_exchange_of(test));
     ck_assert_int_eq(test_exchange_await(test), 413);
     ck_assert_ptr_null(test_exchange_header(test, "Retry-After"));
+    ck_assert_str_eq(test_exchange_header(test, "Content-Type"), "text/plain; charset=UTF-8");
     test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
+    static const struct {
+        const char *path, *malformed;
+        bool crowded;
+        int status;
+    } cases[] = {
+        { "/v3/things", "why", false, 400 }, { "/healthcheck", "why", false, 400 },
+        { "*", "why", false, 400 },          { "/v3/things", NULL, true, 503 },
+        { "/healthcheck", NULL, true, 200 },
+    };
+    SERVICE();
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct test_exchange *test = test_exchange_new("GET", cases[i].path, NULL, NULL);
+
+        test_exchange_of(test)->malformed = cases[i].malformed;
+        test_exchange_of(test)->crowded = cases[i].crowded;
+        api_handle(service.api, test_exchange_of(test));
+        ck_assert_int_eq(test_exchange_await(test), cases[i].status);
+        ck_assert_ptr_nonnull(test_exchange_header(test, "x-openstack-request-id"));
+        test_exchange_free(test);
+    }
 }
 END_TEST
 
@@ -832,7 +868,7 @@ START_TEST(the_flags_of_a_row_loosen_its_body) {
     ck_assert_ptr_null(text_of(&null, "name"));
     ck_assert_str_eq(body_of(&any), "[7]");
     ck_assert_uint_eq(test_exchange_of(none.test)->reply_size, 0);
-    ck_assert_ptr_null(test_exchange_header(none.test, "Content-Type"));
+    ck_assert_str_eq(test_exchange_header(none.test, "Content-Type"), "application/json");
     ck_assert_str_eq(body_of(&raw), "[1]");
 }
 END_TEST
@@ -1100,16 +1136,16 @@ START_TEST(many_threads_may_ask_at_once) {
 END_TEST
 
 CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
-           segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_page,
+           segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_sentence,
            another_regex_for_projects_is_taken, the_default_regex_can_be_given_in_words,
            a_bad_regex_is_refused_at_start, the_version_documents_stand_where_clients_look,
            health_needs_nobody, a_bad_token_stops_everything, a_caller_may_become_known_later,
            the_handshake_answers_for_the_router, the_context_is_complete,
            the_paths_project_must_be_the_tokens, answers_carry_the_version_that_was_used,
            a_route_does_not_exist_before_its_version, only_json_bodies_are_taken,
-           a_body_above_the_limit_is_refused, a_wrapped_body_is_decoded,
-           bad_bodies_are_bad_requests, the_flags_of_a_row_loosen_its_body,
-           actions_are_found_by_their_key,
+           a_body_above_the_limit_is_refused, a_malformed_or_crowded_request_reaches_nothing,
+           slashes_in_a_row_are_one, a_wrapped_body_is_decoded, bad_bodies_are_bad_requests,
+           the_flags_of_a_row_loosen_its_body, actions_are_found_by_their_key,
            what_is_no_action_is_a_bad_request_and_what_is_not_yet_is_not_found,
            queries_are_decoded_and_the_last_one_counts, links_follow_the_request,
            objects_are_loaded_with_the_callers_eyes, policy_is_asked_about_the_object,
