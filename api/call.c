@@ -29,6 +29,21 @@ void call_fail(struct call *call, const struct error *err) {
     call_reply(call, err->message);
 }
 
+/* The server has no room for an answer that waits: the list is asked for again. */
+static void call_refuse(void *arg) {
+    struct call *call = arg;
+    struct http_exchange *http = call->request.http;
+    struct error err;
+
+    error_set(&err, ERROR_UNAVAILABLE,
+              "Too many large answers wait for clients that do not read them. Try again later, or "
+              "ask for less with limit.");
+    http->reply_header_count = call->headers;
+    fault_render(http, &err);
+    log_error(&call->request.context.log, "answer refused", "method", http->method, "path",
+              http->path, "peer", http->peer, "reason", err.message, NULL);
+}
+
 /* Runs inside the body: the writer's thread has only to send afterwards. */
 static void request_render(struct request *request) {
     struct http_exchange *http = request->http;
@@ -54,6 +69,10 @@ static int request_police(struct request *request, struct error *err) {
     return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
 }
 
+static bool route_reads(const struct route *route) {
+    return strcmp(route->method, "GET") == 0;
+}
+
 static void request_begin(struct call *call, struct db_tx *tx) {
     struct request *request = &call->request;
     const struct settings *settings = request->api->settings.settings;
@@ -77,6 +96,10 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
     request_begin(call, tx);
     request->wait_operation = NULL;
     request->volume = (struct volume){ .id = NULL };
+    if (route_reads(request->route)) { /* what has taken effect is answered so */
+        request->http->refuse = call_refuse;
+        request->http->refuse_arg = call;
+    }
     if (load_object(request, err) < 0 || request_police(request, err) < 0 ||
         request->route->handler(request, err) < 0)
         return -1;
@@ -99,10 +122,6 @@ static void call_done(struct db_job *job, int result, struct error *err) {
 
     call_end(call, result, err);
     atomic_fetch_sub(&api->in_flight, 1);
-}
-
-static bool route_reads(const struct route *route) {
-    return strcmp(route->method, "GET") == 0;
 }
 
 void call_run(struct call *call) {

@@ -255,6 +255,8 @@ static int listen_http(struct parts *parts, struct error *err) {
             (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections_per_address"),
         .idle_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_socket_timeout"),
         .request_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_request_timeout"),
+        .answer_bytes =
+            (size_t)config_int(parts->config, "DEFAULT", "osapi_waiting_answers_mb") * 1024 * 1024,
         .mounts = mounts,
         .cert_file = config_text(parts->config, "ssl", "cert_file"),
         .key_file = config_text(parts->config, "ssl", "key_file"),

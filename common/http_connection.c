@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/http_answers.h"
 #include "common/http_crowd.h"
 #include "common/http_door.h"
 #include "common/http_head.h"
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define ARENA_KEPT      ((size_t)32 * 1024) /* so much of a request may wait with its answer */
 #define FIRST_BODY_ROOM ((size_t)16 * 1024)
 
 /* So much above the limit is read and dropped: the client sees the answer instead of a reset. */
@@ -153,16 +155,31 @@ static enum MHD_Result queue_plain(struct http_connection *connection, int statu
                           MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 
-static enum MHD_Result queue_reply(struct http_connection *connection) {
+/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer has
+ * to wait. */
+static struct MHD_Response *response_of(struct http_connection *connection) {
     const struct http_exchange *exchange = &connection->exchange;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        exchange->reply_size, (void *)(uintptr_t)exchange->reply_body, MHD_RESPMEM_PERSISTENT);
+    void *body = (void *)(uintptr_t)exchange->reply_body;
 
+    if (arena_bytes(exchange->arena) <= ARENA_KEPT)
+        return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);
+}
+
+static enum MHD_Result queue_reply(struct http_connection *connection) {
+    struct http_exchange *exchange = &connection->exchange;
+    struct MHD_Response *response;
+
+    if (!http_answers_take(connection, exchange->reply_size) && exchange->refuse)
+        exchange->refuse(exchange->refuse_arg);
+    response = response_of(connection);
     if (!response)
         return MHD_NO;
     for (unsigned i = 0; i < exchange->reply_header_count; i++)
         MHD_add_response_header(response, exchange->reply_headers[i].name,
                                 exchange->reply_headers[i].value);
+    if (arena_bytes(exchange->arena) > ARENA_KEPT)
+        arena_reset(exchange->arena); /* everything of it was copied */
     return queue_response(connection, exchange->status, response);
 }
 
@@ -260,6 +277,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     take_turn(connection, HTTP_TURN_IDLE);
     if (connection->slept)
         set_own_timeout(connection, false);
+    http_answers_give_back(connection);
     if (connection->handed_over && atomic_fetch_sub(&server->open, 1) == 1 &&
         atomic_load(&server->stopping)) {
         pthread_mutex_lock(&server->lock);

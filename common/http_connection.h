@@ -49,6 +49,7 @@ struct http_address {
 struct http_neighbour {
     struct http_address address;
     unsigned connections, seated; /* with a place of their own */
+    size_t answer_bytes;          /* see http_answers.h */
     LIST_ENTRY(http_neighbour) next;
 };
 
@@ -80,7 +81,8 @@ struct http_connection {
     bool last;        /* no request follows the one at hand */
     size_t target;    /* length of the request target as sent */
     size_t body_room;
-    uint64_t excess; /* bytes thrown away */
+    uint64_t excess;     /* bytes thrown away */
+    size_t answer_bytes; /* see http_answers.h; with the server's lock */
     char peer[INET6_ADDRSTRLEN];
     enum http_place place;            /* these two with the server's lock held */
     struct http_neighbour *neighbour; /* lives as long as a connection of it */
@@ -118,6 +120,7 @@ struct http_server {
     uintmax_t shown_out;      /* so far */
     struct http_neighbours neighbours[HTTP_NEIGHBOUR_BUCKETS];
     struct http_connections all, awaiting;
+    size_t answer_bytes, most_answer_bytes;
 };
 
 /* What libmicrohttpd calls; `arg` is the server, *context of a request its connection. */

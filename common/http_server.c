@@ -24,6 +24,7 @@
 #define DEFAULT_CONNECTIONS  1000
 #define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, other calls */
 #define LEAST_CONNECTIONS    8
+#define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
 #define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
 #define STACK_SIZE           ((size_t)256 * 1024)
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
@@ -177,6 +178,8 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->most_connections =
         connections_that_fit(settings->connections ? settings->connections : DEFAULT_CONNECTIONS);
     server->most_of_address = settings->address_connections;
+    server->most_answer_bytes =
+        settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
     server->door_wake = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);

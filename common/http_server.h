@@ -48,6 +48,11 @@ struct http_exchange {
     struct http_header reply_headers[HTTP_RESPONSE_HEADERS];
     unsigned reply_header_count;
 
+    /* Set by a handler whose large answer may be turned down because too many wait for their clients:
+     * makes it another, small one. Called by the server when the answer is about to leave. */
+    void (*refuse)(void *arg);
+    void *refuse_arg;
+
     /* How headers are found and how the reply leaves: set by the server, or by a test. */
     const char *(*find_header)(const struct http_exchange *exchange, const char *name);
     void (*send)(struct http_exchange *exchange);
@@ -88,6 +93,7 @@ struct http_server_settings {
     unsigned request_seconds;        /* for a handshake and a whole request; 0: 30 */
     unsigned connections;            /* most at once, if there are descriptors for them; 0: 1000 */
     unsigned address_connections;    /* most at once from one address; 0: as many as there may be */
+    size_t answer_bytes;             /* of answers that wait for their clients; 0: 64 MiB */
     const char *cert_file;           /* PEM, with the chain; NULL: no TLS */
     const char *key_file;            /* PEM; NULL: in cert_file */
     const char *ca_file;             /* PEM; not NULL: clients show a certificate of one of these */

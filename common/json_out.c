@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROOM 256
+#define LEAST_ROOM       256
+#define LARGEST_IN_ARENA ((size_t)64 * 1024)
 
 void json_out_init(struct json_out *out, struct arena *arena, size_t room) {
     size_t first = room > LEAST_ROOM ? room : LEAST_ROOM;
@@ -17,10 +18,35 @@ void json_out_init(struct json_out *out, struct arena *arena, size_t room) {
     *out = (struct json_out){ .arena = arena, .text = arena_reserve(arena, first), .room = first };
 }
 
+static void release_heap(void *heap) {
+    free(*(char **)heap);
+}
+
+static void grow_on_heap(struct json_out *out, size_t room) {
+    char *before = out->heap ? *out->heap : NULL, *text = realloc(before, room);
+
+    if (!text) {
+        fputs("out of memory\n", stderr);
+        abort();
+    }
+    if (!before) {
+        memcpy(text, out->text, out->size);
+        out->heap = arena_alloc(out->arena, sizeof(*out->heap));
+        arena_defer(out->arena, release_heap, out->heap);
+    }
+    *out->heap = out->text = text;
+    out->room = room;
+}
+
 static void grow(struct json_out *out, size_t more) {
     size_t room = 2 * out->room > out->size + more ? 2 * out->room : out->size + more;
-    char *text = arena_reserve(out->arena, room);
+    char *text;
 
+    if (room > LARGEST_IN_ARENA) {
+        grow_on_heap(out, room);
+        return;
+    }
+    text = arena_reserve(out->arena, room);
     memcpy(text, out->text, out->size);
     out->text = text;
     out->room = room;

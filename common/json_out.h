@@ -4,7 +4,8 @@
  * that is escaped (out_key_text).  Commas are kept by the writer.  Invalid UTF-8 in values is
  * replaced by U+FFFD, so the output is always valid JSON.
  *
- * Memory comes from the arena; one writer belongs to one thread.
+ * Memory comes from the arena and dies with it.  A large text has memory of its own, which grows
+ * without leaving outgrown copies in the arena.  One writer belongs to one thread.
  */
 #pragma once
 
@@ -17,7 +18,8 @@
 
 struct json_out {
     struct arena *arena;
-    char *text; /* not ended with '\0' until json_out_text() */
+    char *text;  /* not ended with '\0' until json_out_text() */
+    char **heap; /* where a large text is, which grows in place; NULL: the arena has it */
     size_t size, room;
     bool comma; /* something stands before the next value at this level */
 };

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	common/error.c common/error.def common/error.h \
 	common/extend_header.h \
 	common/field.c common/field.h \
+	common/http_answers.c common/http_answers.h \
 	common/http_client.c common/http_client.h \
 	common/http_head.c common/http_head.h \
 	common/http_server.c common/http_server.h \
@@ -41,6 +42,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_arena \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_error \
+	tests/unit/common/test_http_answers \
 	tests/unit/common/test_http_client \
 	tests/unit/common/test_http_server \
 	tests/unit/common/test_field \

@@ -224,8 +224,28 @@ START_TEST(text_with_nul_in_a_tree_and_no_tree_are_written) {
 }
 END_TEST
 
+/* An answer of a megabyte takes the arena no more than one of 64 KiB. */
+START_TEST(a_large_text_leaves_no_outgrown_copies) {
+    struct json_out out = new_out();
+    char piece[1001];
+
+    memset(piece, 'x', sizeof(piece) - 1);
+    piece[sizeof(piece) - 1] = '\0';
+    out_begin_array(&out);
+    for (unsigned i = 0; i < 1000; i++)
+        out_text(&out, piece);
+    out_end_array(&out);
+    ck_assert_uint_eq(out.size, 1000 * 1003 + 1);
+    ck_assert_uint_eq(strlen(json_out_text(&out)), out.size);
+    ck_assert_int_eq(out.text[out.size - 2], '"');
+    ck_assert_uint_lt(arena_bytes(arena), 200000);
+    arena_free(arena);
+}
+END_TEST
+
 CHECK_MAIN("json_out", commas_stand_between_values_at_every_level, integers_are_whole,
            doubles_read_back_as_the_same_real_number, instants_are_text_and_none_is_null,
            text_is_escaped_where_json_asks_for_it_only, special_bytes_are_found_at_every_place,
            the_buffer_grows_whatever_is_written, text_ends_where_it_is_asked_and_may_go_on,
-           trees_are_written_as_they_are, text_with_nul_in_a_tree_and_no_tree_are_written)
+           a_large_text_leaves_no_outgrown_copies, trees_are_written_as_they_are,
+           text_with_nul_in_a_tree_and_no_tree_are_written)
