@@ -233,7 +233,7 @@ void page_put_links(struct request *request, const struct page *page, unsigned s
     struct arena *arena = request->work.arena;
     const char *list;
 
-    if (shown == 0 || (page->with_count ? count : shown) < page->limit)
+    if (shown == 0 || (!page->cut && (page->with_count ? count : shown) < page->limit))
         return;
     list = detail ? arena_format(arena, "%s/detail", page->rules->collection)
                   : page->rules->collection;

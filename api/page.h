@@ -41,6 +41,7 @@ struct page {
     int64_t limit; /* as asked, or the maximum */
     bool with_count;
     bool empty; /* a filter that nothing can match */
+    bool cut;   /* ended before its limit because it is large: there is more */
     /* private: the filters, and what puts the marker's row behind us */
     const char *where;
     struct db_value *values;

@@ -128,7 +128,14 @@ const struct page_rules volume_list_rules = {
     .filter = filter,
 };
 
-static void put_page(struct request *request, const struct page *page, bool detail,
+/* Has the text of this page its size? What is left of it comes with the next one. */
+static bool is_full(const struct request *request) {
+    size_t most = request->work.settings->page_bytes;
+
+    return most > 0 && request->out.size > most;
+}
+
+static void put_page(struct request *request, struct page *page, bool detail,
                      const struct volume *volumes, unsigned count, int64_t total) {
     struct json_out *out = &request->out;
     struct volume_view view;
@@ -142,6 +149,10 @@ static void put_page(struct request *request, const struct page *page, bool deta
             view_volume(&view, &volumes[i]);
         else
             view_volume_short(request, &volumes[i]);
+        if (i + 1 < count && is_full(request)) {
+            page->cut = true;
+            count = i + 1;
+        }
     }
     out_end_array(out);
     if (count > 0)
@@ -163,6 +174,8 @@ static int list_volumes(struct request *request, bool detail, struct error *err)
         page_and(request, &page,
                  "(v.migration_status IS NULL OR v.migration_status NOT LIKE 'target:%')", NULL, 0);
     page.query.with_details = detail;
+    page.query.bytes_most = request->work.settings->page_bytes;
+    page.query.cut = &page.cut;
     if (!page.empty)
         count = volume_list(&request->work, &page.query, &volumes, err);
     if (count < 0 ||

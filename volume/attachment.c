@@ -50,6 +50,8 @@ int attachment_list(struct work *work, const struct volume_query *query, struct 
     while ((more = db_next(rows, err)) > 0) {
         list = query_grow(work->arena, list, count, sizeof *list);
         attachment_read(rows, work->arena, &list[count++]);
+        if (query->bytes_most > 0 && arena_bytes(work->arena) > query->bytes_most)
+            break;
     }
     if (more < 0)
         return -1;

@@ -48,6 +48,8 @@ const struct option settings_options[] = {
       .help = "How many times the real room of a thin pool may be promised to volumes." },
     { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
       .help = "Most items in one answer of a list." },
+    { .section = "DEFAULT", .key = "osapi_max_page_mb", .type = OPTION_INT, .fallback = "8", .min = 1, .max = 1024,
+      .help = "MiB of one page of a list: one that would be larger ends earlier, with a link to the next." },
     { .section = "oslo_messaging_notifications", .key = "driver", .type = OPTION_WORD, .fallback = "noop",
       .words = notification_drivers,
       .help = "Where notifications about volumes go: noop makes none, log writes each to the log, messagingv2 "
@@ -93,6 +95,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .service_down_s = config_int(config, section, "service_down_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),
+        .page_bytes = (size_t)config_int(config, section, "osapi_max_page_mb") * 1024 * 1024,
         .metadata_items = config_int(config, section, "quota_metadata_items"),
         .per_volume_attachments = config_int(config, section, "per_volume_attachments_limit"),
         .per_project_messages = config_int(config, section, "per_project_messages_limit"),

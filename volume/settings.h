@@ -22,6 +22,7 @@ struct settings {
     int64_t service_down_s; /* a service silent for longer is down */
     double max_over_subscription_ratio;
     int64_t max_limit;      /* osapi_max_limit */
+    size_t page_bytes;      /* of one page of a list; 0: any */
     int64_t metadata_items; /* of one volume, of its image metadata, of one type's specs */
     int64_t per_volume_attachments, per_project_messages;
     bool notifications;       /* are any made? */

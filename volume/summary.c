@@ -2,12 +2,45 @@
 
 #include "volume/query.h"
 
+#define PAIRS_MOST      20000
+#define CHARACTERS_MOST (4 * 1024 * 1024)
+
+/* The volumes come first: those of one project are found by its index, whatever others have. */
+#define PAIRS_OF_ALL            "FROM volumes v CROSS JOIN volume_metadata m WHERE m.volume_id = v.id"
+#define PAIRS_OF_PROJECT(place) PAIRS_OF_ALL " AND v.project_id = " place
+
+#define SIZE_OF(pairs, most)                                                                \
+    "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM (SELECT LENGTH(m.key) + " \
+    "LENGTH(m.value) AS size " pairs " LIMIT " most ") AS some"
+#define DISTINCT(pairs) "SELECT DISTINCT m.key, m.value " pairs " ORDER BY m.key, m.value"
+
+/* Looks at no more than it takes to know. */
+static int check_size(struct work *work, bool all, struct error *err) {
+    const struct db_value values[] = { DB_INT(PAIRS_MOST + 1), DB_TEXT(work->context->project_id) };
+    autorows struct db_rows *rows = db_query_values(
+        work->tx, err, all ? SIZE_OF(PAIRS_OF_ALL, "$1") : SIZE_OF(PAIRS_OF_PROJECT("$2"), "$1"),
+        values, all ? 1 : 2);
+
+    if (!rows || db_next(rows, err) < 0)
+        return -1;
+    if (db_int(rows, 0) > PAIRS_MOST || db_int(rows, 1) > CHARACTERS_MOST)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "The metadata of the volumes are too many for one summary (more than %d "
+                         "items, or %d characters): ask for it without them, below 3.36.",
+                         PAIRS_MOST, CHARACTERS_MOST);
+    return 0;
+}
+
 int summary_metadata(struct work *work, bool all_projects, struct pairs *ret, struct error *err) {
-    autorows struct db_rows *rows = db_query(
-        work->tx, err,
-        "SELECT DISTINCT m.key, m.value FROM volume_metadata m JOIN volumes v ON v.id = m.volume_id "
-        "WHERE $1 = 1 OR v.project_id = $2 ORDER BY m.key, m.value",
-        DB_BOOL(all_projects && work->context->is_admin), DB_TEXT(work->context->project_id));
+    bool all = all_projects && work->context->is_admin;
+
+    if (check_size(work, all, err) < 0)
+        return -1;
+
+    const struct db_value project = DB_TEXT(work->context->project_id);
+    autorows struct db_rows *rows = db_query_values(
+        work->tx, err, all ? DISTINCT(PAIRS_OF_ALL) : DISTINCT(PAIRS_OF_PROJECT("$1")), &project,
+        all ? 0 : 1);
     struct pair *items = NULL;
     unsigned count = 0;
     int more;

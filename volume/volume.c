@@ -27,8 +27,9 @@
     "SELECT " VOLUME_COLUMNS HAS_ROWS("volume_metadata") HAS_ROWS("volume_admin_metadata") \
         HAS_ROWS("volume_glance_metadata") HAS_ROWS("attachments") VOLUME_TABLES
 
-enum { COLUMN_HAS_PAIRS = 33, COLUMN_HAS_ATTACHMENTS = 36 };
-enum { HAS_PAIRS = 1, HAS_ATTACHMENTS = 2 };
+/* A column and a bit for each kind of details. */
+enum { COLUMN_HAS_DETAILS = 33, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
+enum { HAS_ATTACHMENTS = 1 << PAIR_KINDS };
 
 const char *pairs_get(const struct pairs *pairs, const char *key) {
     for (unsigned i = 0; i < pairs->count; i++)
@@ -83,7 +84,7 @@ static int volume_read(const struct db_rows *rows, struct arena *arena, struct v
     return 0;
 }
 
-/* ---- what belongs to a page of volumes: one query for each kind, shared out by volume ---- */
+/* ---- what belongs to a page of volumes: one query for each kind that any of them has ---- */
 
 struct page_index {
     struct volume **by_id;
@@ -134,63 +135,51 @@ static const struct db_value *page_ids(struct work *work, const struct page_inde
     return values;
 }
 
-struct loose_pair {
-    struct volume *volume;
-    int kind; /* 0 metadata, 1 admin, 2 image */
-    struct pair pair;
-    struct loose_pair *next;
-};
+/* ---- key/value rows: in the order of the index, so nothing is sorted and a page can end early ---- */
 
-static struct pairs *pairs_of(struct volume *volume, int kind) {
+static const char *const pair_tables[PAIR_KINDS] = { "volume_metadata", "volume_admin_metadata",
+                                                     "volume_glance_metadata" };
+
+static struct pairs *pairs_of(struct volume *volume, unsigned kind) {
     return kind == 0   ? &volume->metadata
            : kind == 1 ? &volume->admin_metadata
                        : &volume->image_metadata;
 }
 
-static void share_out_pairs(struct work *work, struct loose_pair *first) {
-    for (struct loose_pair *loose = first; loose; loose = loose->next)
-        pairs_of(loose->volume, loose->kind)->count++;
-    for (struct loose_pair *loose = first; loose; loose = loose->next) {
-        struct pairs *pairs = pairs_of(loose->volume, loose->kind);
+static void add_pair(struct work *work, struct pairs *pairs, const struct db_rows *rows) {
+    struct pair *items =
+        query_grow(work->arena, (void *)(uintptr_t)pairs->items, pairs->count, sizeof(*items));
 
-        if (!pairs->items) {
-            pairs->items = arena_alloc(work->arena, pairs->count * sizeof(struct pair));
-            pairs->count = 0;
-        }
-        ((struct pair *)pairs->items)[pairs->count++] = loose->pair;
-    }
+    items[pairs->count] =
+        (struct pair){ db_copy(rows, 1, work->arena), db_copy(rows, 2, work->arena) };
+    *pairs = (struct pairs){ items, pairs->count + 1 };
 }
 
-static int load_pairs(struct work *work, struct page_index *index, struct error *err) {
+enum { TOO_MUCH = 1 };
+
+static int load_pairs(struct work *work, struct page_index *index, unsigned kind, size_t bytes_most,
+                      struct error *err) {
     unsigned id_count;
     const struct db_value *ids = page_ids(work, index, &id_count);
-    const char *places = db_places(work->arena, 1, id_count);
     const char *sql = arena_format(
         work->arena,
-        "SELECT 0, volume_id, key, value FROM volume_metadata WHERE volume_id IN (%s) UNION ALL "
-        "SELECT 1, volume_id, key, value FROM volume_admin_metadata WHERE volume_id IN (%s) UNION ALL "
-        "SELECT 2, volume_id, key, value FROM volume_glance_metadata WHERE volume_id IN (%s) ORDER BY 1, 2, 3",
-        places, places, places);
+        "SELECT volume_id, key, value FROM %s WHERE volume_id IN (%s) ORDER BY volume_id, key",
+        pair_tables[kind], db_places(work->arena, 1, id_count));
     autorows struct db_rows *rows = db_query_values(work->tx, err, sql, ids, id_count);
-    struct loose_pair *first = NULL, **end = &first;
     int more;
 
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0) {
-        struct loose_pair *loose = arena_alloc(work->arena, sizeof *loose);
-
-        loose->kind = (int)db_int(rows, 0);
-        loose->volume = page_find(index, db_text(rows, 1));
-        loose->pair = (struct pair){ db_copy(rows, 2, work->arena), db_copy(rows, 3, work->arena) };
-        *end = loose;
-        end = &loose->next;
+        add_pair(work, pairs_of(page_find(index, db_text(rows, 0)), kind), rows);
+        if (arena_bytes(work->arena) > bytes_most)
+            return TOO_MUCH;
     }
-    share_out_pairs(work, first);
     return more;
 }
 
-static int load_attachments(struct work *work, struct page_index *index, struct error *err) {
+static int load_attachments(struct work *work, struct page_index *index, size_t bytes_most,
+                            struct error *err) {
     unsigned id_count;
     const struct db_value *ids = page_ids(work, index, &id_count);
     struct volume_query query = {
@@ -200,6 +189,7 @@ static int load_attachments(struct work *work, struct page_index *index, struct 
         .value_count = id_count,
         .order = "a.volume_id, a.created_at, a.id",
         .limit = -1,
+        .bytes_most = bytes_most,
     };
     struct attachment *attachments;
     int count = attachment_list(work, &query, &attachments, err);
@@ -210,29 +200,76 @@ static int load_attachments(struct work *work, struct page_index *index, struct 
         if (volume->attachment_count++ == 0)
             volume->attachments = &attachments[i];
     }
-    return count < 0 ? -1 : 0;
+    if (count < 0)
+        return -1;
+    return arena_bytes(work->arena) > bytes_most ? TOO_MUCH : 0;
 }
 
-static int load_details(struct work *work, struct volume *volumes, const unsigned char *details,
-                        unsigned count, struct error *err) {
-    struct page_index index = page_index_of(work, volumes, details, count, HAS_PAIRS);
+/* 0, or TOO_MUCH when that takes more memory than it may. */
+static int load_kinds(struct work *work, struct volume *volumes, const unsigned char *details,
+                      unsigned count, size_t bytes_most, struct error *err) {
+    int result = 0;
 
-    if (index.count > 0 && load_pairs(work, &index, err) < 0)
-        return -1;
-    index = page_index_of(work, volumes, details, count, HAS_ATTACHMENTS);
-    return index.count > 0 ? load_attachments(work, &index, err) : 0;
+    for (unsigned kind = 0; kind < DETAIL_KINDS && result == 0; kind++) {
+        struct page_index index = page_index_of(work, volumes, details, count, 1u << kind);
+
+        if (index.count == 0)
+            continue;
+        result = kind < PAIR_KINDS ? load_pairs(work, &index, kind, bytes_most, err)
+                                   : load_attachments(work, &index, bytes_most, err);
+    }
+    return result;
+}
+
+static void forget_details(struct volume *volume) {
+    volume->metadata = volume->admin_metadata = volume->image_metadata = (struct pairs){ 0 };
+    volume->attachments = NULL;
+    volume->attachment_count = 0;
+}
+
+static void release_arena(void *arena) {
+    arena_free(arena);
+}
+
+/*
+ * The details of so many volumes of the page as take `bytes_most`, one at least; returns how many.  A
+ * try that takes more leaves nothing behind: it has an arena of its own.
+ */
+static int load_some_details(struct work *work, struct volume *volumes,
+                             const unsigned char *details, unsigned count, size_t bytes_most,
+                             struct error *err) {
+    for (;;) {
+        struct work own = *work;
+        int result;
+
+        own.arena = arena_new();
+        result = load_kinds(&own, volumes, details, count, count > 1 ? bytes_most : SIZE_MAX, err);
+        if (result != TOO_MUCH) {
+            arena_defer(work->arena, release_arena, own.arena);
+            return result < 0 ? -1 : (int)count;
+        }
+        for (unsigned i = 0; i < count; i++)
+            forget_details(&volumes[i]);
+        arena_free(own.arena);
+        count = (count + 3) / 4;
+    }
 }
 
 /* What a row of SELECT_WITH_DETAILS says. */
 static unsigned char details_of(const struct db_rows *rows, bool with_details) {
     unsigned char details = 0;
 
-    if (!with_details)
-        return 0;
-    for (unsigned column = COLUMN_HAS_PAIRS; column < COLUMN_HAS_ATTACHMENTS; column++)
-        if (db_bool(rows, column))
-            details = HAS_PAIRS;
-    return db_bool(rows, COLUMN_HAS_ATTACHMENTS) ? details | HAS_ATTACHMENTS : details;
+    for (unsigned kind = 0; with_details && kind < DETAIL_KINDS; kind++)
+        if (db_bool(rows, COLUMN_HAS_DETAILS + kind))
+            details |= (unsigned char)(1u << kind);
+    return details;
+}
+
+static bool has_any(const unsigned char *details, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (details[i])
+            return true;
+    return false;
 }
 
 /* ---- reading ---- */
@@ -242,7 +279,7 @@ int volume_list(struct work *work, const struct volume_query *query, struct volu
     struct volume *volumes = NULL;
     unsigned char *details = NULL;
     unsigned count = 0;
-    int more;
+    int more, kept;
 
     {
         autorows struct db_rows *rows = query_page(
@@ -258,10 +295,16 @@ int volume_list(struct work *work, const struct volume_query *query, struct volu
                 return -1;
         }
     }
-    if (more < 0 || load_details(work, volumes, details, count, err) < 0)
+    if (more < 0)
         return -1;
     *ret = volumes;
-    return (int)count;
+    if (!has_any(details, count))
+        return (int)count;
+    if (query->bytes_most == 0)
+        return load_kinds(work, volumes, details, count, SIZE_MAX, err) < 0 ? -1 : (int)count;
+    kept = load_some_details(work, volumes, details, count, query->bytes_most, err);
+    *query->cut = kept >= 0 && (unsigned)kept < count;
+    return kept;
 }
 
 /* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not found, in
@@ -285,7 +328,7 @@ static int volume_one(struct work *work, const char *id, bool all, bool with_det
     if (more < 0 || volume_read(rows, work->arena, ret, err) < 0)
         return -1;
     details = details_of(rows, with_details);
-    return load_details(work, ret, &details, 1, err);
+    return load_kinds(work, ret, &details, 1, SIZE_MAX, err);
 }
 
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
@@ -306,10 +349,12 @@ int volume_get_row(struct work *work, const char *id, struct volume *ret, struct
 
 int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
                    struct error *err) {
-    autorows struct db_rows *rows = db_query(
-        work->tx, err,
-        "SELECT COUNT(*), COALESCE(SUM(size_gb), 0) FROM volumes WHERE $1 = 1 OR project_id = $2",
-        DB_BOOL(all_projects && work->context->is_admin), DB_TEXT(work->context->project_id));
+#define SUMMARY "SELECT COUNT(*), COALESCE(SUM(size_gb), 0) FROM volumes"
+    bool all = all_projects && work->context->is_admin;
+    const struct db_value project = DB_TEXT(work->context->project_id);
+    autorows struct db_rows *rows = db_query_values(
+        work->tx, err, all ? SUMMARY : SUMMARY " WHERE project_id = $1", &project, all ? 0 : 1);
+#undef SUMMARY
 
     if (!rows || db_next(rows, err) < 0)
         return -1;

@@ -67,6 +67,9 @@ struct volume_query {
     const char *order;
     int64_t limit, offset;
     bool with_details;
+    /* So much memory may the details take (0: any). *cut: the page ended earlier for that. */
+    size_t bytes_most;
+    bool *cut;
 };
 int volume_list(struct work *work, const struct volume_query *query, struct volume **ret,
                 struct error *err); /* how many, or -1 */

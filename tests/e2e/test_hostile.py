@@ -19,6 +19,8 @@ MOST_GROWTH_KIB = 32 * 1024
 
 
 class Hostile(ServiceCase):
+    options = ("--osapi_waiting_answers_mb=16",)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -352,6 +354,41 @@ class Hostile(ServiceCase):
         self.assert_answers()
         for connection in connections:
             connection.close()
+
+    def stalled_reader(self, path):
+        """Asks, and reads the status and no more."""
+        connection = socket.socket()
+        self.addCleanup(connection.close)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(60)
+        connection.connect(self.address)
+        connection.sendall(f"GET /v3{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        answer = b""
+        while len(answer) < 12:
+            piece = connection.recv(12 - len(answer))
+            self.assertTrue(piece, "closed without an answer")
+            answer += piece
+        return connection, int(answer[9:12])
+
+    def test_readers_that_read_nothing_of_a_large_list(self):
+        """Five megabytes each, and twelve who ask for them."""
+        metadata = {f"k{i}": "x" * 250 for i in range(80)}
+        ids = [self.api.create_available(1, metadata=metadata)["id"] for _ in range(250)]
+        path = "/volumes/detail"
+        self.assertEqual(len(self.api.call("GET", path).body["volumes"]), 250)
+        before = self.service.memory_kib()
+        readers = [self.stalled_reader(path) for _ in range(12)]
+        statuses = [status for _, status in readers]
+        self.assertEqual((statuses[0], set(statuses)), (200, {200, 503}))
+        self.assertLess(self.service.memory_kib(), before + MOST_GROWTH_KIB)
+        self.assert_answers()
+        for connection, _ in readers:
+            connection.close()
+        until(lambda: self.api.call("GET", path).status == 200, 60, "room for an answer")
+        for volume_id in ids:
+            self.api.remove(volume_id)
+        for volume_id in ids:
+            self.api.wait_gone(volume_id)
 
     def test_random_bytes(self):
         seed = random.randrange(1 << 32)

@@ -260,6 +260,7 @@ struct world *world_new(const struct world_settings *wanted) {
         .service_down_s = 60,
         .max_over_subscription_ratio = 20,
         .max_limit = 1000,
+        .page_bytes = 8 << 20,
         .metadata_items = 128,
         .per_volume_attachments = 128,
         .per_project_messages = 1000,

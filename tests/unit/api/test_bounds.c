@@ -1,7 +1,9 @@
 /* What one object, one request and one project may cost everybody else. */
 #include "api/literal.h"
+#include "api/router.h"
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
 #include "tests/lib/world.h"
 
@@ -236,6 +238,92 @@ START_TEST(questions_to_a_silent_backend_do_not_gather) {
 }
 END_TEST
 
+/* ---- pages ---- */
+
+/* Follows the links from the first page on; every volume must come once. Returns the pages. */
+static unsigned pages_of(struct world *world, const char *path, unsigned volumes, size_t largest) {
+    unsigned pages = 0, seen = 0;
+
+    while (path) {
+        const json_t *links, *list;
+        struct test_exchange *exchange = test_exchange_new(
+            "GET", path,
+            (const struct http_header[]){ { "X-Auth-Token", world->token },
+                                          { "OpenStack-API-Version", "volume 3.71" },
+                                          { NULL, NULL } },
+            NULL);
+
+        test_exchange_of(exchange)->query = strchr(path, '?') ? strchr(path, '?') + 1 : "";
+        test_exchange_of(exchange)->path = arena_text_n(world->arena, path, strcspn(path, "?"));
+        api_handle(world->api, test_exchange_of(exchange));
+        ck_assert_int_eq(test_exchange_await(exchange), 200);
+        ck_assert_uint_le(test_exchange_of(exchange)->reply_size, largest);
+        list = json_object_get(test_exchange_json(exchange), "volumes");
+        seen += (unsigned)json_array_size(list);
+        links = json_object_get(test_exchange_json(exchange), "volumes_links");
+        path = json_string_value(json_object_get(json_array_get(links, 0), "href"));
+        path = path ? arena_text(world->arena, strstr(path, "/v3/")) : NULL;
+        test_exchange_free(exchange);
+        ck_assert_uint_le(++pages, volumes + 1); /* the last one may be empty */
+    }
+    ck_assert_uint_eq(seen, volumes);
+    return pages;
+}
+
+#define DETAIL "/v3/" WORLD_PROJECT "/volumes/detail"
+
+START_TEST(a_page_of_large_volumes_ends_early) {
+    enum { VOLUMES = 20, VALUE = 250, ITEMS = 60 };
+    autoworld struct world *world = world_new(NULL);
+    char value[VALUE + 1];
+
+    memset(value, 'x', VALUE);
+    value[VALUE] = '\0';
+    for (unsigned i = 0; i < VOLUMES; i++)
+        world_volume(world, 1);
+    for (unsigned i = 0; i < ITEMS; i++)
+        world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
+                              "SELECT id, 'k%u', '%s' FROM volumes",
+                              i, value));
+    ck_assert_uint_eq(pages_of(world, DETAIL, VOLUMES, 1 << 20), 1);
+    world->settings.page_bytes = 64 * 1024;
+    ck_assert_uint_gt(pages_of(world, DETAIL, VOLUMES, 64 * 1024), VOLUMES * ITEMS * VALUE / 65536);
+    ck_assert_uint_eq(pages_of(world, DETAIL "?limit=1", VOLUMES, 64 * 1024), VOLUMES + 1);
+    world->settings.page_bytes = 1; /* one is always shown */
+    ck_assert_uint_eq(pages_of(world, DETAIL, VOLUMES, 64 * 1024), VOLUMES);
+}
+END_TEST
+
+START_TEST(a_page_of_much_text_ends_early) {
+    enum { VOLUMES = 50 };
+    autoworld struct world *world = world_new(NULL);
+
+    for (unsigned i = 0; i < VOLUMES; i++)
+        world_volume(world, 1);
+    world->settings.page_bytes = 16 * 1024;
+    ck_assert_uint_gt(pages_of(world, DETAIL, VOLUMES, 20 * 1024), 2);
+}
+END_TEST
+
+START_TEST(a_summary_of_too_many_metadata_is_refused) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
+                          "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+                          "numbers WHERE n < 20000) SELECT '%s', CAST(n AS TEXT), 'v' FROM numbers",
+                          id));
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 200);
+    world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
+                          "VALUES ('%s', 'k', 'v')",
+                          id));
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 413);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "metadata"));
+    world->minor = 35;
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 200);
+}
+END_TEST
+
 /* ---- what a query may cost ---- */
 
 START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
@@ -260,5 +348,6 @@ CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
            image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
            a_key_costs_the_same_whatever_else_is_there,
            a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
-           questions_to_a_silent_backend_do_not_gather,
+           questions_to_a_silent_backend_do_not_gather, a_page_of_large_volumes_ends_early,
+           a_page_of_much_text_ends_early, a_summary_of_too_many_metadata_is_refused,
            a_list_of_values_takes_the_memory_of_its_text)

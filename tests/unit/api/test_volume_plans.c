@@ -1,4 +1,4 @@
-/* How SQLite finds what the lists of volumes ask for: the plan of the very statement that ran. */
+/* How SQLite finds what lists ask for: the plan of the very statement that ran. */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
-/* The last list of volumes; its text is SQLite's own, so it is copied while it runs. */
+/* The last list; its text is SQLite's own, so it is copied while it runs. */
 static struct {
     sqlite3 *handle;
     char sql[4096];
@@ -18,7 +18,9 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
     const char *sql = sqlite3_sql(statement);
 
     (void)kind, (void)arg, (void)text;
-    if (strstr(sql, " FROM volumes v ") && strstr(sql, " LIMIT ")) {
+    if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
+         strstr(sql, " FROM messages m ")) &&
+        strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
         strcpy(ran.sql, sql);
@@ -38,25 +40,28 @@ static struct world *watched_world(void) {
 }
 
 /* The steps of the plan that find and order the volumes themselves, with '\n' behind each. */
-static const char *plan_of(struct world *world, const char *query) {
+static const char *plan_of_list(struct world *world, const char *path) {
     sqlite3_stmt *statement = NULL;
     const char *sql, *plan = "";
 
     ran.handle = NULL;
-    ck_assert_msg(world_call(world, "GET", arena_format(world->arena, "/volumes%s", query), NULL) ==
-                      200,
-                  "%s: %s", query, world->answer_text);
+    ck_assert_msg(world_call(world, "GET", path, NULL) == 200, "%s: %s", path, world->answer_text);
     ck_assert_ptr_nonnull(ran.handle);
     sql = arena_format(world->arena, "EXPLAIN QUERY PLAN %s", ran.sql);
     ck_assert_int_eq(sqlite3_prepare_v2(ran.handle, sql, -1, &statement, NULL), SQLITE_OK);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
 
-        if (strstr(step, " v ") || strstr(step, "ORDER BY"))
+        if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
+            strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
     return plan;
+}
+
+static const char *plan_of(struct world *world, const char *query) {
+    return plan_of_list(world, arena_format(world->arena, "/volumes%s", query));
 }
 
 #define assert_plan(world, query, plan) ck_assert_str_eq(plan_of(world, query), plan)
@@ -140,7 +145,53 @@ START_TEST(no_list_of_all_projects_is_sorted_as_a_whole) {
 }
 END_TEST
 
-CHECK_MAIN("api/volume_plans", a_page_of_a_project_is_read_in_its_order,
-           a_status_is_looked_up_and_its_page_is_in_order,
+/* Whatever somebody asks of the own project, no row of another one is looked at. */
+START_TEST(nothing_that_a_member_asks_looks_at_other_projects) {
+    static const char *const paths[] = {
+        "/volumes/detail?bootable=true",
+        "/volumes/detail?size=1",
+        "/volumes/detail?availability_zone=nova",
+        "/volumes/detail?migration_status=None",
+        "/volumes/detail?group_id=x",
+        "/volumes/detail?created_at=gt:2026-01-01",
+        "/volumes/detail?updated_at=lt:2026-01-01",
+        "/volumes/detail?consumes_quota=true",
+        "/volumes/detail?metadata={'a':'b'}",
+        "/volumes/detail?sort=name",
+        "/volumes/detail?sort=size:asc,status:desc",
+        "/volumes/detail?sort=host",
+        "/volumes?offset=1000000",
+        "/volumes/summary",
+        "/attachments/detail",
+        "/attachments?volume_id=x",
+        "/attachments?instance_id=x",
+        "/attachments?attach_status=attached",
+        "/attachments?sort=mountpoint",
+        "/messages?resource_uuid=x",
+        "/messages?event_id=x",
+        "/messages?request_id=x",
+        "/messages?sort=expires_at",
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    roles_enter(world, NULL);
+    world->token = "reader:" WORLD_PROJECT;
+    for (size_t i = 0; i < LENGTH(paths); i++) {
+        const char *plan = plan_of_list(world, paths[i]);
+
+        ck_assert_msg(strstr(plan, "SEARCH ") && !strstr(plan, "SCAN "), "%s: %s", paths[i], plan);
+        ck_assert_msg(strstr(plan, "project_id=?") || strstr(plan, "volume_id=?") ||
+                          strstr(plan, "instance_uuid=?"),
+                      "%s: %s", paths[i], plan);
+    }
+}
+END_TEST
+
+CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_projects,
+           a_page_of_a_project_is_read_in_its_order, a_status_is_looked_up_and_its_page_is_in_order,
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
            others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
