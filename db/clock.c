@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SERVER       "server"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 struct row {
@@ -76,4 +77,19 @@ int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahea
     }
     *ret_ahead_us = row.ahead_us;
     return 0;
+}
+
+int clock_of_server(struct db_tx *tx, int64_t server_us, struct error *err) {
+    struct row row;
+    int found = row_read(tx, &row, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0 && strcmp(row.base, SERVER) == 0)
+        return 0;
+    if (newest(tx, found ? row.told_us : server_us, &row.told_us, err) < 0)
+        return -1;
+    row.ahead_us = row.told_us - server_us;
+    strcpy(row.base, SERVER);
+    return row_replace(tx, &row, err);
 }

@@ -121,6 +121,10 @@ const struct clock *db_clock(struct db *db) {
     return &db->clock;
 }
 
+bool db_clock_sure(struct db *db) {
+    return !atomic_load(&db->unsure);
+}
+
 int db_reset_from(struct db *db, struct db *pristine, struct error *err) {
     return db->engine->reset_from(db, pristine, err);
 }

@@ -97,6 +97,9 @@ void db_tx_wrote_outbox(struct db_tx *tx);
  * this process's own.  Lives as long as `db`.
  */
 const struct clock *db_clock(struct db *db);
+/* False for some seconds after the start when the server's clock may just have been set: then what
+ * another process wrote may look older than it is. */
+bool db_clock_sure(struct db *db);
 
 /*
  * For tests: a world for 0.1 ms (SQLite).  Makes the rows of every table of `db` those of

@@ -43,6 +43,7 @@ struct db {
     const struct clock *local;            /* this machine's; set by the engine when it opens */
     struct clock clock;                   /* the database's: db_clock() */
     _Atomic int64_t ahead_us;             /* of its `shared` before the steady one */
+    _Atomic bool unsure;                  /* see db_clock_sure() */
     _Atomic int64_t now_told_us, told_us; /* the last instants of `now` and `shared` */
 };
 

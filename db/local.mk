@@ -18,6 +18,7 @@ if HAVE_POSTGRESQL
 libscoria_a_SOURCES += \
 	db/postgresql.h \
 	db/postgresql_answer.c db/postgresql_answer.h \
+	db/postgresql_clock.c db/postgresql_clock.h \
 	db/postgresql_commit.c db/postgresql_commit.h \
 	db/postgresql_engine.c \
 	db/postgresql_listener.c db/postgresql_listener.h \

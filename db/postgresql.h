@@ -17,7 +17,9 @@ struct postgresql_db {
     struct pool readers, writers;
     struct postgresql_writer *writer;
     struct listener *listener; /* NULL with inline_writes */
-    _Atomic int64_t offset_us;
+    _Atomic int64_t offset_us; /* of the server's wall clock before the steady one */
+    /* Of whoever measures the clock (postgresql_clock.h); steady, 0: never. */
+    int64_t measured_us, unsure_us;
 
     db_fault *fault;
     void *fault_arg;

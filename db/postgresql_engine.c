@@ -1,5 +1,6 @@
 #include "db/migrate.h"
 #include "db/postgresql.h"
+#include "db/postgresql_clock.h"
 #include "db/postgresql_commit.h"
 #include "db/reset.h"
 
@@ -86,7 +87,8 @@ static int leave_room(struct db_tx *tx, struct error *err) {
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     if (db_run(tx, err, commit_table_sql) < 0 ||
-        migrate_run(tx, postgresql_engine.serial_words, err) < 0)
+        migrate_run(tx, postgresql_engine.serial_words, err) < 0 ||
+        postgresql_clock_begin(tx, err) < 0)
         return -1;
     return leave_room(tx, err);
 }
@@ -107,20 +109,17 @@ static int schema_update(struct session *session, struct error *err) {
 static int database_prepare(struct postgresql_db *db, const struct db_settings *settings,
                             struct error *err) {
     struct session *session;
-    int64_t offset_us = 0;
     int result;
 
     if (session_open(&db->writers.settings, &session, err) < 0)
         return -1;
     result = check_version(session, err) < 0 || check_order(session, err) < 0 ||
                      check_writable(session, !settings->inline_writes, err) < 0 ||
-                     (!settings->as_it_is && schema_update(session, err) < 0) ||
-                     session_clock_offset(session, db->base.local, &offset_us, err) < 0
+                     (!settings->as_it_is && (schema_update(session, err) < 0 ||
+                                              postgresql_clock_measure(db, session, err) < 0))
                  ? error_context(err, "database %s", db->writers.settings.where)
                  : 0;
     session_close(session);
-    atomic_store(&db->offset_us, offset_us);
-    atomic_store(&db->base.ahead_us, offset_us);
     return result;
 }
 

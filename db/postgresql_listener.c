@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "db/postgresql.h"
+#include "db/postgresql_clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-enum { CLOCK_MS = 60000, PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000 };
+enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000 };
 
 static const struct {
     const char *channel, *tell;
@@ -64,14 +65,8 @@ static void listener_drop(struct listener *listener, const struct error *err) {
 }
 
 static int clock_measure(struct listener *listener, struct error *err) {
-    int64_t offset_us;
-
-    listener->clock_us = clock_monotonic_us() + CLOCK_MS * 1000;
-    if (session_clock_offset(listener->session, listener->db->base.local, &offset_us, err) < 0)
-        return -1;
-    atomic_store(&listener->db->offset_us, offset_us);
-    atomic_store(&listener->db->base.ahead_us, offset_us);
-    return 0;
+    listener->clock_us = clock_monotonic_us() + POSTGRESQL_CLOCK_MS * 1000;
+    return postgresql_clock_measure(listener->db, listener->session, err);
 }
 
 /* What was told before this moment may be lost. */

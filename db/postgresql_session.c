@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOCK_QUESTIONS = 3 };
-
 /* ---- statements that go ahead ---- */
 
 void session_ahead(struct session *session, const char *sql) {
@@ -254,26 +252,4 @@ int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct erro
         return -1;
     }
     return result;
-}
-
-/* ---- the clock ---- */
-
-int session_clock_offset(struct session *session, const struct clock *local, int64_t *ret_us,
-                         struct error *err) {
-    int64_t quickest_us = INT64_MAX;
-
-    for (int i = 0; i < CLOCK_QUESTIONS; i++) {
-        int64_t asked_us = clock_steady_us(local), took_us, server_us;
-
-        if (session_number(session,
-                           "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
-                           &server_us, err) < 0)
-            return -1;
-        took_us = clock_steady_us(local) - asked_us;
-        if (took_us >= quickest_us)
-            continue;
-        quickest_us = took_us;
-        *ret_us = server_us - asked_us - took_us / 2;
-    }
-    return 0;
 }

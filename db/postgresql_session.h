@@ -79,7 +79,3 @@ int session_settle(struct session *session, struct error *err);
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
 int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct error *err);
 bool session_inside_body(void); /* of the calling thread */
-
-/* Server minus local, from the quickest of a few answers. */
-int session_clock_offset(struct session *session, const struct clock *local, int64_t *ret_us,
-                         struct error *err);

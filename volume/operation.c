@@ -169,9 +169,9 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
     return db_run(work->tx, err,
-                  "UPDATE operations SET lease_until = 0 "
+                  "UPDATE operations SET lease_until = $4 "
                   "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
-                  DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner));
+                  DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner), DB_INT(LEASE_ENDED_US));
 }
 
 int operation_hand_on(struct work *work, const char *target_id, struct error *err) {
@@ -226,9 +226,9 @@ static int operation_all(struct work *work, struct db_rows *query, struct operat
     return (int)count;
 }
 
-/* $1 now, $2 and $3 of the rule. */
+/* $1 now, $2, $3 and $5 of the rule. */
 #define IS_ORPHAN                                                                    \
-    "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= "   \
+    "(lease_until < $5 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= "   \
     "CASE WHEN phase = 'waiting' THEN $2 ELSE $3 END)) AND phase <> 'answered' AND " \
     "(phase <> 'waiting' OR deadline <= $1)"
 
@@ -238,20 +238,22 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS
                                   " FROM operations WHERE host = $4 AND " IS_ORPHAN
-                                  " ORDER BY created_at, id LIMIT $5",
+                                  " ORDER BY created_at, id LIMIT $6",
                                   DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most)),
+                                  DB_INT(rule->queued_since_us), DB_TEXT(host),
+                                  DB_INT(rule->lease_before_us), DB_INT(most)),
                          ret, err);
 }
 
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err) {
     /* Without its dead owner it counts as handed out just now. */
-    int freed = db_run(work->tx, err,
-                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
-                       "WHERE id = $4 AND " IS_ORPHAN,
-                       DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id));
+    int freed =
+        db_run(work->tx, err,
+               "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+               "WHERE id = $4 AND " IS_ORPHAN,
+               DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
+               DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(rule->lease_before_us));
 
     return freed <= 0
                ? freed

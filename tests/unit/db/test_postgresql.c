@@ -6,6 +6,7 @@
 
 #include "db/copy.h"
 #include "db/outbox.h"
+#include "db/postgresql_clock.h"
 #include "db/postgresql_commit.h"
 #include "db/schema.h"
 #include "tests/unit/db/scratch.h"
@@ -535,6 +536,162 @@ START_TEST(a_host_whose_clock_is_wrong_goes_by_the_databases) {
 }
 END_TEST
 
+/* ---- the clock ---- */
+
+/* The server's clock and its correction are only ever seen together: to change the one is to change
+ * the other. */
+static void set_the_servers_clock(struct db *db, int64_t seconds) {
+    char sql[80];
+
+    snprintf(sql, sizeof(sql), "UPDATE clock SET ahead_us = ahead_us + %jd",
+             (intmax_t)seconds * 1000000);
+    sql_run(db, sql);
+}
+
+static void set_told(struct db *db, int64_t seconds) {
+    char sql[80];
+
+    snprintf(sql, sizeof(sql), "UPDATE clock SET told_us = told_us + %jd",
+             (intmax_t)seconds * 1000000);
+    sql_run(db, sql);
+}
+
+static void measure(struct db *db) {
+    struct postgresql_db *server = (struct postgresql_db *)db;
+    struct session *session;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(pool_take(&server->readers, &session, &err), 0);
+    ck_assert_msg(postgresql_clock_measure(server, session, &err) == 0, "%s", err.message);
+    pool_give(&server->readers, session);
+}
+
+/* A process of its own, whose steady clock can stand still for a while. */
+static int64_t lost_us;
+
+static int64_t losing_steady(void *arg) {
+    (void)arg;
+    return clock_boottime_us() - lost_us;
+}
+
+static const struct clock losing = { .now_us = slow_clock,
+                                     .steady_us = losing_steady,
+                                     .random = some_random };
+
+static struct db *process_open(const char *url) {
+    struct db_settings settings = { .url = url, .inline_writes = true, .clock = &losing };
+    struct error err = { 0 };
+    struct db *db;
+
+    ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
+    return db;
+}
+
+static int64_t told(struct db *db) {
+    return clock_shared_us(db_clock(db));
+}
+
+#define MINUTE_US 60000000
+
+/* However long a machine takes. */
+#define assert_together(one, other) ck_assert_int_lt(llabs(told(one) - told(other)), MINUTE_US)
+
+static const int64_t steps[] = { -31536000, -3600, -300, 300, 3600, 31536000 };
+
+START_TEST(a_servers_clock_that_is_set_changes_nothing) {
+    const char *url = database_url();
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        struct db *first = process_open(url), *second = process_open(url), *late;
+        int64_t before_us = told(first);
+
+        set_the_servers_clock(first, steps[i]);
+        measure(first);
+        ck_assert_int_lt(llabs(told(first) - before_us), MINUTE_US);
+        assert_together(first, second);
+        measure(second); /* it was set right */
+        measure(first);
+        assert_together(first, second);
+        ck_assert_int_lt(llabs(told(second) - before_us), MINUTE_US);
+        late = process_open(url);
+        ck_assert(db_clock_sure(late));
+        assert_together(first, late);
+        db_close(first);
+        db_close(second);
+        db_close(late);
+    }
+}
+END_TEST
+
+START_TEST(a_machine_that_stood_still_follows_the_others) {
+    const char *url = database_url();
+    struct db *first, *second;
+    int64_t before_us;
+
+    lost_us = 0;
+    first = process_open(url);
+    second = process_open(url);
+    before_us = told(first);
+    lost_us = INT64_C(3600000000);
+    set_the_servers_clock(first, 3600); /* an hour has passed, for all but `first` */
+    set_told(first, 3600);              /* and the others have told so */
+    measure(first);
+    ck_assert_int_gt(told(first), before_us + INT64_C(3500000000));
+    ck_assert_int_lt(told(first), before_us + INT64_C(3700000000));
+    lost_us = 0;
+    db_close(first);
+    db_close(second);
+}
+END_TEST
+
+START_TEST(a_start_is_not_sure_when_the_servers_clock_seems_to_be_set) {
+    const char *url = database_url();
+    struct db *lives = process_open(url), *starts;
+
+    set_the_servers_clock(lives, 3600);
+    starts = process_open(url);
+    ck_assert(!db_clock_sure(starts));
+    measure(starts); /* it does not judge */
+    ck_assert(!db_clock_sure(starts));
+    measure(lives);
+    measure(starts);
+    ck_assert(db_clock_sure(starts));
+    assert_together(lives, starts);
+    db_close(lives);
+    db_close(starts);
+}
+END_TEST
+
+START_TEST(a_start_alone_becomes_sure) {
+    const char *url = database_url();
+    struct db *db = process_open(url);
+
+    set_the_servers_clock(db, 3600);
+    db_close(db);
+    lost_us = 0;
+    db = process_open(url);
+    ck_assert(!db_clock_sure(db));
+    lost_us = -INT64_C(60000000); /* a minute later */
+    measure(db);
+    ck_assert(db_clock_sure(db));
+    lost_us = 0;
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_start_never_goes_back) {
+    const char *url = database_url();
+    struct db *db = process_open(url);
+    int64_t before_us = told(db);
+
+    set_the_servers_clock(db, -3600);
+    db_close(db);
+    db = process_open(url);
+    ck_assert_int_ge(told(db), before_us - MINUTE_US);
+    ck_assert(db_clock_sure(db));
+    db_close(db);
+}
+END_TEST
+
 /* ---- moving ---- */
 
 START_TEST(a_whole_database_moves_or_nothing) {
@@ -590,6 +747,11 @@ int main(void) {
         who_finds_no_free_connection_waits_and_is_refused,
         other_processes_hear_of_messages_and_ends,
         a_host_whose_clock_is_wrong_goes_by_the_databases,
+        a_servers_clock_that_is_set_changes_nothing,
+        a_machine_that_stood_still_follows_the_others,
+        a_start_is_not_sure_when_the_servers_clock_seems_to_be_set,
+        a_start_alone_becomes_sure,
+        a_start_never_goes_back,
         a_whole_database_moves_or_nothing,
     };
     Suite *suite = suite_create("postgresql");
