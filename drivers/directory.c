@@ -178,3 +178,61 @@ int directory_list(const struct directory *directory,
         return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
     return 0;
 }
+
+/* ---- the right directory ---- */
+
+static const char *marker_name(struct arena *arena, const struct driver_backend *backend) {
+    char *name = arena_format(arena, ".scoria-%s", backend->name);
+
+    for (char *at = name; *at; at++)
+        if (*at == '/')
+            *at = '_';
+    return name;
+}
+
+static int marker_write(const struct directory *directory, const char *name, struct error *err) {
+    autoclose int fd =
+        openat(directory->fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0 || fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "writing %s in %s", name, directory->path);
+    return directory_flush(directory, err);
+}
+
+struct own_volumes {
+    const struct driver_backend *backend;
+    bool found;
+};
+
+static void look_own(void *arg, const char *name_id, int64_t bytes) {
+    struct own_volumes *own = arg;
+
+    (void)bytes;
+    if (!own->found)
+        own->found = own->backend->knows(own->backend, NULL, name_id) > 0;
+}
+
+int directory_claim(const struct directory *directory, const struct driver_backend *backend,
+                    const char *location, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *marker = marker_name(arena, backend);
+    struct own_volumes own = { .backend = backend };
+    struct stat status;
+    int known;
+
+    if (!backend->knows)
+        return 0;
+    if (fstatat(directory->fd, marker, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "looking for %s in %s", marker, directory->path);
+    known = backend->knows(backend, location, NULL);
+    if (known != 0 && directory_list(directory, look_own, &own, err) < 0)
+        return -1;
+    if (known != 0 && !own.found)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s has none of the volumes that are recorded there: is it mounted? If "
+                         "they are gone for good, make a file %s in it.",
+                         directory->path, marker);
+    return marker_write(directory, marker, err);
+}

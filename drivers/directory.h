@@ -40,6 +40,15 @@ int directory_open(const char *path, const struct directory_settings *settings,
                    struct directory *ret, struct error *err);
 /* The mount behind the path was renewed: the same descriptor now means what is there. */
 int directory_reopen(const struct directory *directory, struct error *err);
+/*
+ * Is it the directory that the backend's volumes are in, and not the empty place of a mount that is
+ * missing, or another mount?  It is when it has the backend's marker, ".scoria-<name>".  One without
+ * gets it if it has a volume of the backend, or if there is none that was made (at `location`; NULL:
+ * anywhere).  Otherwise it is refused (ERROR_UNAVAILABLE): a volume that is not found there is not a
+ * volume that is gone.  Does nothing for who only looks.
+ */
+int directory_claim(const struct directory *directory, const struct driver_backend *backend,
+                    const char *location, struct error *err);
 int directory_flush(const struct directory *directory, struct error *err);
 
 int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,

@@ -82,6 +82,12 @@ struct driver_backend {
     const char *name; /* section of the configuration */
     const struct config *config;
     const char *state_directory; /* of the service; a driver may keep mount points below it */
+    /* Has the backend a volume that was made: at this provider_location, with this name_id, or any
+     * where NULL?  1 yes, 0 no, -1 nobody can tell.  Asked while storage is opened, from that
+     * thread.  NULL: who opens it only looks. */
+    int (*knows)(const struct driver_backend *backend, const char *provider_location,
+                 const char *name_id);
+    void *knows_arg;
 };
 
 struct driver {

@@ -84,7 +84,8 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     if (directory_make(path, 0711, err) < 0 ||
         directory_open(path, &backend->settings, &backend->directory, err) < 0)
         return -1;
-    if (check_locks(backend, config_text(source->config, source->name, "mount_table"), err) < 0) {
+    if (directory_claim(&backend->directory, source, NULL, err) < 0 ||
+        check_locks(backend, config_text(source->config, source->name, "mount_table"), err) < 0) {
         close(backend->directory.fd);
         return -1;
     }

@@ -90,17 +90,29 @@ static int mount_share(const struct mounter *mounter, struct arena *arena,
     return mount_anew(mounter, arena, share, ret, err);
 }
 
-static int open_share(const struct mounter *mounter, struct mounted_share *share,
-                      const struct mount_entry *entry, struct error *err) {
-    if (mounted_share_ready(share))
+static int open_directory(const struct mounter *mounter, struct mounted_share *share,
+                          const struct mount_entry *entry, struct error *err) {
+    if (share->opened)
         return directory_reopen(&share->directory, err);
     if (directory_open(share->point, &mounter->settings, &share->directory, err) < 0)
         return -1;
+    share->opened = true;
     share->directory.locks_trusted = mount_shares_locks(entry);
     if (!share->directory.locks_trusted)
         log_warning(NULL,
                     "locks of this mount say nothing; attached volumes grow on the compute side",
                     "share", share->share.address, "options", entry->options, NULL);
+    return 0;
+}
+
+static int open_share(const struct mounter *mounter, struct mounted_share *share,
+                      const struct mount_entry *entry, struct error *err) {
+    if (open_directory(mounter, share, entry, err) < 0)
+        return -1;
+    if (directory_claim(&share->directory, &mounter->backend, share->share.address, err) < 0) {
+        atomic_store(&share->ready, false);
+        return -1;
+    }
     atomic_store(&share->ready, true);
     return 0;
 }
@@ -136,9 +148,10 @@ void mounted_share_detach(const struct mounter *mounter, struct arena *arena,
                           struct mounted_share *share, bool unmount) {
     struct error err;
 
-    if (mounted_share_ready(share))
-        close(share->directory.fd);
     atomic_store(&share->ready, false);
+    if (share->opened)
+        close(share->directory.fd);
+    share->opened = false;
     if (unmount && share->mounted_here &&
         mount_detach(arena, &mounter->programs, share->point, false, &err) < 0)
         log_info(NULL, "share stays mounted", "share", share->share.address, "reason", err.message,

@@ -26,6 +26,7 @@ struct mounted_share {
     const char *point;
     struct directory directory; /* fixed once `ready` is set */
     atomic_bool ready;          /* volumes on it can be used */
+    bool opened;                /* `directory` is; only for the thread that attaches */
     bool mounted_here;          /* by us, not found mounted; only for the thread that attaches */
 };
 

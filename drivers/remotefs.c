@@ -140,6 +140,8 @@ static void load_mounter(struct mounter *mounter, const struct remotefs_kind *ki
         .name = arena_text(arena, backend->name),
         .config = config,
         .state_directory = arena_text(arena, backend->state_directory),
+        .knows = backend->knows,
+        .knows_arg = backend->knows_arg,
     };
     directory_settings_load(backend, &mounter->settings);
     mounter->settings.sparse = config_bool(config, backend->name, kind->sparse_key);
@@ -237,7 +239,8 @@ int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **r
 
 /* ---- volumes ---- */
 
-/* Among the shares of the volume's pool: the one that has its file, else the one with most room. */
+/* Among the shares of the volume's pool: the one that has its file, else the one with most room.  An
+ * attempt before this one may have made the file, on any share: then all of them are asked. */
 static struct mounted_share *choose_share(const struct remotefs *remotefs, struct arena *arena,
                                           const struct driver_volume *volume, struct error *err) {
     struct mounted_share *best = NULL;
@@ -249,6 +252,12 @@ static struct mounted_share *choose_share(const struct remotefs *remotefs, struc
         double total_gb, free_gb;
         int exists;
 
+        if (!mounted_share_ready(share) && volume->attempt > 1) {
+            error_set(err, ERROR_UNAVAILABLE,
+                      "The share %s is not mounted, and may have the volume already.",
+                      share->share.address);
+            return NULL;
+        }
         if (!mounted_share_ready(share))
             continue;
         exists = volume_file_exists(&share->directory, arena, volume, err);

@@ -12,6 +12,32 @@
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
 
+/* ---- what the driver asks ---- */
+
+struct question {
+    const char *host, *location, *name_id;
+};
+
+static int knows_body(struct work *work, void *arg, struct error *err) {
+    const struct question *question = arg;
+
+    return volume_recorded(work, question->host, question->location, question->name_id, err);
+}
+
+static int host_knows(const struct driver_backend *backend, const char *location,
+                      const char *name_id) {
+    const struct manager_host *host = backend->knows_arg;
+    autoarena struct arena *arena = arena_new();
+    const struct context nobody = { 0 };
+    const struct work base = { .arena = arena,
+                               .context = &nobody,
+                               .settings = host->manager->settings.settings };
+    struct question question = { host->host, location, name_id };
+    struct error err;
+
+    return work_read(host->manager->settings.db, &base, knows_body, &question, &err);
+}
+
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend) {
     autoarena struct arena *arena = arena_new();
@@ -20,6 +46,8 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->backend = *backend;
     host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
     host->topic = strdup(operation_topic(arena, host->host));
+    host->backend.settings.knows = host_knows;
+    host->backend.settings.knows_arg = host;
     host->open = backend->handle != NULL;
     host->heard_at = host->looked_at = clock_steady_us(manager->settings.settings->clock);
 }
@@ -73,10 +101,17 @@ int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {
     pthread_mutex_lock(&host->manager->lock);
     host->late = late;
     failure = host->failure;
+    if (failure.kind == ERROR_UNAVAILABLE) /* it comes, as a mount does */
+        host->late = true;
     pthread_mutex_unlock(&host->manager->lock);
     if (late)
         log_error(NULL, "backend does not answer, the start goes on without it", "host", host->host,
                   NULL);
+    if (failure.kind == ERROR_UNAVAILABLE) {
+        log_error(NULL, "backend is not there, the start goes on without it", "host", host->host,
+                  "reason", failure.message, NULL);
+        return 0;
+    }
     return failure.kind == ERROR_NONE ? 0 : error_set(err, failure.kind, "%s", failure.message);
 }
 

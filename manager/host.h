@@ -32,7 +32,7 @@ void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend);
 void host_start(struct manager_host *host);
 /* Waits for the first report, until then (monotonic).  -1: the backend cannot be opened.  One that
- * does not answer is no failure: it is opened when it does. */
+ * does not answer, or is not there, is no failure: it is opened when it does. */
 int host_wait(struct manager_host *host, int64_t until_us, struct error *err);
 /* Reports it soon, or at once when there is no thread for that. */
 int host_report_soon(struct manager_host *host, struct error *err);

@@ -54,6 +54,10 @@ int volume_get_row(struct work *work, const char *id, struct volume *ret, struct
 /* Whoever asks, for jobs: the row alone, or with metadata and attachments. */
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err);
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
+/* Is a volume recorded that was made on `host` (node@backend): at this provider_location, with this
+ * name_id, or any where NULL? 1, 0, or -1. */
+int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
+                    struct error *err);
 
 /*
  * Rows for a list.  `where` is the inside of WHERE over the alias v ("1=1" for all), with places

@@ -248,6 +248,33 @@ class FullDisk(Workplace):
                                        f"--file.file_volume_directory={self.volumes}"), [])
 
 
+class MissingMount(Workplace):
+    """The volumes' directory is there but empty, as when its file system was not mounted."""
+
+    def test_nothing_is_taken_for_deleted(self):
+        volumes, away = (os.path.join(self.directory, name) for name in ("volumes", "away"))
+        service = program.serve(self.state, f"--file.file_volume_directory={volumes}")
+        self.addCleanup(service.kill)
+        service.start()
+        api = BlockStorage(service.endpoint)
+        volume_id = api.create_available(1)["id"]
+        api.close()
+        service.stop()
+        os.rename(volumes, away)
+        service.start()
+        self.assertIn("is it mounted?", service.log())
+        api = BlockStorage(service.endpoint)
+        self.addCleanup(api.close)
+        api.delete(volume_id)
+        self.assertEqual(api.show(volume_id)["status"], "deleting")
+        self.assertEqual(os.listdir(volumes), [])
+        os.rmdir(volumes)
+        os.rename(away, volumes)
+        until(lambda: not [name for name in os.listdir(volumes) if "volume-" in name], 120,
+              "the delete in the right place")
+        self.assertIn("backend was opened late", service.log())
+
+
 class FullState(Workplace):
     """The database itself has no room: requests fail, nothing is lost."""
 

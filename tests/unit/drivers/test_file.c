@@ -35,6 +35,93 @@ START_TEST(the_directory_may_be_another) {
 }
 END_TEST
 
+/* ---- the right directory ---- */
+
+static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
+    const struct driver_volume *volume = backend->knows_arg;
+
+    (void)location;
+    if (!volume)
+        return -1; /* the database is away */
+    return volume->provider_location && (!name_id || strcmp(name_id, volume->name_id) == 0);
+}
+
+static void open_knowing(struct bench *bench, struct driver_volume *volume) {
+    bench_new(bench);
+    bench_configure(bench, &file_driver, NULL);
+    bench->backend.knows = knows;
+    bench->backend.knows_arg = volume;
+    ck_assert_msg(bench_try_open(bench) == 0, "%s", bench->err.message);
+}
+
+static void create_recorded(struct bench *bench, struct driver_volume *volume) {
+    ck_assert_int_eq(bench_create(bench, volume), 0);
+    volume->provider_location = "recorded"; /* in memory that outlives the handle */
+}
+
+static void stop(struct bench *bench) {
+    bench->driver->close(bench->handle);
+    bench->handle = NULL;
+}
+
+static void hide(const struct bench *bench, const char *name, const char *other) {
+    ck_assert_int_eq(rename(bench_path(bench, name), bench_path(bench, other)), 0);
+}
+
+START_TEST(a_mount_that_is_missing_loses_no_volume) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    open_knowing(&bench, &volume);
+    create_recorded(&bench, &volume);
+    stop(&bench);
+    hide(&bench, "volumes", "mounted");
+    for (int i = 0; i < 2; i++) { /* the place is made, and is not the one */
+        ck_assert_int_eq(bench_try_open(&bench), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(bench.err.message, "is it mounted?"));
+    }
+    ck_assert_int_eq(rmdir(bench_path(&bench, "volumes")), 0);
+    hide(&bench, "mounted", "volumes");
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+
+    /* A volume that is really gone, in the right place. */
+    ck_assert_int_eq(unlink(bench_path(&bench, "volumes/" FILE_NAME)), 0);
+    stop(&bench);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(file_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err), 0);
+}
+END_TEST
+
+START_TEST(a_place_from_before_the_marker_is_known_by_its_volumes) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, other = A_VOLUME;
+
+    open_knowing(&bench, &volume);
+    create_recorded(&bench, &volume);
+    stop(&bench);
+    ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
+    other.name_id = "another";
+    other.provider_location = "recorded";
+    bench.backend.knows_arg = &other; /* these volumes are not its own */
+    ck_assert_int_eq(bench_try_open(&bench), -1);
+    bench.backend.knows_arg = NULL;
+    ck_assert_int_eq(bench_try_open(&bench), -1);
+    bench.backend.knows_arg = &volume;
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert(bench_has(&bench, "volumes/.scoria-" BACKEND));
+}
+END_TEST
+
+START_TEST(who_only_looks_marks_nothing) {
+    autobench struct bench bench;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
+}
+END_TEST
+
 static void assert_refused(const char *option, const char *state, const char *reason) {
     autobench struct bench bench;
 
@@ -83,6 +170,7 @@ START_TEST(the_pool_has_the_backends_name) {
 }
 END_TEST
 
-CHECK_MAIN("file", the_directory_is_for_the_service_alone, the_directory_may_be_another,
-           a_place_that_cannot_be_used_stops_the_start,
+CHECK_MAIN("file", the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
+           a_place_from_before_the_marker_is_known_by_its_volumes, who_only_looks_marks_nothing,
+           the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name)

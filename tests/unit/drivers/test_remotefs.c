@@ -277,6 +277,73 @@ START_TEST(a_repeated_create_finds_the_share_of_the_first) {
 }
 END_TEST
 
+/* A worker has made the file, and died before it could say where; then its share went away. */
+START_TEST(a_create_that_is_repeated_looks_on_every_share) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, again = A_VOLUME;
+
+    prepare(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert_str_eq(volume.provider_location, "srv:/a");
+    stop(&bench);
+    bench_write(&bench, "refused", "srv:/a", 0600);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    again.attempt = 2;
+    ck_assert_int_eq(bench_create(&bench, &again), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE); /* so it is asked again */
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "srv:/a is not mounted"));
+
+    stop(&bench);
+    unlink(bench_path(&bench, "refused"));
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &again), 0);
+    ck_assert_str_eq(again.provider_location, "srv:/a");
+    ck_assert_int_ne(
+        access(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/b")), F_OK), 0);
+}
+END_TEST
+
+/* ---- the right mount ---- */
+
+static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
+    const struct driver_volume *volume = backend->knows_arg;
+
+    if (!volume->provider_location ||
+        (location && strcmp(location, volume->provider_location) != 0))
+        return 0;
+    return !name_id || strcmp(name_id, volume->name_id) == 0;
+}
+
+START_TEST(another_file_system_at_the_place_of_a_share_is_not_used) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *found;
+    const char *point, *away;
+
+    prepare(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    bench.backend.knows = knows;
+    bench.backend.knows_arg = &volume;
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    volume.provider_location = "srv:/a";
+    point = point_of(&bench, "srv:/a");
+    stop(&bench);
+    away = bench_path(&bench, "away");
+    ck_assert_int_eq(rename(point, away), 0);
+
+    ck_assert_int_eq(bench_try_open(&bench), 0); /* the other share is what it was */
+    ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+
+    ck_assert_int_eq(rmdir(point), 0);
+    ck_assert_int_eq(rename(away, point), 0);
+    ck_assert_int_eq(pools(&bench, &found), 1); /* tries it anew */
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+    ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err), 0);
+}
+END_TEST
+
 static void ignore(void *arg, const char *name_id, int64_t bytes) {
     (void)name_id, (void)bytes;
     ++*(int *)arg;
@@ -496,6 +563,8 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_base_that_is_no_directory_stops_the_start,
            a_server_that_is_away_at_the_start_comes_back, one_pool_is_the_sum_of_what_answers,
            a_pool_per_share_for_netapp, a_repeated_create_finds_the_share_of_the_first,
+           a_create_that_is_repeated_looks_on_every_share,
+           another_file_system_at_the_place_of_a_share_is_not_used,
            what_lies_on_a_lost_share_is_not_guessed, no_share_with_room_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_open_to_others_only_when_told_so, a_real_mount_is_made_used_and_undone,
