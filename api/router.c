@@ -316,7 +316,9 @@ static void call_identified(void *arg, enum identity_outcome outcome, const stru
 
 void api_handle(void *arg, struct http_exchange *http) {
     struct call *call = call_new(arg, http);
-    const struct identity *identity = call->request.api->settings.identity;
+    const struct api_settings *settings = &call->request.api->settings;
+    const struct identity *identity = settings->identity;
+    const char *why = settings->origin ? http_origin_fault(http, settings->origin) : NULL;
     struct error err = { .kind = ERROR_NONE };
     enum identity_outcome outcome;
 
@@ -329,6 +331,11 @@ void api_handle(void *arg, struct http_exchange *http) {
         return;
     if (http->crowded) {
         error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+        call_fail(call, &err);
+        return;
+    }
+    if (why) {
+        error_set(&err, ERROR_FORBIDDEN, "%s", why);
         call_fail(call, &err);
         return;
     }

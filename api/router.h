@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "common/http_origin.h"
 #include "common/http_server.h"
 #include "db/db.h"
 #include "policy/identity.h"
@@ -17,8 +18,9 @@ struct api_settings {
     const struct settings *settings;
     const struct policy *policy;
     const struct identity *identity;
-    const char *public_endpoint;  /* NULL: from the request's Host */
-    const char *project_id_regex; /* NULL: [0-9a-f\-]+ */
+    const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
+    const char *public_endpoint;      /* NULL: from the request's Host */
+    const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
     /* answer in the calling thread (tests): db_transaction instead of db_submit */
     bool inline_transactions;
 };

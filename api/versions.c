@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define SERVICE "volume"
+#define SERVICE      "volume"
+#define VERSION_MOST 32 /* characters; what is longer is not said back */
 
 #define TEXT_OF(number)      #number
 #define VERSION_TEXT(minor_) "3." TEXT_OF(minor_)
@@ -72,10 +73,10 @@ int version_negotiate(struct arena *arena, const char *header, struct version *r
                          SERVICE);
     if (strcmp(text, "latest") == 0)
         text = VERSION_TEXT(MICROVERSION_NEWEST);
-    if (!text_is_version(text))
+    if (strlen(text) > VERSION_MOST || !text_is_version(text))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "%s: '%s' is no version: it must be major.minor or latest.",
-                         VERSION_HEADER, text);
+                         "%s: '%.*s' is no version: it must be major.minor or latest.",
+                         VERSION_HEADER, VERSION_MOST, text);
     if (strcmp(text, "1.0") != 0 && strcmp(text, "2.0") != 0)
         ret->echo = arena_join(arena, SERVICE, " ", text, NULL);
     minor = version_minor(text);

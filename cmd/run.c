@@ -9,6 +9,8 @@
 #include "cmd/notify.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
+#include "common/http_origin.h"
+#include "common/listen.h"
 #include "common/log.h"
 #include "common/own_user.h"
 #include "common/token_gate.h"
@@ -53,6 +55,9 @@ struct parts {
     struct compute_sender *compute;
     struct manager *manager;
     struct policy *policy;
+    const char *names[6]; /* of origin */
+    char machine[256];
+    struct http_origin origin;
     struct token_gate *gate;   /* NULL: callers are who they say they are */
     struct identity *keystone; /* of the API when there is a gate */
     struct api *api;
@@ -72,7 +77,7 @@ static const char *listen_address(const struct parts *parts) {
                             : config_text(parts->config, AGENT, "listen");
 }
 
-static unsigned listen_port(const struct parts *parts) {
+static unsigned http_port(const struct parts *parts) {
     return (unsigned)(parts->roles.api
                           ? config_int(parts->config, "DEFAULT", "osapi_volume_listen_port")
                           : config_int(parts->config, AGENT, "port"));
@@ -184,15 +189,10 @@ static bool knows_callers(const struct parts *parts) {
     return strcmp(text(parts, "auth_strategy"), "keystone") == 0;
 }
 
-static bool is_loopback(const char *address) {
-    return strcmp(address, "localhost") == 0 || strcmp(address, "::1") == 0 ||
-           strncmp(address, "127.", 4) == 0;
-}
-
 static int check_exposure(const struct parts *parts, struct error *err) {
     const char *address = listen_address(parts);
 
-    if (knows_callers(parts) || is_loopback(address) ||
+    if (knows_callers(parts) || listen_is_loopback(address) ||
         config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
         return 0;
     return error_set(
@@ -216,6 +216,27 @@ static const char *policy_path(const struct parts *parts, const char *key) {
     return arena_format(parts->arena, "%.*s/%s", (int)(slash - file), file, path);
 }
 
+/* By which names clients know us; with identity nobody looks at them. */
+static void find_names(struct parts *parts) {
+    const char *texts[] = {
+        parts_node(parts->config),
+        listen_address(parts),
+        text(parts, "public_endpoint"),
+        config_text(parts->config, AGENT, "endpoint"),
+    };
+    size_t count = 0;
+
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        if (texts[i])
+            parts->names[count++] = http_origin_host(parts->arena, texts[i]);
+    if (gethostname(parts->machine, sizeof(parts->machine) - 1) == 0)
+        parts->names[count++] = parts->machine;
+    parts->origin = (struct http_origin){
+        .names = parts->names,
+        .any_host = config_bool(parts->config, "DEFAULT", "allow_insecure_listen"),
+    };
+}
+
 static int start_api(struct parts *parts, struct error *err) {
     struct policy_settings policy = {
         .file = policy_path(parts, "policy_file"),
@@ -228,6 +249,7 @@ static int start_api(struct parts *parts, struct error *err) {
         .db = parts->db,
         .settings = &parts->settings,
         .identity = &identity_none,
+        .origin = parts->gate ? NULL : &parts->origin,
         .public_endpoint = text(parts, "public_endpoint"),
     };
 
@@ -248,7 +270,7 @@ static int listen_http(struct parts *parts, struct error *err) {
     struct http_mount mounts[3] = { 0 };
     struct http_server_settings settings = {
         .address = listen_address(parts),
-        .port = listen_port(parts),
+        .port = http_port(parts),
         .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
         .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
         .address_connections =
@@ -331,6 +353,7 @@ static int start_agent(struct parts *parts, struct error *err) {
         .workers = (unsigned)config_int(config, AGENT, "workers"),
         .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
         .gate = parts->gate,
+        .origin = parts->gate ? NULL : &parts->origin,
     };
     struct agent *agent;
 
@@ -357,6 +380,7 @@ static int start_agent(struct parts *parts, struct error *err) {
 static int start(struct parts *parts, struct error *err) {
     bool storing = parts->roles.api || parts->roles.manager;
 
+    find_names(parts);
     if ((parts->roles.api || parts->roles.agent) && check_exposure(parts, err) < 0)
         return -1;
     if (storing && start_store(parts, err) < 0)

@@ -112,8 +112,8 @@ static struct choice look_around(const struct http_server *server, enum http_pla
 /* False: all of them wait for us. */
 static bool make_room(struct http_server *server, enum http_place place,
                       const struct http_neighbour *neighbour, unsigned places) {
-    static const enum http_turn order[] = { HTTP_TURN_REQUEST, HTTP_TURN_IDLE, HTTP_TURN_REQUEST,
-                                            HTTP_TURN_ANSWER };
+    static const enum http_turn order[] = { HTTP_TURN_REQUEST, HTTP_TURN_IDLE, HTTP_TURN_ANSWER,
+                                            HTTP_TURN_REQUEST };
     struct choice choice = look_around(server, place, neighbour);
 
     for (size_t i = choice.silent > places / SILENT_SHARE ? 0 : 1; i < LENGTH(order); i++) {

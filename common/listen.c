@@ -64,6 +64,29 @@ int listen_open(const char *address, unsigned port, struct error *err) {
     return fd;
 }
 
+static bool is_loopback(const struct sockaddr *address) {
+    const struct sockaddr_in6 *six = (const void *)address;
+    const struct sockaddr_in *four = (const void *)address;
+
+    if (address->sa_family == AF_INET)
+        return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+bool listen_is_loopback(const char *address) {
+    const struct addrinfo hints = { .ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM };
+    __attribute__((cleanup(cleanup_addrinfo))) struct addrinfo *list = NULL;
+    char room[NI_MAXHOST];
+
+    if (getaddrinfo(without_brackets(address, room), NULL, &hints, &list) != 0)
+        return false;
+    for (const struct addrinfo *where = list; where; where = where->ai_next)
+        if (!is_loopback(where->ai_addr))
+            return false;
+    return true;
+}
+
 unsigned listen_port(int fd) {
     union {
         struct sockaddr any;

@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	common/http_answers.c common/http_answers.h \
 	common/http_client.c common/http_client.h \
 	common/http_head.c common/http_head.h \
+	common/http_origin.c common/http_origin.h \
 	common/http_server.c common/http_server.h \
 	common/http_tls.c common/http_tls.h \
 	common/image_lock.c common/image_lock.h \
@@ -44,6 +45,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_error \
 	tests/unit/common/test_http_answers \
 	tests/unit/common/test_http_client \
+	tests/unit/common/test_http_origin \
 	tests/unit/common/test_http_server \
 	tests/unit/common/test_field \
 	tests/unit/common/test_json \

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/http_origin.h"
 #include "common/own_user.h"
 #include "common/worker.h"
 #include "compute/event.h"
@@ -97,6 +98,7 @@ struct waiting_event {
  */
 struct agent {
     struct hypervisor *hypervisor;
+    const struct http_origin *origin;
     const struct token_gate *gate;
     const char *own_url;
     struct worker_pool *front; /* events and heartbeats */
@@ -186,17 +188,25 @@ static void add_request_id(struct http_exchange *exchange) {
     http_add_header(exchange, "X-Compute-Request-Id", id);
 }
 
+/* What is wrong with it whatever it asks for. */
+static int check_request(const struct agent *agent, const struct http_exchange *exchange,
+                         struct error *err) {
+    const char *why = agent->origin ? http_origin_fault(exchange, agent->origin) : NULL;
+
+    if (exchange->malformed)
+        return error_set(err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+    if (exchange->crowded)
+        return error_set(err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+    return why ? error_set(err, ERROR_FORBIDDEN, "%s", why) : 0;
+}
+
 void agent_handle(void *arg, struct http_exchange *exchange) {
     const char *path = exchange->path[0] ? exchange->path : "/";
     struct error err = { 0 };
     bool known = false;
 
     add_request_id(exchange);
-    if (exchange->malformed || exchange->crowded) {
-        if (exchange->malformed)
-            error_set(&err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
-        else
-            error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+    if (check_request(arg, exchange, &err) < 0) {
         reply_fault(exchange, &err);
         return;
     }
@@ -253,6 +263,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     agent->hypervisor = settings->hypervisor;
     agent->own_url = settings->own_url;
     agent->gate = settings->gate;
+    agent->origin = settings->origin;
     pthread_mutex_init(&agent->lock, NULL);
     LIST_INIT(&agent->waiting);
     agent->front = worker_pool_new("compute", FRONT_THREADS);

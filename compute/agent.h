@@ -13,6 +13,7 @@
 struct agent;
 struct hypervisor;
 struct own_user;
+struct http_origin;
 struct token_gate;
 
 extern const struct option agent_options[]; /* section compute_agent */
@@ -25,6 +26,7 @@ struct agent_settings {
     const char *token;     /* X-Auth-Token for the volume API; NULL: none */
     struct own_user *user; /* who calls the volume API; NULL: nobody in particular */
     /* who may send events: tokens with the role admin or service; NULL: everybody */
+    const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
     const struct token_gate *gate;
     struct hypervisor *hypervisor;
     unsigned workers;    /* volumes worked on at once; 0: 4 */

@@ -64,6 +64,14 @@ START_TEST(versions_we_do_not_have_are_echoed) {
 }
 END_TEST
 
+START_TEST(a_version_is_not_said_back_at_any_length) {
+    char header[5000] = "volume 3.";
+
+    memset(header + 9, '9', sizeof(header) - 10);
+    refused(header, ERROR_BAD_REQUEST, NULL);
+}
+END_TEST
+
 START_TEST(a_version_we_do_not_have_is_told_what_we_have) {
     autoarena struct arena *arena = arena_new();
     struct version version;
@@ -107,4 +115,4 @@ END_TEST
 
 CHECK_MAIN("versions", versions_we_have_are_taken, headers_that_say_nothing_for_us_are_bad_requests,
            versions_we_do_not_have_are_echoed, a_version_we_do_not_have_is_told_what_we_have,
-           the_document_has_what_clients_read)
+           a_version_is_not_said_back_at_any_length, the_document_has_what_clients_read)

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/listen.h"
 #include "tests/lib/check_main.h"
 
 #include <arpa/inet.h>
@@ -1013,6 +1014,19 @@ START_TEST(start_without_descriptors_fails_and_loses_none) {
 }
 END_TEST
 
+START_TEST(loopback_is_judged_by_addresses) {
+    static const char *const here[] = { "127.0.0.1", "127.8.9.10", "127.1",           "::1",
+                                        "[::1]",     "localhost",  "::ffff:127.0.0.1" };
+    static const char *const everywhere[] = { "0.0.0.0",         "::",     "10.0.0.1", "128.0.0.1",
+                                              "::ffff:10.0.0.1", "fe80::1" };
+
+    for (size_t i = 0; i < LENGTH(here); i++)
+        ck_assert_msg(listen_is_loopback(here[i]), "%s", here[i]);
+    for (size_t i = 0; i < LENGTH(everywhere); i++)
+        ck_assert_msg(!listen_is_loopback(everywhere[i]), "%s", everywhere[i]);
+}
+END_TEST
+
 START_TEST(ipv6_literals_are_taken) {
     static const char *const addresses[] = { "::1", "[::1]" };
     autoclose int probe = socket(AF_INET6, SOCK_STREAM, 0);
@@ -1096,5 +1110,6 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            stop_gives_up_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,
            stop_of_nothing_does_nothing, address_that_cannot_be_had_is_named,
            start_without_descriptors_fails_and_loses_none, ipv6_literals_are_taken,
+           loopback_is_judged_by_addresses,
            ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
            percent_decoding_refuses_what_is_no_text)
