@@ -10,6 +10,7 @@
 struct memory_volume {
     int64_t bytes;
     bool locked;
+    bool busy;      /* an extend holds the lock */
     char name_id[]; /* the key of the tree */
 };
 
@@ -20,6 +21,8 @@ struct memory {
     int64_t used_bytes;
     const char *failing_call;
     enum error_kind failure;
+    memory_between *between;
+    void *between_arg;
     int64_t capacity_gb;
     char pool[];
 };
@@ -63,7 +66,7 @@ static struct memory_volume *volume_new(const char *name_id, int64_t bytes) {
 
     assert(volume);
     volume->bytes = bytes;
-    volume->locked = false;
+    volume->locked = volume->busy = false;
     memcpy(volume->name_id, name_id, length);
     return volume;
 }
@@ -116,6 +119,28 @@ static int find_or_fail(struct memory *memory, const struct driver_volume *volum
     return 0;
 }
 
+static int pause_at(const struct memory *memory, enum memory_point point, const char *call,
+                    const char *name_id, struct error *err) {
+    if (!memory->between || memory->between(memory->between_arg, point, call, name_id))
+        return 0;
+    return error_set(err, ERROR_BACKEND, "The process died in %s.", call);
+}
+
+/* All that lies between the look and the effect; without the mutex, for a pause may take long. */
+static int act(struct memory *memory, const char *call, const struct driver_volume *volume,
+               struct error *err) {
+    int allowed;
+
+    pthread_mutex_unlock(&memory->mutex);
+    allowed = pause_at(memory, MEMORY_LOOKED, call, volume->name_id, err);
+    if (allowed == 0)
+        allowed = driver_fence_check(volume->fence, err);
+    if (allowed == 0)
+        allowed = pause_at(memory, MEMORY_FENCED, call, volume->name_id, err);
+    pthread_mutex_lock(&memory->mutex);
+    return allowed;
+}
+
 void *memory_new(const char *pool, int64_t capacity_gb) {
     size_t length = strlen(pool) + 1;
     struct memory *memory = calloc(1, sizeof(*memory) + length);
@@ -133,9 +158,10 @@ bool memory_lock(void *handle, const char *name_id, bool locked) {
     HOLD(memory);
 
     volume = find(memory, name_id);
-    if (volume)
-        volume->locked = locked;
-    return volume != NULL;
+    if (!volume || (locked && volume->busy))
+        return false;
+    volume->locked = locked;
+    return true;
 }
 
 bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
@@ -154,6 +180,13 @@ bool memory_remove(void *handle, const char *name_id) {
     HOLD(memory);
 
     return remove_volume(memory, name_id);
+}
+
+void memory_watch(void *handle, memory_between *between, void *arg) {
+    struct memory *memory = handle;
+
+    memory->between = between;
+    memory->between_arg = arg;
 }
 
 void memory_fail_next(void *handle, const char *call, enum error_kind kind) {
@@ -231,7 +264,10 @@ static int memory_create_volume(void *handle, struct arena *arena,
         return error_set(err, ERROR_BACKEND, "Volume %s exists already with another size.",
                          volume->name_id);
     if (!made) {
-        add_volume(memory, volume->name_id, volume->size_gb * GIB);
+        if (act(memory, "create_volume", volume, err) < 0)
+            return -1;
+        if (!find(memory, volume->name_id)) /* another worker may have been faster meanwhile */
+            add_volume(memory, volume->name_id, volume->size_gb * GIB);
     }
     *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
                                     .format = "raw" };
@@ -246,8 +282,30 @@ static int memory_delete_volume(void *handle, struct arena *arena,
     (void)arena;
     if (check_order(memory, "delete_volume", err) < 0)
         return -1;
+    if (!find(memory, volume->name_id))
+        return 0;
+    if (act(memory, "delete_volume", volume, err) < 0)
+        return -1;
     remove_volume(memory, volume->name_id);
     return 0;
+}
+
+/* Under the image's lock, which is let go of in whatever way it ends. */
+static enum driver_outcome extend_locked(struct memory *memory, const struct driver_volume *volume,
+                                         int64_t bytes, struct error *err) {
+    struct memory_volume *found = find(memory, volume->name_id);
+    int allowed;
+
+    found->busy = true;
+    allowed = act(memory, "extend_volume", volume, err);
+    if (find_or_fail(memory, volume, &found, err) < 0)
+        return DRIVER_FAILED;
+    found->busy = false;
+    if (allowed < 0)
+        return DRIVER_FAILED;
+    if (found->bytes < bytes)
+        resize(memory, found, bytes);
+    return DRIVER_DONE;
 }
 
 static enum driver_outcome memory_extend_volume(void *handle, struct arena *arena,
@@ -266,10 +324,9 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
     if ((double)memory->used_bytes + (double)(new_gb * GIB - found->bytes) >
         (double)memory->capacity_gb * (double)GIB)
         return error_set(err, ERROR_BACKEND, "The pool has no room.");
-    if (found->locked)
+    if (found->locked || found->busy)
         return DRIVER_DEFERRED;
-    resize(memory, found, new_gb * GIB);
-    return DRIVER_DONE;
+    return extend_locked(memory, volume, new_gb * GIB, err);
 }
 
 static int memory_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,

@@ -23,5 +23,18 @@ bool memory_remove(void *handle, const char *name_id);
  * nothing. `call` is kept by pointer; NULL takes the order back. */
 void memory_fail_next(void *handle, const char *call, enum error_kind kind);
 
+/*
+ * A call that changes something looks first, asks the fence, and acts then; a process may be paused
+ * at each of these points.  `between` is called there, without a lock held, with the member of
+ * struct driver that was called: false, the process has died there and nothing happens any more.
+ * Meanwhile an extend holds the image's lock itself, so that no guest can take it.
+ */
+enum memory_point { MEMORY_LOOKED, MEMORY_FENCED };
+typedef bool memory_between(void *arg, enum memory_point point, const char *call,
+                            const char *name_id);
+/* Set while nothing runs; NULL ends it.  Several handles may share one memory: `arg` comes from the
+ * function that knows who calls. */
+void memory_watch(void *handle, memory_between *between, void *arg);
+
 size_t memory_count(void *handle);
 int64_t memory_bytes(void *handle, const char *name_id); /* -1: there is no such volume */

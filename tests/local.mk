@@ -12,7 +12,14 @@ libtests_a_SOURCES = \
 
 # make tests/sim/sim; ./test runs it with many seeds.
 EXTRA_PROGRAMS += tests/sim/sim
-tests_sim_sim_SOURCES = tests/sim/sim.c
+tests_sim_sim_SOURCES = \
+	tests/sim/clients.c \
+	tests/sim/compute.c \
+	tests/sim/fiber.c tests/sim/fiber.h \
+	tests/sim/model.c \
+	tests/sim/nodes.c tests/sim/nodes.h \
+	tests/sim/sim.c tests/sim/sim.h
+tests_sim_sim_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_monotonic_us
 
 # make tests/rabbitmq/engine; tests/e2e/test_rabbitmq.py runs it against a broker.
 if HAVE_RABBITMQ

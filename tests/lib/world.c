@@ -186,8 +186,8 @@ static void operation_ended(void *arg) {
         api_operations_ended(world->api);
 }
 
-static void start(struct world *world) {
-    struct api_settings api = {
+struct api_settings world_api_settings(struct world *world) {
+    return (struct api_settings){
         .db = world->db,
         .settings = &world->settings,
         .policy = world->policy,
@@ -195,7 +195,10 @@ static void start(struct world *world) {
         .public_endpoint = "http://world",
         .inline_transactions = true,
     };
-    struct manager_settings manager = {
+}
+
+struct manager_settings world_manager_settings(struct world *world) {
+    return (struct manager_settings){
         .db = world->db,
         .settings = &world->settings,
         .compute = &world->sender,
@@ -207,6 +210,11 @@ static void start(struct world *world) {
         .operation_ended = operation_ended,
         .operation_ended_arg = world,
     };
+}
+
+static void start(struct world *world) {
+    const struct api_settings api = world_api_settings(world);
+    struct manager_settings manager = world_manager_settings(world);
     struct error err;
 
     snprintf(world->owner, sizeof world->owner, WORLD_NODE ":%u:1", ++world->incarnation);

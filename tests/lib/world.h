@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "api/router.h"
 #include "common/clock.h"
 #include "db/db.h"
 #include "drivers/driver.h"
@@ -116,6 +117,10 @@ unsigned world_relay(struct world *world);
 void world_advance(struct world *world, int64_t seconds);
 /* Somebody sets the wall's clock: no time passes. */
 void world_step_wall(struct world *world, int64_t seconds);
+
+/* What its API and its manager are started with; the rpc engine stands out. */
+struct api_settings world_api_settings(struct world *world);
+struct manager_settings world_manager_settings(struct world *world);
 
 /* From now on the n-th effect is the last one. */
 void world_die_after(struct world *world, int64_t effects);

@@ -112,6 +112,43 @@ START_TEST(many_volumes_are_listed_once_each) {
 }
 END_TEST
 
+struct pauses {
+    void *handle;
+    unsigned points[2];
+    bool dies;
+};
+
+static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    struct pauses *pauses = arg;
+
+    pauses->points[point]++;
+    ck_assert_str_eq(call, "extend_volume");
+    ck_assert(!memory_lock(pauses->handle, name_id, true));
+    return !pauses->dies;
+}
+
+START_TEST(between_look_and_effect_the_image_is_locked_and_a_death_does_nothing) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct pauses pauses = { .dies = true };
+
+    BENCH_OPEN(&bench, &memory_driver, NULL);
+    pauses.handle = bench.handle;
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    memory_watch(bench.handle, between, &pauses);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_FAILED);
+    ck_assert_int_eq(memory_bytes(bench.handle, volume.name_id), GIB);
+    pauses.dies = false;
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_DONE);
+    ck_assert_int_eq(memory_bytes(bench.handle, volume.name_id), 2 * GIB);
+    ck_assert_uint_eq(pauses.points[MEMORY_LOOKED], 2);
+    ck_assert_uint_eq(pauses.points[MEMORY_FENCED], 1);
+    memory_watch(bench.handle, NULL, NULL);
+    ck_assert(memory_lock(bench.handle, volume.name_id, true));
+}
+END_TEST
+
 CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough,
            the_outside_world_is_told_about_missing_volumes, room_is_what_volumes_leave,
-           every_call_can_be_told_to_fail_once, many_volumes_are_listed_once_each)
+           every_call_can_be_told_to_fail_once, many_volumes_are_listed_once_each,
+           between_look_and_effect_the_image_is_locked_and_a_death_does_nothing)

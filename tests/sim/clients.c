@@ -1,0 +1,393 @@
+/*
+ * What people and programs ask for, each in a thread of its own: it may be anywhere between two of
+ * its requests, or in the middle of one, when somebody else's come.
+ */
+#include "drivers/memory.h"
+#include "tests/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMBER "member:" WORLD_PROJECT
+#define ADMIN  "admin:" WORLD_PROJECT
+
+/* ---- what the client knows ---- */
+
+struct model *model_of(struct sim *sim, const char *volume_id) {
+    for (unsigned i = 0; i < SIM_VOLUMES; i++)
+        if (strcmp(sim->models[i].id, volume_id) == 0)
+            return &sim->models[i];
+    return NULL;
+}
+
+static void disturb(struct model *model) {
+    model->disturbances++;
+    model->must_become = 0;
+}
+
+void model_disturb(struct sim *sim, const char *volume_id) {
+    struct model *model = model_of(sim, volume_id);
+
+    if (model)
+        disturb(model);
+}
+
+static struct model *pick(struct sim *sim) {
+    unsigned first = below(sim, SIM_VOLUMES);
+
+    for (unsigned i = 0; i < SIM_VOLUMES; i++) {
+        struct model *model = &sim->models[(first + i) % SIM_VOLUMES];
+
+        if (model->exists && (!model->removed || chance(sim, 10)))
+            return model;
+    }
+    return NULL;
+}
+
+static const char *anybody(struct sim *sim) {
+    return chance(sim, 30) ? MEMBER : ADMIN;
+}
+
+/* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
+static int judge(struct sim *sim, const char *what, const struct answer *answer) {
+    note(sim, "%s: %d %s", what, answer->status, answer->status >= 400 ? answer->text : "");
+    if (answer->status == 0 || answer->status >= 500) {
+        sim->counts[COUNT_UNANSWERED]++;
+        return -1;
+    }
+    sim->counts[answer->status < 400 ? COUNT_ACCEPTED : COUNT_REFUSED]++;
+    if (answer->status >= 400 && answer->changed)
+        wrong(sim, "%s: a refusal (%d) has changed something: %s", what, answer->status,
+              answer->text);
+    return answer->status < 400;
+}
+
+__attribute__((format(printf, 4, 5))) static int
+act_on(struct sim *sim, const char *token, const char *volume_id, const char *format, ...) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+    const char *body;
+    va_list values;
+
+    va_start(values, format);
+    body = arena_vformat(arena, format, values);
+    va_end(values);
+    call_api(sim, token, "POST", arena_format(arena, "/volumes/%s/action", volume_id), body,
+             &answer);
+    return judge(sim, arena_format(arena, "%.8s %s", volume_id, body), &answer);
+}
+
+/* ---- volumes ---- */
+
+static void create(struct sim *sim, void *arg) {
+    autoarena struct arena *arena = arena_new();
+    int64_t size = 1 + below(sim, 4);
+    autoanswer struct answer answer;
+    struct model *model = sim->models;
+    const char *id;
+
+    (void)arg;
+    call_api(sim, anybody(sim), "POST", "/volumes",
+             arena_format(arena, "{\"volume\": {\"size\": %jd}}", (intmax_t)size), &answer);
+    if (judge(sim, "create", &answer) <= 0)
+        return;
+    while (model < sim->models + SIM_VOLUMES && model->id[0])
+        model++;
+    if (model == sim->models + SIM_VOLUMES)
+        return;
+    id = json_string_value(json_object_get(json_object_get(answer.body, "volume"), "id"));
+    *model = (struct model){
+        .exists = true, .sizes = { size }, .size_count = 1, .seen_gb = size, .guest = -1
+    };
+    memcpy(model->id, id, sizeof model->id);
+}
+
+static int64_t attachments_of(struct sim *sim, const struct model *model) {
+    autoarena struct arena *arena = arena_new();
+
+    return world_count(
+        sim->world,
+        arena_format(arena, "SELECT COUNT(*) FROM attachments WHERE volume_id = '%s'", model->id));
+}
+
+static void extend(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    int64_t size =
+        chance(sim, 90) ? row_size(sim, model->id) + 1 + below(sim, 3) : 1 + below(sim, 10);
+    bool quiet = !guest_holds(sim, model->id) && attachments_of(sim, model) == 0;
+    unsigned before = model->disturbances;
+    int verdict;
+
+    if (model->size_count < SIM_SIZES)
+        model->sizes[model->size_count++] = size;
+    verdict = act_on(sim, anybody(sim), model->id, "{\"os-extend\": {\"new_size\": %jd}}",
+                     (intmax_t)size);
+    if (verdict > 0 && quiet && before == model->disturbances && size > model->must_become)
+        model->must_become = size;
+    if (verdict < 0)
+        disturb(model);
+}
+
+static void delete (struct sim *sim, void *arg) {
+    autoarena struct arena *arena = arena_new();
+    struct model *model = arg;
+    bool force = chance(sim, 30);
+    autoanswer struct answer answer;
+    unsigned before;
+    int verdict;
+
+    disturb(model);
+    before = model->disturbances;
+    call_api(sim, force ? ADMIN : anybody(sim), "DELETE",
+             arena_format(arena, "/volumes/%s%s", model->id, force ? "?force=true" : ""), NULL,
+             &answer);
+    verdict = judge(sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""),
+                    &answer);
+    model->removed |= verdict != 0;
+    model->deleted = verdict > 0 && before == model->disturbances;
+}
+
+static void reset(struct sim *sim, void *arg) {
+    static const char *const statuses[] = { "available", "available", "available",
+                                            "in-use",    "in-use",    "error",
+                                            "extending", "deleting",  "error_extending" };
+    struct model *model = arg;
+
+    disturb(model);
+    model->deleted = false;
+    sim->counts[COUNT_RESETS]++;
+    act_on(sim, ADMIN, model->id, "{\"os-reset_status\": {\"status\": \"%s\"}}",
+           statuses[below(sim, LENGTH(statuses))]);
+    disturb(model);
+    model->deleted = false;
+}
+
+static void metadata(struct sim *sim, void *arg) {
+    autoarena struct arena *arena = arena_new();
+    struct model *model = arg;
+    autoanswer struct answer answer;
+
+    call_api(sim, anybody(sim), "POST", arena_format(arena, "/volumes/%s/metadata", model->id),
+             chance(sim, 50) ? "{\"metadata\": {\"a\": \"b\"}}"
+                             : "{\"metadata\": {\"extend_new_size\": \"999\"}}",
+             &answer);
+    judge(sim, "metadata", &answer);
+}
+
+/* As a compute service of somebody else reports: it knows of no extend but that there is one. */
+static void plain_report(struct sim *sim, void *arg) {
+    struct model *model = arg;
+
+    disturb(model);
+    act_on(sim, ADMIN, model->id, "{\"os-extend_volume_completion\": {\"error\": %s}}",
+           chance(sim, 50) ? "true" : "false");
+    disturb(model);
+}
+
+/* ---- attachments, as a compute service makes them ---- */
+
+static const char *connector(struct sim *sim, struct arena *arena, unsigned guest) {
+    return arena_format(arena, "{\"host\": \"%s\", \"mountpoint\": \"/dev/vdb\"}",
+                        guest_host(sim, guest));
+}
+
+static void remove_attachment(struct sim *sim, const char *id) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+
+    call_api(sim, SIM_SERVICE, "DELETE", arena_format(arena, "/attachments/%s", id), NULL, &answer);
+    judge(sim, "delete the attachment", &answer);
+}
+
+/* An answer that waits for the backend comes after a first transaction: no refusal changes nothing
+ * there. */
+static int connect(struct sim *sim, const char *id, unsigned guest) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+
+    call_api(
+        sim, SIM_SERVICE, "PUT", arena_format(arena, "/attachments/%s", id),
+        arena_format(arena, "{\"attachment\": {\"connector\": %s}}", connector(sim, arena, guest)),
+        &answer);
+    note(sim, "connect: %d", answer.status);
+    return answer.status == 200;
+}
+
+static bool reserve(struct sim *sim, struct model *model, unsigned guest, char ret[37]) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+
+    call_api(sim, SIM_SERVICE, "POST", "/attachments",
+             arena_format(arena,
+                          "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}",
+                          model->id, guest_instance(guest)),
+             &answer);
+    if (judge(sim, arena_format(arena, "%.8s reserve", model->id), &answer) <= 0)
+        return false;
+    snprintf(ret, 37, "%s",
+             json_string_value(json_object_get(json_object_get(answer.body, "attachment"), "id")));
+    return true;
+}
+
+static void complete(struct sim *sim, const char *id) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+
+    call_api(sim, SIM_SERVICE, "POST", arena_format(arena, "/attachments/%s/action", id),
+             "{\"os-complete\": null}", &answer);
+    judge(sim, "complete the attachment", &answer);
+}
+
+static void attach(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    unsigned guest = below(sim, SIM_GUESTS);
+    char id[37];
+
+    disturb(model);
+    if (!reserve(sim, model, guest, id))
+        return;
+    disturb(model);
+    if (!connect(sim, id, guest) || model->guest >= 0 || !guest_plug(sim, guest, model->id)) {
+        remove_attachment(sim, id);
+        return;
+    }
+    note(sim, "%.8s is plugged into guest %u", model->id, guest);
+    model->guest = (int)guest;
+    memcpy(model->attachment, id, sizeof model->attachment);
+    complete(sim, id);
+}
+
+static void detach(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    int guest = model->guest;
+    bool slow = chance(sim, 15);
+
+    if (guest < 0)
+        return;
+    disturb(model);
+    model->guest = -1;
+    if (!slow)
+        guest_unplug(sim, (unsigned)guest, model->id);
+    remove_attachment(sim, model->attachment);
+    pause_here(sim, "before the guest lets go");
+    guest_unplug(sim, (unsigned)guest, model->id);
+    disturb(model);
+}
+
+/* ---- attachments, as older clients make them ---- */
+
+static void old_attach(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    unsigned guest = below(sim, SIM_GUESTS);
+
+    disturb(model);
+    if (act_on(sim, SIM_SERVICE, model->id, "{\"os-reserve\": {}}") <= 0)
+        return;
+    if (model->guest >= 0 || !guest_plug(sim, guest, model->id)) {
+        act_on(sim, SIM_SERVICE, model->id, "{\"os-unreserve\": {}}");
+        return;
+    }
+    if (act_on(sim, SIM_SERVICE, model->id,
+               "{\"os-attach\": {\"instance_uuid\": \"%s\", \"mountpoint\": \"/dev/vdc\", "
+               "\"host_name\": \"%s\"}}",
+               guest_instance(guest), guest_host(sim, guest)) > 0)
+        model->guest = (int)guest; /* until then an operator may force it away */
+    else
+        guest_unplug(sim, guest, model->id);
+}
+
+static void old_detach(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    int guest = model->guest;
+
+    if (guest < 0)
+        return;
+    disturb(model);
+    act_on(sim, SIM_SERVICE, model->id, "{\"os-begin_detaching\": {}}");
+    model->guest = -1;
+    guest_unplug(sim, (unsigned)guest, model->id);
+    act_on(sim, SIM_SERVICE, model->id, "{\"os-detach\": {}}");
+    disturb(model);
+}
+
+static void old_connect(struct sim *sim, void *arg) {
+    autoarena struct arena *arena = arena_new();
+    autoanswer struct answer answer;
+    const struct model *model = arg;
+
+    call_api(sim, SIM_SERVICE, "POST", arena_format(arena, "/volumes/%s/action", model->id),
+             "{\"os-initialize_connection\": {\"connector\": {\"host\": \"x\"}}}", &answer);
+    note(sim, "%.8s initialize_connection: %d", model->id, answer.status);
+}
+
+/* ---- which of them ---- */
+
+/* Each is made mostly where it has a chance, and now and then where it has none. */
+static const struct {
+    void (*run)(struct sim *sim, void *arg);
+    const char *name;
+    unsigned weight;
+    const char *where; /* statuses; NULL: on no volume */
+} requests[] = {
+    { create, "create", 4, NULL },
+    { extend, "extend", 40, "available in-use" },
+    { attach, "attach", 26, "available" },
+    { detach, "detach", 12, "in-use extending error_extending" },
+    { delete, "delete", 6, "available error error_extending extending deleting" },
+    { reset, "reset", 12, "error error_extending error_deleting extending deleting" },
+    { metadata, "metadata", 1, "available in-use extending" },
+    { plain_report, "plain report", 2, "extending" },
+    { old_attach, "old attach", 5, "available" },
+    { old_detach, "old detach", 3, "in-use extending" },
+    { old_connect, "old connect", 1, "available in-use" },
+};
+
+static unsigned draw_request(struct sim *sim) {
+    unsigned total = 0, drawn, i = 0;
+
+    for (unsigned j = 0; j < LENGTH(requests); j++)
+        total += requests[j].weight;
+    drawn = below(sim, total);
+    while (drawn >= requests[i].weight)
+        drawn -= requests[i++].weight;
+    return i;
+}
+
+static bool has_a_chance(struct sim *sim, const struct model *model, unsigned request) {
+    if ((requests[request].run == delete &&!sim->temper.deletes) ||
+        (requests[request].run == reset && !sim->temper.resets))
+        return false;
+    return chance(sim, 10) || strstr(requests[request].where, row_status(sim, model->id));
+}
+
+/* So that a seed does not begin with an empty world. */
+void clients_begin(struct sim *sim) {
+    unsigned attached = below(sim, 4);
+
+    sim->clients = (struct process){ .name = "client", .alive = true };
+    sim->calm = true;
+    for (unsigned i = 0; i < 2; i++) {
+        create(sim, NULL);
+        settle(sim);
+        if (i < attached)
+            attach(sim, &sim->models[i]);
+    }
+    sim->calm = false;
+}
+
+void clients_end(struct sim *sim) {
+    sim->clients.dying = true;
+    threads_end(sim, &sim->clients);
+}
+
+void client_act(struct sim *sim) {
+    for (unsigned tries = 0; tries < 6; tries++) {
+        struct model *model = pick(sim);
+        unsigned i = draw_request(sim);
+
+        if (requests[i].where && (!model || !has_a_chance(sim, model, i)))
+            continue;
+        thread_start(sim, &sim->clients, requests[i].run, model, requests[i].name);
+        return;
+    }
+}

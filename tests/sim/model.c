@@ -1,0 +1,345 @@
+/*
+ * What must hold: after each step, of the rows now and then, right before each effect on an image,
+ * and when everything has come to rest.
+ */
+#include "drivers/memory.h"
+#include "manager/check.h"
+#include "tests/sim/nodes.h"
+
+#include <string.h>
+
+/* ---- looks that nothing comes between ---- */
+
+struct look {
+    const char *volume_id;
+    int64_t attachments;
+    char status[32], operation[37], phase[16];
+    int64_t size_gb; /* 0: there is no row */
+};
+
+static int look_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct look *look = arg;
+    autorows struct db_rows *rows = db_query(
+        tx, err,
+        "SELECT v.status, v.size_gb, (SELECT COUNT(*) FROM attachments a WHERE a.volume_id = v.id), "
+        "o.id, o.phase FROM volumes v LEFT JOIN operations o ON o.target_id = v.id WHERE v.id = $1",
+        DB_TEXT(look->volume_id));
+    int more = rows ? db_next(rows, err) : -1;
+
+    if (more <= 0)
+        return more;
+    snprintf(look->status, sizeof look->status, "%s", db_text(rows, 0));
+    look->size_gb = db_int(rows, 1);
+    look->attachments = db_int(rows, 2);
+    if (!db_is_null(rows, 3)) {
+        snprintf(look->operation, sizeof look->operation, "%s", db_text(rows, 3));
+        snprintf(look->phase, sizeof look->phase, "%s", db_text(rows, 4));
+    }
+    return 0;
+}
+
+static struct look look_at(struct sim *sim, const char *volume_id) {
+    struct look look = { .volume_id = volume_id };
+    struct error err;
+
+    if (db_read(sim->world->db, look_body, &look, &err) < 0)
+        wrong(sim, "database: %s", err.message);
+    return look;
+}
+
+const char *row_status(struct sim *sim, const char *volume_id) {
+    static char status[32];
+
+    memcpy(status, look_at(sim, volume_id).status, sizeof status);
+    return status[0] ? status : "gone";
+}
+
+int64_t row_size(struct sim *sim, const char *volume_id) {
+    return look_at(sim, volume_id).size_gb;
+}
+
+/* ---- an agent reports of the extend that it has read of, and of no other ---- */
+
+void model_read(struct sim *sim, struct thread *thread) {
+    struct look look;
+
+    if (!thread->watches[0] || thread->reports)
+        return;
+    look = look_at(sim, thread->watches);
+    memcpy(thread->operation, look.operation, sizeof thread->operation);
+}
+
+void model_committed(struct sim *sim, struct thread *thread) {
+    struct look look;
+
+    thread->commits++;
+    if (!thread->watches[0] || !thread->reports || !sim->temper.old_reports)
+        return;
+    look = look_at(sim, thread->watches);
+    if (strcmp(look.phase, "completing") == 0 && strcmp(look.operation, thread->operation) != 0)
+        wrong(sim, "an agent's report of one extend of %s ended another", thread->watches);
+}
+
+/* ---- images ---- */
+
+/* Right before it is gone. */
+static void check_destroyed(struct sim *sim, const char *volume_id) {
+    struct look look = look_at(sim, volume_id);
+
+    if (look.attachments > 0)
+        wrong(sim, "the image of %s is destroyed, which has %jd attachments", volume_id,
+              (intmax_t)look.attachments);
+    else if (look.size_gb > 0 && strcmp(look.status, "deleting") != 0)
+        wrong(sim, "the image of %s is destroyed, which is %s", volume_id, look.status);
+}
+
+static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    struct sim *sim = arg;
+    int64_t since_us = sim->world->now_us;
+    bool alive = (point != MEMORY_LOOKED && !sim->temper.gap) || pause_here(sim, call);
+
+    /* Another worker may have come by and found the image locked. */
+    if (sim->world->now_us - since_us > 1000000)
+        model_disturb(sim, name_id);
+    if (alive && point == MEMORY_FENCED && strcmp(call, "delete_volume") == 0)
+        check_destroyed(sim, name_id);
+    return alive;
+}
+
+void model_watch(struct sim *sim) {
+    memory_watch(sim->world->memory, between, sim);
+}
+
+static void check_image(struct sim *sim, struct model *model) {
+    int64_t bytes = memory_bytes(sim->world->memory, model->id);
+
+    if (bytes >= 0 && bytes < model->seen_bytes)
+        wrong(sim, "the image of %s shrank from %jd to %jd bytes", model->id,
+              (intmax_t)model->seen_bytes, (intmax_t)bytes);
+    if (bytes >= 0)
+        model->seen_bytes = bytes;
+}
+
+void check_step(struct sim *sim) {
+    for (unsigned i = 0; i < SIM_VOLUMES && !sim->failed; i++)
+        if (sim->models[i].id[0])
+            check_image(sim, &sim->models[i]);
+    if (!sim->failed)
+        guests_check(sim);
+}
+
+/* ---- rows ---- */
+
+static void found(void *arg, const char *promise, const char *text) {
+    wrong(arg, "%s: %s", promise, text);
+}
+
+static void noted(void *arg, const char *text) {
+    note(arg, "%s", text);
+}
+
+static void run_check(struct sim *sim, bool images) {
+    const struct manager_backend behind_the_filter[2] = {
+        { .name = "memory", .driver = &memory_driver, .handle = sim->world->memory },
+    };
+    struct check check = {
+        .db = sim->world->db,
+        .settings = &sim->world->settings,
+        .backends = images ? behind_the_filter : NULL,
+        .node = WORLD_NODE,
+        .wrong = found,
+        .note = noted,
+        .arg = sim,
+    };
+    struct error err;
+
+    if (check_run(&check, &err) < 0)
+        wrong(sim, "check: %s", err.message);
+}
+
+static void check_size(struct sim *sim, struct model *model) {
+    struct look look = look_at(sim, model->id);
+
+    if (look.size_gb && look.size_gb < model->seen_gb)
+        wrong(sim, "volume %s shrank from %jd to %jd GiB", model->id, (intmax_t)model->seen_gb,
+              (intmax_t)look.size_gb);
+    if (look.size_gb)
+        model->seen_gb = look.size_gb;
+}
+
+void check_rows(struct sim *sim) {
+    run_check(sim, false);
+    for (unsigned i = 0; i < SIM_VOLUMES && !sim->failed; i++)
+        if (sim->models[i].id[0])
+            check_size(sim, &sim->models[i]);
+}
+
+/* ---- rest ---- */
+
+static void work_for(struct sim *sim, int64_t seconds, int64_t each) {
+    for (int64_t passed = 0; passed < seconds && !sim->failed; passed += each) {
+        pass(sim, each);
+        settle(sim);
+        check_step(sim);
+    }
+}
+
+/* Nobody is left to report: the managers must have seen it, long before the deadline. */
+static void check_stranded(struct sim *sim) {
+    int64_t stranded = world_count(
+        sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind = 'extend' AND NOT EXISTS "
+                    "(SELECT 1 FROM attachments a WHERE a.volume_id = o.volume_id)");
+
+    if (stranded > 0)
+        wrong(sim, "%jd extends wait for a report although nothing is attached",
+              (intmax_t)stranded);
+}
+
+static void come_to_rest(struct sim *sim) {
+    note(sim, "rest");
+    sim->calm = true;
+    nodes_revive(sim);
+    hosts_revive(sim);
+    settle(sim);
+    work_for(sim, 180, 30);
+    if (!sim->failed)
+        check_stranded(sim);
+    for (int i = 0; i < 4 && !sim->failed; i++) {
+        if (world_count(sim->world, "SELECT COUNT(*) FROM operations") == 0)
+            return;
+        work_for(sim, 700, 100);
+    }
+    if (!sim->failed && world_count(sim->world, "SELECT COUNT(*) FROM operations") > 0)
+        wrong(sim, "%jd operations never end",
+              (intmax_t)world_count(sim->world, "SELECT COUNT(*) FROM operations"));
+}
+
+static bool is_known(const struct model *model, int64_t size_gb) {
+    bool known = model->size_count == SIM_SIZES;
+
+    for (unsigned i = 0; i < model->size_count; i++)
+        known |= model->sizes[i] == size_gb;
+    return known;
+}
+
+static void check_volume(struct sim *sim, const struct model *model) {
+    struct look look = look_at(sim, model->id);
+
+    if (look.size_gb == 0 && !model->removed)
+        wrong(sim, "volume %s was made and is gone", model->id);
+    if (look.size_gb > 0 && model->deleted && strcmp(look.status, "error_deleting") != 0)
+        wrong(sim, "volume %s was deleted and is %s", model->id, look.status);
+    if (look.size_gb > 0 && !is_known(model, look.size_gb))
+        wrong(sim, "volume %s has %jd GiB, which nobody asked for", model->id,
+              (intmax_t)look.size_gb);
+    if (look.size_gb > 0 && look.size_gb < model->must_become)
+        wrong(sim, "volume %s is %s with %jd GiB; an extend to %jd was accepted", model->id,
+              look.status, (intmax_t)look.size_gb, (intmax_t)model->must_become);
+}
+
+/* ---- whatever has happened, a volume can be used ---- */
+
+static int ask(struct sim *sim, const char *method, const char *path, const char *body,
+               char answer_id[37]) {
+    autoanswer struct answer answer;
+    const json_t *attachment;
+    const char *id;
+
+    call_api(sim, SIM_SERVICE, method, path, body, &answer);
+    settle(sim);
+    attachment = json_object_get(answer.body, "attachment");
+    id = json_string_value(json_object_get(attachment, "id"));
+    if (answer_id && id)
+        snprintf(answer_id, 37, "%s", id);
+    if (answer.status >= 400 && sim->verbose)
+        printf("    %s %s %s: %d %s\n", method, path, body ? body : "", answer.status, answer.text);
+    return answer.status;
+}
+
+static int act_on(struct sim *sim, const char *volume_id, const char *body) {
+    autoarena struct arena *arena = arena_new();
+
+    return ask(sim, "POST", arena_format(arena, "/volumes/%s/action", volume_id), body, NULL);
+}
+
+static void check_attach(struct sim *sim, const char *volume_id) {
+    autoarena struct arena *arena = arena_new();
+    char id[37] = "";
+    int status = ask(
+        sim, "POST", "/attachments",
+        arena_format(arena,
+                     "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": "
+                     "\"44444444-4444-4444-8444-444444444444\", \"connector\": {\"host\": \"x\"}}}",
+                     volume_id),
+        id);
+
+    if (status != 200) {
+        wrong(sim, "volume %s cannot be attached at rest: %d", volume_id, status);
+        return;
+    }
+    status = ask(sim, "DELETE", arena_format(arena, "/attachments/%s", id), NULL, NULL);
+    if (status != 200)
+        wrong(sim, "volume %s cannot be detached at rest: %d", volume_id, status);
+}
+
+static void check_extend(struct sim *sim, const char *volume_id, int64_t size_gb) {
+    autoarena struct arena *arena = arena_new();
+    int64_t new_gb = size_gb + 1;
+    int status =
+        act_on(sim, volume_id,
+               arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb));
+    struct look look = look_at(sim, volume_id);
+
+    if (status != 202 || look.size_gb != new_gb || strcmp(look.status, "available") != 0)
+        wrong(sim, "volume %s cannot be extended to %jd GiB at rest: answer %d, %s with %jd GiB",
+              volume_id, (intmax_t)new_gb, status, look.status, (intmax_t)look.size_gb);
+}
+
+static void check_delete(struct sim *sim, const char *volume_id) {
+    autoarena struct arena *arena = arena_new();
+    int status = ask(sim, "DELETE", arena_format(arena, "/volumes/%s", volume_id), NULL, NULL);
+
+    if (status != 202 || look_at(sim, volume_id).size_gb != 0)
+        wrong(sim, "volume %s cannot be deleted at rest: %d, %s", volume_id, status,
+              look_at(sim, volume_id).status);
+}
+
+/* An operator puts right what failed, as docs/operations.md says; whoever holds it lets go. */
+static void check_usable(struct sim *sim, const char *volume_id) {
+    struct look look;
+
+    for (unsigned i = 0; i < SIM_GUESTS; i++)
+        guest_unplug(sim, i, volume_id);
+    if (act_on(sim, volume_id,
+               "{\"os-reset_status\": {\"status\": \"available\", \"attach_status\": "
+               "\"detached\"}}") != 202)
+        wrong(sim, "volume %s cannot be reset at rest", volume_id);
+    work_for(sim, 60, 30);
+    look = look_at(sim, volume_id);
+    if (!sim->failed)
+        check_attach(sim, volume_id);
+    if (!sim->failed)
+        check_extend(sim, volume_id, look.size_gb);
+    if (!sim->failed)
+        check_delete(sim, volume_id);
+}
+
+static bool has_image(struct sim *sim, const char *volume_id) {
+    return memory_bytes(sim->world->memory, volume_id) >= 0;
+}
+
+void check_end(struct sim *sim) {
+    come_to_rest(sim);
+    if (!sim->failed)
+        run_check(sim, true);
+    for (unsigned i = 0; i < SIM_VOLUMES && !sim->failed; i++) {
+        struct model *model = &sim->models[i];
+
+        if (!model->id[0])
+            continue;
+        check_volume(sim, model);
+        /* One whose create or delete has failed has no image: it can only be deleted. */
+        if (!sim->failed && look_at(sim, model->id).size_gb > 0 && has_image(sim, model->id))
+            check_usable(sim, model->id);
+    }
+}

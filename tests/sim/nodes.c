@@ -1,0 +1,594 @@
+/*
+ * The service's processes: two managers that serve one backend, and the API.  They share the
+ * database and nothing else; each has its clock, its relay and its messages.
+ */
+#include "tests/sim/nodes.h"
+
+#include "drivers/memory.h"
+#include "tests/lib/exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGES 64
+
+/* ---- the door to the database: every transaction is a place to pause ---- */
+
+static struct node *node_of_door(struct db *db) {
+    return (struct node *)(void *)((char *)db - offsetof(struct node, door));
+}
+
+static int died(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "the process died");
+}
+
+static int door_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
+                            struct error *err) {
+    struct sim *sim = node_of_door(db)->sim;
+    struct db *real = sim->world->db;
+    int result;
+
+    if (!pause_here(sim, "before a transaction"))
+        return died(err);
+    if (sim->current && sim->temper.commit_faults && chance(sim, 2))
+        return error_set(err, ERROR_UNAVAILABLE, "the disk is full");
+    result = real->engine->transaction(real, body, arg, unsynced, err);
+    if (result >= 0 && sim->current)
+        model_committed(sim, sim->current);
+    if (sim->current && sim->temper.commit_faults && chance(sim, 1))
+        return error_set(err, ERROR_UNAVAILABLE, "nobody knows whether it was committed");
+    return result;
+}
+
+static int door_read(struct db *db, db_body *body, void *arg, struct error *err) {
+    struct sim *sim = node_of_door(db)->sim;
+    struct db *real = sim->world->db;
+    int result;
+
+    if (!pause_here(sim, "before a read"))
+        return died(err);
+    result = real->engine->read(real, body, arg, err);
+    if (result >= 0 && sim->current)
+        model_read(sim, sim->current);
+    return result;
+}
+
+static void door_submit(struct db *db, struct db_job *job) {
+    struct error err = { .kind = ERROR_NONE };
+    int result = door_transaction(db, job->body, job->arg, job->unsynced, &err);
+
+    job->done(job, result, &err);
+}
+
+static void door_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg) {
+    (void)db, (void)event, (void)hook, (void)arg;
+}
+
+static void door_tell(struct db *db, enum db_event event) {
+    (void)db, (void)event;
+}
+
+static struct db_engine door_engine;
+
+static void door_open(struct node *node) {
+    door_engine = *node->sim->world->db->engine;
+    door_engine.transaction = door_transaction;
+    door_engine.read = door_read;
+    door_engine.submit = door_submit;
+    door_engine.on_event = door_on_event;
+    door_engine.tell = door_tell;
+    node->door = *node->sim->world->db;
+    node->door.engine = &door_engine;
+}
+
+/* ---- messages inside a process ---- */
+
+struct subscription {
+    char topic[64];
+    rpc_consumer *consumer;
+    void *arg;
+};
+
+struct message {
+    struct messages *messages;
+    struct subscription *subscription;
+    char method[48], key[40], payload[192];
+    void (*confirm)(void *arg, bool taken);
+    void *confirm_arg;
+    bool there, in_work;
+    uint64_t number; /* they keep their order for each key */
+};
+
+struct messages {
+    struct rpc rpc; /* first */
+    struct node *node;
+    struct subscription subscriptions[4];
+    unsigned subscription_count;
+    struct message list[MESSAGES];
+    uint64_t number;
+};
+
+static struct messages *messages_of(struct rpc *rpc) {
+    return (struct messages *)rpc;
+}
+
+static int messages_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
+                              struct error *err) {
+    struct messages *messages = messages_of(rpc);
+    struct subscription *place = &messages->subscriptions[messages->subscription_count++];
+
+    (void)err;
+    assert(messages->subscription_count <= LENGTH(messages->subscriptions));
+    *place = (struct subscription){ .consumer = consumer, .arg = arg };
+    snprintf(place->topic, sizeof place->topic, "%s", topic);
+    return 0;
+}
+
+static struct subscription *subscription_find(struct messages *messages, const char *topic) {
+    for (unsigned i = 0; i < messages->subscription_count; i++)
+        if (strcmp(messages->subscriptions[i].topic, topic) == 0)
+            return &messages->subscriptions[i];
+    return NULL;
+}
+
+static enum rpc_reach messages_reaches(struct rpc *rpc, const char *topic) {
+    return subscription_find(messages_of(rpc), topic) ? RPC_HERE : RPC_NOWHERE;
+}
+
+static int messages_publish(struct rpc *rpc, const struct rpc_message *message,
+                            void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    struct messages *messages = messages_of(rpc);
+    struct subscription *subscription = subscription_find(messages, message->topic);
+
+    for (unsigned i = 0; i < MESSAGES && subscription; i++) {
+        struct message *place = &messages->list[i];
+
+        if (place->there)
+            continue;
+        *place = (struct message){ .messages = messages,
+                                   .subscription = subscription,
+                                   .confirm = confirm,
+                                   .confirm_arg = arg,
+                                   .there = true,
+                                   .number = ++messages->number };
+        snprintf(place->method, sizeof place->method, "%s", message->method);
+        snprintf(place->key, sizeof place->key, "%s", message->key);
+        snprintf(place->payload, sizeof place->payload, "%s", message->payload);
+        return 0;
+    }
+    return error_set(err, ERROR_UNAVAILABLE, "nobody takes %s", message->topic);
+}
+
+static void give_back(struct messages *messages) {
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        struct message *message = &messages->list[i];
+
+        if (!message->there || message->in_work)
+            continue;
+        message->there = false;
+        message->confirm(message->confirm_arg, false);
+    }
+}
+
+static void messages_stop(struct rpc *rpc) {
+    give_back(messages_of(rpc));
+    free(messages_of(rpc));
+}
+
+static const struct rpc_engine messages_engine = {
+    .name = "simulated",
+    .subscribe = messages_subscribe,
+    .publish = messages_publish,
+    .reaches = messages_reaches,
+    .stop = messages_stop,
+};
+
+static struct rpc *messages_new(struct node *node) {
+    struct messages *messages = calloc(1, sizeof *messages);
+
+    assert(messages);
+    messages->rpc.engine = &messages_engine;
+    messages->node = node;
+    return &messages->rpc;
+}
+
+/* Is it the oldest of its key, and is none of its key in work? */
+static bool may_begin(const struct messages *messages, const struct message *message) {
+    if (!message->there || message->in_work)
+        return false;
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        const struct message *other = &messages->list[i];
+
+        if (other->there && other != message && strcmp(other->key, message->key) == 0 &&
+            (other->in_work || other->number < message->number))
+            return false;
+    }
+    return true;
+}
+
+static void deliver(struct sim *sim, void *arg) {
+    struct message *message = arg;
+    const struct rpc_message given = { .topic = message->subscription->topic,
+                                       .method = message->method,
+                                       .key = message->key,
+                                       .payload = message->payload };
+    struct error err = { .kind = ERROR_NONE };
+    int result = message->subscription->consumer(message->subscription->arg, &given, &err);
+
+    message->in_work = false;
+    if (result < 0 && !message->messages->node->process.dying) {
+        message->number = ++message->messages->number; /* it comes again, behind the others */
+        note(sim, "%s: %s is not handled: %s", message->messages->node->process.name,
+             message->method, err.message);
+        return;
+    }
+    message->there = false;
+    message->confirm(message->confirm_arg, result >= 0);
+}
+
+static bool deliver_one(struct sim *sim, struct node *node) {
+    struct messages *messages = messages_of(node->rpc);
+    unsigned first = below(sim, MESSAGES);
+
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        struct message *message = &messages->list[(first + i) % MESSAGES];
+
+        if (!may_begin(messages, message))
+            continue;
+        if (!thread_start(sim, &node->process, deliver, message, message->method))
+            return false;
+        message->in_work = true;
+        return true;
+    }
+    return false;
+}
+
+/* ---- relay and periodic work: each has one thread in a process ---- */
+
+static void relay_run(struct sim *sim, void *arg) {
+    struct node *node = arg;
+    struct error err;
+
+    (void)sim;
+    relay_step(node->relay, &err);
+    node->relaying = false;
+}
+
+static void tick_run(struct sim *sim, void *arg) {
+    struct node *node = arg;
+    struct error err;
+
+    if (manager_tick(node->manager, &err) < 0)
+        note(sim, "%s: periodic work: %s", node->process.name, err.message);
+    node->ticking = false;
+}
+
+static bool node_works(const struct node *node) {
+    return node->process.alive && !node->process.paused;
+}
+
+static bool start_relay(struct sim *sim, struct node *node) {
+    if (!node->relay || node->relaying || !node_works(node) ||
+        !thread_start(sim, &node->process, relay_run, node, "relay"))
+        return false;
+    return node->relaying = true;
+}
+
+static void start_tick(struct sim *sim, struct node *node) {
+    if (node->manager && !node->ticking && node_works(node) &&
+        thread_start(sim, &node->process, tick_run, node, "periodic work"))
+        node->ticking = true;
+}
+
+bool nodes_work(struct sim *sim) {
+    unsigned first = below(sim, SIM_MANAGERS);
+
+    for (unsigned i = 0; i < SIM_MANAGERS; i++) {
+        struct node *node = &sim->nodes[(first + i) % SIM_MANAGERS];
+
+        if (node_works(node) && deliver_one(sim, node))
+            return true;
+    }
+    if (!sim->calm)
+        return start_relay(sim, &sim->nodes[first]);
+    if (world_count(sim->world, "SELECT COUNT(*) FROM outbox") == 0)
+        return false;
+    for (unsigned i = 0; i < SIM_MANAGERS; i++)
+        start_relay(sim, &sim->nodes[i]);
+    return true;
+}
+
+void nodes_tick(struct sim *sim) {
+    for (unsigned i = 0; i < SIM_MANAGERS; i++)
+        start_tick(sim, &sim->nodes[i]);
+}
+
+/* ---- time, drivers, events ---- */
+
+static int64_t tell_wall(void *arg) {
+    const struct node *node = arg;
+
+    return ++node->sim->world->now_us + node->ahead_us;
+}
+
+/* Begins anew with each start of a machine: two processes have nothing in common. */
+static int64_t tell_steady(void *arg) {
+    const struct node *node = arg;
+
+    return ++node->sim->world->now_us - node->booted_us;
+}
+
+static int64_t tell_shared(void *arg) {
+    const struct node *node = arg;
+
+    return ++node->sim->world->now_us;
+}
+
+static void tell_random(void *arg, void *bytes, size_t size) {
+    const struct node *node = arg;
+
+    node->sim->world->clock.random(node->sim->world, bytes, size);
+}
+
+static struct fault_decision decide(void *arg, const char *call, const char *volume_id) {
+    struct node *node = arg;
+    struct sim *sim = node->sim;
+    struct fault_decision decision = { .action = FAULT_PASS };
+
+    if (!volume_id)
+        return decision;
+    if (!pause_here(sim, call))
+        return (struct fault_decision){ .action = FAULT_CRASH_BEFORE };
+    if (sim->temper.driver_faults && chance(sim, 3)) {
+        decision.action = below(sim, 2) ? FAULT_BEFORE : FAULT_AFTER;
+        note(sim, "%s of %.8s shall fail", call, volume_id);
+        model_disturb(sim, volume_id);
+    }
+    return decision;
+}
+
+static enum event_verdict send_event(struct compute_sender *sender, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    struct node *node = (struct node *)(void *)((char *)sender - offsetof(struct node, sender));
+    enum event_verdict verdict;
+
+    (void)arena;
+    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    if (!pause_here(node->sim, "before an event"))
+        return EVENT_REFUSED;
+    verdict = host_event(node->sim, event, err);
+    return pause_here(node->sim, "after an event") ? verdict : EVENT_REFUSED;
+}
+
+/* ---- birth and death ---- */
+
+static void node_start(struct node *node) {
+    struct sim *sim = node->sim;
+    struct world *world = sim->world;
+    struct error err;
+
+    node->process.alive = true;
+    node->process.dying = node->process.paused = node->relaying = node->ticking = false;
+    snprintf(node->owner, sizeof node->owner, "%s:%u:1", node->process.name, ++node->incarnation);
+    snprintf(node->prefix, sizeof node->prefix, "%s:", node->process.name);
+    node->filter_handle = fault_new(&memory_driver, world->memory, decide, node);
+    node->backends[0] = world->backends[0];
+    node->backends[0].host_name = WORLD_NODE;
+    node->backends[0].handle = node->filter_handle;
+    if (node->serves) {
+        struct api_settings api = world_api_settings(world);
+
+        api.db = &node->door;
+        api.settings = &node->settings;
+        if (api_new(&api, &node->api, &err) < 0)
+            abort();
+    } else {
+        struct manager_settings manager = world_manager_settings(world);
+
+        manager.db = &node->door;
+        manager.settings = &node->settings;
+        manager.compute = &node->sender;
+        manager.node = node->process.name;
+        manager.owner = node->owner;
+        manager.owner_prefix = node->prefix;
+        manager.backends = node->backends;
+        manager.operation_ended = NULL;
+        manager.rpc = node->rpc = messages_new(node);
+        if (manager_start(&manager, &node->manager, &err) < 0)
+            abort();
+        node->relay = relay_new(&node->door, node->rpc, false);
+    }
+}
+
+static void node_stop(struct node *node) {
+    node->process.dying = true;
+    threads_end(node->sim, &node->process);
+    if (node->relay)
+        relay_stop(node->relay);
+    if (node->rpc)
+        node->rpc->engine->stop(node->rpc);
+    if (node->manager)
+        manager_stop(node->manager);
+    if (node->api)
+        api_free(node->api);
+    for (unsigned i = 0; i < node->abandoned_count; i++)
+        test_exchange_free(node->abandoned[i]);
+    node->abandoned_count = 0;
+    node->relay = NULL;
+    node->rpc = NULL;
+    node->manager = NULL;
+    node->api = NULL;
+    free(node->filter_handle); /* the memory driver behind it stays */
+    node->process.alive = false;
+}
+
+static void node_init(struct sim *sim, struct node *node, const char *name, bool serves) {
+    *node = (struct node){ .sim = sim, .process = { .name = name }, .serves = serves };
+    node->booted_us = sim->world->now_us - (int64_t)below(sim, 1000000) * 1000000;
+    node->clock = (struct clock){ .now_us = tell_wall,
+                                  .steady_us = tell_steady,
+                                  .shared_us = tell_shared,
+                                  .random = tell_random,
+                                  .arg = node };
+    node->settings = sim->world->settings;
+    node->settings.clock = &node->clock;
+    node->settings.node = name;
+    node->sender.send = send_event;
+    door_open(node);
+    node_start(node);
+}
+
+void nodes_start(struct sim *sim) {
+    sim->nodes = calloc(SIM_MANAGERS + 1, sizeof *sim->nodes);
+    assert(sim->nodes);
+    node_init(sim, &sim->nodes[0], "one", false);
+    node_init(sim, &sim->nodes[1], "two", false);
+    node_init(sim, &sim->nodes[SIM_MANAGERS], "api", true);
+}
+
+void nodes_free(struct sim *sim) {
+    for (unsigned i = 0; i <= SIM_MANAGERS; i++)
+        if (sim->nodes[i].process.alive)
+            node_stop(&sim->nodes[i]);
+    free(sim->nodes);
+    sim->nodes = NULL;
+}
+
+static void node_revive(struct node *node) {
+    if (!node->process.alive)
+        node_start(node);
+    node->process.paused = false;
+}
+
+void nodes_revive(struct sim *sim) {
+    for (unsigned i = 0; i <= SIM_MANAGERS; i++)
+        node_revive(&sim->nodes[i]);
+}
+
+static void step_clock(struct sim *sim, struct node *node) {
+    static const int64_t seconds[] = { -3600, -90, -30, -5, 5, 30, 90, 3600 };
+    int64_t step = seconds[below(sim, LENGTH(seconds))];
+
+    node->ahead_us += step * 1000000;
+    sim->counts[COUNT_CLOCKS]++;
+    note(sim, "%s: its clock steps by %jd s", node->process.name, (intmax_t)step);
+}
+
+void node_act(struct sim *sim) {
+    struct node *node = &sim->nodes[chance(sim, 10) ? SIM_MANAGERS : below(sim, SIM_MANAGERS)];
+    unsigned drawn = below(sim, 100);
+
+    if (sim->nodes[SIM_MANAGERS].process.paused) /* without it there is little to see */
+        node = &sim->nodes[SIM_MANAGERS];
+    if (!node->process.alive) {
+        note(sim, "%s starts again", node->process.name);
+        node_start(node);
+    } else if (node->process.paused && drawn < 70) {
+        note(sim, "%s wakes up", node->process.name);
+        node->process.paused = false;
+    } else if (drawn < 35 && sim->temper.clock_steps) {
+        step_clock(sim, node);
+    } else if (drawn < 50 && sim->temper.deaths) {
+        note(sim, "%s dies", node->process.name);
+        sim->counts[COUNT_DEATHS]++;
+        node_stop(node);
+    } else if (sim->temper.node_pauses) {
+        note(sim, "%s is paused", node->process.name);
+        sim->counts[COUNT_PAUSES]++;
+        node->process.paused = true;
+    }
+}
+
+void nodes_lose(struct sim *sim) {
+    struct node *node = &sim->nodes[below(sim, SIM_MANAGERS)];
+
+    if (node->rpc)
+        give_back(messages_of(node->rpc));
+}
+
+void nodes_repeat(struct sim *sim) {
+    world_sql(sim->world, "INSERT INTO outbox (topic, method, key, payload, created_at) "
+                          "SELECT 'cinder-volume.' || host, 'extend_volume', volume_id, "
+                          "'{\"operation_id\": \"' || id || '\"}', created_at FROM operations");
+}
+
+/* ---- requests ---- */
+
+static void keep_answer(struct test_exchange *exchange, struct answer *ret) {
+    const struct http_exchange *http = test_exchange_of(exchange);
+
+    ret->status = http->status;
+    ret->body = json_loadb(http->reply_body, http->reply_size, 0, NULL);
+    snprintf(ret->text, sizeof ret->text, "%.*s", (int)http->reply_size,
+             http->reply_body ? http->reply_body : "");
+}
+
+static void await_answer(struct sim *sim, struct node *node, struct test_exchange *exchange) {
+    while (!test_exchange_answered(exchange) && !node->process.dying &&
+           !(sim->current && sim->current->home->dying)) {
+        if (!sim->current)
+            settle(sim);
+        api_operations_ended(node->api);
+        if (!sim->current)
+            pass(sim, 1);
+        else if (!test_exchange_answered(exchange))
+            stop_here(sim);
+    }
+}
+
+/* The texts live as long as the world: a request that is cut off is answered when the API ends. */
+static struct test_exchange *exchange_new(struct arena *arena, const char *token,
+                                          const char *method, const char *path, const char *body) {
+    const char *query = strchr(path, '?');
+    size_t length = query ? (size_t)(query - path) : strlen(path);
+    const struct http_header headers[] = {
+        { "Content-Type", "application/json" },
+        { "X-Auth-Token", arena_text(arena, token) },
+        { "OpenStack-API-Version", "volume 3.71" },
+        { NULL, NULL },
+    };
+    struct test_exchange *exchange = test_exchange_new(
+        method, arena_format(arena, "/v3/%s%.*s", strchr(token, ':') + 1, (int)length, path),
+        arena_copy(arena, headers, sizeof headers), arena_text(arena, body));
+
+    test_exchange_of(exchange)->query = query ? arena_text(arena, query + 1) : "";
+    return exchange;
+}
+
+void call_api(struct sim *sim, const char *token, const char *method, const char *path,
+              const char *body, struct answer *ret) {
+    struct node *node = &sim->nodes[SIM_MANAGERS];
+    struct thread *thread = sim->current;
+    struct process *outside = thread ? thread->inside : NULL;
+    struct test_exchange *exchange;
+
+    *ret = (struct answer){ .status = 0 };
+    if (!pause_here(sim, "before a request") || !node_works(node))
+        return;
+    exchange = exchange_new(sim->world->arena, token, method, path, body);
+    if (thread) {
+        thread->inside = &node->process;
+        thread->commits = 0;
+    }
+    api_handle(node->api, test_exchange_of(exchange));
+    await_answer(sim, node, exchange);
+    if (thread) {
+        thread->inside = outside;
+        ret->changed = thread->commits > 0;
+    }
+    if (test_exchange_answered(exchange)) {
+        if (!node->process.dying)
+            keep_answer(exchange, ret);
+        test_exchange_free(exchange);
+    } else {
+        assert(node->abandoned_count < LENGTH(node->abandoned));
+        node->abandoned[node->abandoned_count++] = exchange;
+    }
+    if (!pause_here(sim, "after a request"))
+        ret->status = 0;
+}
+
+void answer_free(struct answer *answer) {
+    json_decref(answer->body);
+}

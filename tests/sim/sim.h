@@ -1,0 +1,205 @@
+/*
+ * Simulation: several managers, an API, agents, guests and clients on one database, in one thread
+ * and in an order that a seed decides.
+ *
+ *     fiber     stacks that change places
+ *     sim       the seed, the threads and who goes on; many seeds
+ *     nodes     the service's processes: API and managers, each with a clock, a relay and messages
+ *     compute   hypervisor hosts: the real agent's work, guests and their disks
+ *     clients   what people and programs ask for
+ *     model     what must hold
+ *
+ * Every thread of every process can be paused wherever it meets something outside: before and
+ * after each transaction, before each call of a driver and between its look and its effect, around
+ * each event and each call of the agent.  Meanwhile others go on and time passes; it wakes up later
+ * and goes on where it was.  A process that dies is one whose threads get to the end without any
+ * further effect.
+ */
+#pragma once
+
+#include "common/cleanup.h"
+#include "tests/lib/world.h"
+#include "tests/sim/fiber.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SIM_THREADS  96
+#define SIM_MANAGERS 2
+#define SIM_HOSTS    2
+#define SIM_GUESTS   3
+#define SIM_VOLUMES  8
+#define SIM_SIZES    48
+
+#define SIM_SERVICE "admin:" WORLD_PROJECT /* who speaks for a compute service */
+
+struct sim;
+struct node;
+struct host;
+
+/* A process: one that dies takes its threads along. */
+struct process {
+    const char *name;
+    bool alive;
+    bool dying;  /* its threads run to their ends, without effect */
+    bool paused; /* all of it */
+};
+
+struct thread {
+    struct sim *sim;
+    struct fiber *fiber; /* NULL: a free place */
+    struct process *home;
+    struct process *inside; /* whose code it runs now: home, or one that it calls */
+    bool asleep;
+    void (*run)(struct sim *sim, void *arg);
+    void *arg;
+    char name[48];
+    unsigned commits; /* of the request that it makes */
+    /* An agent's: the volume whose read or report it sends, and the extend that was open when it
+     * read it last. */
+    char watches[37], operation[37];
+    bool reports;
+};
+
+/* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
+struct temper {
+    bool pauses, node_pauses, deaths, clock_steps, driver_faults, commit_faults, late_guests, lies,
+        losses, power;
+    bool deletes, resets, old_reports;
+    bool gap; /* pauses between the fence and the effect, too */
+    unsigned sleep_percent, act_percent;
+};
+
+/* What the clients know of a volume. */
+struct model {
+    char id[37];
+    bool exists;              /* a create was answered */
+    bool deleted;             /* a delete was accepted, and nothing came between since */
+    bool removed;             /* a delete was accepted at any time */
+    int64_t sizes[SIM_SIZES]; /* each that it may have */
+    unsigned size_count;
+    int64_t must_become; /* an accepted extend that nothing has disturbed; 0: none */
+    int64_t seen_gb;     /* the row's size at the last look */
+    int64_t seen_bytes;
+    char attachment[37];   /* of the guest below, as far as the client that made it knows */
+    int guest;             /* the one it is plugged into by a client, or -1 */
+    unsigned disturbances; /* requests and mishaps that may decide otherwise, so far */
+};
+
+enum count {
+    COUNT_STEPS,
+    COUNT_ACCEPTED,
+    COUNT_REFUSED,
+    COUNT_UNANSWERED,
+    COUNT_PAUSES,
+    COUNT_DEATHS,
+    COUNT_GROWN,
+    COUNT_REPORTS,
+    COUNT_RESETS,
+    COUNT_CLOCKS,
+    COUNTS
+};
+
+struct sim {
+    struct world *world; /* database, policy, memory driver; its own service does nothing */
+    struct temper temper;
+    struct thread threads[SIM_THREADS];
+    struct thread *current; /* NULL: the simulation itself */
+    struct node *nodes;     /* the managers, and the API behind them */
+    struct host *hosts;
+    struct process clients;
+    struct model models[SIM_VOLUMES];
+    uint64_t random, seed;
+    unsigned step;
+    bool calm; /* nothing pauses, fails or lies any more */
+    bool verbose, failed;
+    char doing[256];
+    unsigned counts[COUNTS];
+};
+
+/* ---- sim.c ---- */
+
+extern struct sim *present; /* the one that runs; one at a time in a process */
+
+unsigned below(struct sim *sim, unsigned most);
+bool chance(struct sim *sim, unsigned percent); /* never true when calm */
+__attribute__((format(printf, 2, 3))) void note(struct sim *sim, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void wrong(struct sim *sim, const char *format, ...);
+
+/* NULL: there is no room for another thread. */
+struct thread *thread_start(struct sim *sim, struct process *home,
+                            void (*run)(struct sim *sim, void *arg), void *arg, const char *name);
+/* A place where the thread that runs may be paused.  false: the process whose code it runs is dead:
+ * nothing that it does has an effect. */
+bool pause_here(struct sim *sim, const char *where);
+/* Stops where the thread has to wait for others. */
+void stop_here(struct sim *sim);
+/* The threads of a process that has just died come to their ends. */
+void threads_end(struct sim *sim, struct process *process);
+/* Everything that can run does, until nothing is left to do. */
+void settle(struct sim *sim);
+/* Time passes for everybody. */
+void pass(struct sim *sim, int64_t seconds);
+
+/* ---- nodes.c ---- */
+
+struct answer {
+    int status; /* 0: none came */
+    json_t *body;
+    char text[512];
+    bool changed; /* a transaction of the request was committed */
+};
+
+void nodes_start(struct sim *sim);
+void nodes_free(struct sim *sim);
+bool nodes_work(struct sim *sim);   /* starts what waits at one of them; false: nothing does */
+void nodes_tick(struct sim *sim);   /* the periodic work of all */
+void nodes_revive(struct sim *sim); /* all that are dead or paused */
+void node_act(struct sim *sim);     /* dies, starts again, pauses, wakes up, steps its clock */
+void nodes_lose(struct sim *sim);   /* messages on their way are given back */
+void nodes_repeat(struct sim *sim); /* a message for every open operation */
+/* A request (path behind /v3/<project>) by admin or member; in the thread that runs, or, when none
+ * does, until everything that it needs is done. */
+void call_api(struct sim *sim, const char *token, const char *method, const char *path,
+              const char *body, struct answer *ret);
+void answer_free(struct answer *answer);
+#define autoanswer __attribute__((cleanup(answer_free)))
+
+/* ---- compute.c ---- */
+
+void hosts_start(struct sim *sim);
+void hosts_free(struct sim *sim);
+bool hosts_work(struct sim *sim);
+void hosts_revive(struct sim *sim);
+void host_act(struct sim *sim);
+void guest_act(struct sim *sim);
+enum event_verdict host_event(struct sim *sim, const struct compute_event *event,
+                              struct error *err);
+const char *guest_instance(unsigned guest);
+const char *guest_host(struct sim *sim, unsigned guest);
+/* false: its image cannot be locked, or is not there. */
+bool guest_plug(struct sim *sim, unsigned guest, const char *volume_id);
+void guest_unplug(struct sim *sim, unsigned guest, const char *volume_id);
+bool guest_holds(struct sim *sim, const char *volume_id); /* any that runs */
+void guests_check(struct sim *sim);
+
+/* ---- clients.c ---- */
+
+void clients_begin(struct sim *sim);
+void clients_end(struct sim *sim);
+void client_act(struct sim *sim);
+struct model *model_of(struct sim *sim, const char *volume_id);
+/* Something that may decide otherwise than the extend that was accepted. */
+void model_disturb(struct sim *sim, const char *volume_id);
+
+/* ---- model.c ---- */
+
+void model_watch(struct sim *sim); /* the images */
+/* A transaction or a read of the thread has just been done, and nothing has come between. */
+void model_committed(struct sim *sim, struct thread *thread);
+void model_read(struct sim *sim, struct thread *thread);
+const char *row_status(struct sim *sim, const char *volume_id); /* until the next call */
+int64_t row_size(struct sim *sim, const char *volume_id);       /* 0: it is gone */
+void check_step(struct sim *sim);
+void check_rows(struct sim *sim);
+void check_end(struct sim *sim);
