@@ -255,8 +255,10 @@ static int memory_create_volume(void *handle, struct arena *arena,
                                 struct error *err) {
     struct memory *memory = handle;
     const struct memory_volume *made;
-    HOLD(memory);
 
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    HOLD(memory);
     if (check_order(memory, "create_volume", err) < 0)
         return -1;
     made = find(memory, volume->name_id);
@@ -277,9 +279,11 @@ static int memory_create_volume(void *handle, struct arena *arena,
 static int memory_delete_volume(void *handle, struct arena *arena,
                                 const struct driver_volume *volume, struct error *err) {
     struct memory *memory = handle;
-    HOLD(memory);
 
     (void)arena;
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    HOLD(memory);
     if (check_order(memory, "delete_volume", err) < 0)
         return -1;
     if (!find(memory, volume->name_id))
@@ -313,9 +317,11 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
                                                 struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
 
     (void)arena;
+    if (driver_fence_check(volume->fence, err) < 0)
+        return DRIVER_FAILED;
+    HOLD(memory);
     if (check_order(memory, "extend_volume", err) < 0 ||
         find_or_fail(memory, volume, &found, err) < 0)
         return DRIVER_FAILED;

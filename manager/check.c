@@ -1,6 +1,7 @@
 #include "manager/check.h"
 
 #include "common/cleanup.h"
+#include "volume/conflict.h"
 #include "volume/operations.h"
 #include "volume/quota.h"
 
@@ -53,7 +54,7 @@ static int compare_targets(const void *left, const void *right) {
                   ((const struct operation *)right)->target_id);
 }
 
-static const struct operation *operation_on(const struct round *round, const char *target_id) {
+static const struct operation *operation_at(const struct round *round, const char *target_id) {
     struct operation key = { .target_id = target_id };
 
     if (round->operation_count == 0)
@@ -74,7 +75,7 @@ static bool awaits_report(const struct operation *operation) {
 }
 
 static void check_status(struct round *round, const struct volume *volume) {
-    const struct operation *operation = operation_on(round, volume->id);
+    const struct operation *operation = operation_at(round, volume->id);
     bool keys = pairs_get(&volume->admin_metadata, "extend_new_size") ||
                 pairs_get(&volume->admin_metadata, "extend_reservations");
 
@@ -214,21 +215,25 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Has nothing moved the volume since its row was read? */
+/* Has nothing moved the volume since its row was read, and does nothing that was cancelled? */
 static int unchanged(struct work *work, void *arg, struct error *err) {
     const struct volume *volume = arg;
-    struct operation operation;
+    struct operation *open;
     struct volume now;
+    int count;
 
     if (volume_row(work, volume->id, &now, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    return now.updated_at == volume->updated_at &&
-           operation_of(work, volume->id, &operation, err) == 0;
+    count = operation_on(work, volume->id, &open, err);
+    for (int i = 0; i < count; i++)
+        if (conflict_work(&open[i]) != WORK_BESIDE)
+            return 0;
+    return count < 0 ? -1 : now.updated_at == volume->updated_at;
 }
 
 static bool object_expected(const struct round *round, const struct volume *volume) {
     return volume->provider_location && volume->status != VOLUME_ERROR_DELETING &&
-           !operation_on(round, volume->id);
+           !operation_at(round, volume->id);
 }
 
 static int check_object(struct round *round, const struct manager_backend *backend,

@@ -53,7 +53,7 @@ static int finish(struct job *job, unsigned allowed, enum extend_ending ending, 
         return -1;
     if (result > 0) {
         log_info(&job->context.log, "extend ended elsewhere", "volume_id", volume.id, NULL);
-        return job_hand_on(job, err);
+        return 0;
     }
     if (grown)
         log_info(&job->context.log, "extend done", "volume_id", volume.id, "size_gb",
@@ -195,7 +195,7 @@ static int hand_over(struct job *job, struct error *err) {
     if (outcome < 0)
         return -1;
     if (outcome == HAND_OVER_LOST)
-        return job_hand_on(job, err);
+        return 0;
     if (outcome == HAND_OVER_DONE)
         return send(job, err);
     if (was_attached && !job_driver_volume(job).attached)
@@ -270,6 +270,8 @@ int job_extend(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return finish(job, ~0U, EXTEND_DRIVER_FAILED, 0, "the volume is gone", err);
+    if (job->volume.status != operation_kinds[OPERATION_EXTEND].meanwhile)
+        return finish(job, ~0U, EXTEND_DRIVER_FAILED, 0, "the volume is not extending", err);
     for (unsigned i = 0; i < sizeof phases / sizeof phases[0]; i++)
         if (strcmp(phases[i].phase, job->operation.phase) == 0)
             return phases[i].function(job, err);

@@ -14,10 +14,24 @@ static job_function *const functions[OPERATION_KINDS] = {
     [OPERATION_NOTIFY] = job_notify,
 };
 
+/* This process slept beyond the lease of what one of its own threads still has in its hands. */
+static bool is_running(struct manager *manager, const char *operation_id) {
+    bool found = false;
+
+    pthread_mutex_lock(&manager->lock);
+    for (const struct running *running = manager->running; running && !found;
+         running = running->next)
+        found = strcmp(running->operation_id, operation_id) == 0;
+    pthread_mutex_unlock(&manager->lock);
+    return found;
+}
+
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
     int claimed;
 
+    if (is_running(job->manager, job->operation.id))
+        return 0;
     pthread_mutex_lock(&job->manager->lock);
     claimed = job->manager->draining ? 0 : 1;
     pthread_mutex_unlock(&job->manager->lock);
@@ -66,7 +80,31 @@ static void running_end(struct manager *manager, const struct running *running) 
     pthread_mutex_unlock(&manager->lock);
 }
 
-static bool lease_holds(const struct driver_fence *fence) {
+/* Right before each effect the rows are asked again: somebody may have reset the volume. */
+static int wanted_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct operation operation;
+    struct volume volume;
+    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
+
+    if (held <= 0)
+        return held;
+    if (volume_details(work, operation.volume_id, &volume, err) < 0)
+        return -1;
+    return strcmp(operation.kind, operation_kinds[OPERATION_DELETE].name) != 0 ||
+           volume_delete_wanted(&volume);
+}
+
+static bool is_wanted(const struct job *job) {
+    autoarena struct arena *arena = arena_new(); /* drivers ask again and again */
+    struct work base = job->base;
+    struct error err;
+
+    base.arena = arena;
+    return work_read(job->manager->settings.db, &base, wanted_body, (void *)job, &err) > 0;
+}
+
+static bool fence_holds(const struct driver_fence *fence) {
     const struct job *job =
         (const struct job *)(const void *)((const char *)fence - offsetof(struct job, fence));
     struct manager *manager = job->manager;
@@ -75,7 +113,7 @@ static bool lease_holds(const struct driver_fence *fence) {
     pthread_mutex_lock(&manager->lock);
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
-    return clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    return is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
 }
 
 int job_check_lease(struct job *job, struct error *err) {
@@ -107,10 +145,31 @@ static int job_give_back(struct job *job, const struct error *reason, struct err
 static int job_do(struct job *job, struct error *err) {
     const struct operation_kind *kind = operation_kind_find(job->operation.kind);
 
+    if (strcmp(job->operation.phase, PHASE_CANCELLED) == 0)
+        return 0;
     if (!kind)
         return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
                          job->operation.id, job->operation.kind);
     return functions[kind - operation_kinds](job, err);
+}
+
+static int cancelled_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct operation operation;
+    int found = operation_get(work, job->operation.id, &operation, err);
+
+    return found <= 0 ? found
+                      : strcmp(operation.phase, PHASE_CANCELLED) == 0 && operation.owner &&
+                            strcmp(operation.owner, job_owner(job)) == 0;
+}
+
+/* However the work ended: when it was cancelled meanwhile, others wait for that. */
+static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
+    int cancelled = work_read(job->manager->settings.db, &job->base, cancelled_body, job, err);
+
+    if (cancelled > 0)
+        return job_close(job, err);
+    return result < 0 ? job_give_back(job, reason, err) : 0;
 }
 
 int job_run(struct manager_host *host, const char *operation_id, struct error *err) {
@@ -121,7 +180,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .backend = &host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
-        .fence = { .holds = lease_holds },
+        .fence = { .holds = fence_holds },
     };
     struct error reason;
     int64_t asked_us;
@@ -146,8 +205,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     running_begin(manager, &job.running);
     result = job_do(&job, &reason);
     running_end(manager, &job.running);
-    if (result < 0)
-        result = job_give_back(&job, &reason, err);
+    result = job_let_go(&job, result, &reason, err);
     if (manager->settings.operation_ended)
         manager->settings.operation_ended(manager->settings.operation_ended_arg);
     return result;
@@ -227,14 +285,4 @@ static int end_body(struct work *work, void *arg, struct error *err) {
 
 int job_end(struct job *job, struct error *err) {
     return job_transaction(job, end_body, job, err) < 0 ? -1 : 0;
-}
-
-static int hand_on_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-
-    return operation_hand_on(work, job->operation.target_id, err);
-}
-
-int job_hand_on(struct job *job, struct error *err) {
-    return job_transaction(job, hand_on_body, job, err);
 }

@@ -29,7 +29,8 @@ struct job {
     struct volume volume;       /* as it was then, or at the last look */
     bool has_volume;
     struct running running;
-    struct driver_fence fence; /* what drivers ask: does the lease still hold? */
+    struct driver_fence
+        fence; /* what drivers ask: does the lease hold, is the work still wanted? */
 };
 
 struct manager {
@@ -52,6 +53,8 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
 /* extend.c, create.c … of this folder: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);
 job_function job_create, job_delete, job_extend, job_connect, job_notify;
+/* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
+job_function job_close;
 
 /* 0: the lease holds.  -1: it may be over, so a failure of the driver says nothing of the volume:
  * the operation is given back. */
@@ -74,8 +77,6 @@ bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is given back, and the backend is asked again after a while. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);
 int job_end(struct job *job, struct error *err);
-/* The operation is gone: whatever took its place waited for this job to end. */
-int job_hand_on(struct job *job, struct error *err);
 
 /* report.c */
 int manager_report_host(const struct manager_host *host, struct error *err);

@@ -1,7 +1,10 @@
 /*
- * Create and delete: the driver's call between claim and finish.
+ * Create and delete: the driver's call between claim and finish; and what is left of operations that
+ * were cancelled.
  */
 #include "manager/job.h"
+
+#include <string.h>
 
 struct create_result {
     const struct job *job;
@@ -17,29 +20,28 @@ static int create_finish_body(struct work *work, void *arg, struct error *err) {
                                 result->failure, err);
 }
 
-static int exists_body(struct work *work, void *arg, struct error *err) {
+/* Is the volume gone, or on its way out before a create of it has ever ended? */
+static int unwanted_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct volume volume;
 
     if (volume_row(work, job->operation.volume_id, &volume, err) == 0)
-        return 1;
-    return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+        return volume.status == VOLUME_DELETING && !volume.provider_location;
+    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
 /*
- * Another worker ended this create.  When the volume was even deleted since, its object may have
- * been made anew by this late one; names are never given twice, so nobody else's can be hit.
+ * This create is somebody else's by now, or was cancelled.  When nobody wants the volume any more, an
+ * object that this late one has made, whole or in part, would stay for ever; names are never given
+ * twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
  */
-static int create_superseded(struct job *job, struct driver_volume *volume, struct error *err) {
-    int exists = work_read(job->manager->settings.db, &job->base, exists_body, job, err);
+static int create_clean_up(struct job *job, struct driver_volume *volume, struct error *err) {
+    int unwanted = work_read(job->manager->settings.db, &job->base, unwanted_body, job, err);
 
-    if (exists < 0)
-        return -1;
+    if (unwanted <= 0)
+        return unwanted < 0 ? -1 : 1;
     volume->fence = NULL;
-    if (!exists &&
-        job->backend->driver->delete_volume(job->backend->handle, job->arena, volume, err) < 0)
-        return -1;
-    return job_hand_on(job, err);
+    return job->backend->driver->delete_volume(job->backend->handle, job->arena, volume, err);
 }
 
 int job_create(struct job *job, struct error *err) {
@@ -53,8 +55,10 @@ int job_create(struct job *job, struct error *err) {
         return job_end(job, err);
     if (job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, &created,
                                             &failure) < 0) {
-        if (job_check_lease(job, err) < 0)
-            return -1;
+        if (job_check_lease(job, &failure) < 0) {
+            ended = create_clean_up(job, &volume, err);
+            return ended > 0 ? error_set(err, failure.kind, "%s", failure.message) : ended;
+        }
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         result.failure = &failure;
@@ -62,12 +66,12 @@ int job_create(struct job *job, struct error *err) {
                   failure.message, NULL);
     }
     ended = job_transaction(job, create_finish_body, &result, err);
-    if (ended != 0)
-        return ended < 0 ? -1 : create_superseded(job, &volume, err);
-    if (!result.failure)
+    if (ended > 0)
+        return create_clean_up(job, &volume, err) < 0 ? -1 : 0;
+    if (ended == 0 && !result.failure)
         log_info(&job->context.log, "create done", "volume_id", volume.id, "size_gb",
                  LOG_INT(volume.size_gb), NULL);
-    return 0;
+    return ended;
 }
 
 struct delete_result {
@@ -82,17 +86,25 @@ static int delete_finish_body(struct work *work, void *arg, struct error *err) {
                                 result->failure, err);
 }
 
+static int delete_object(struct job *job, const struct driver_volume *volume,
+                         struct error *failure) {
+    if (!volume_delete_wanted(&job->volume))
+        return error_set(failure, ERROR_CONFLICT,
+                         "the volume is %s and attached to %u: nothing of it is destroyed",
+                         status_text(job->volume.status), job->volume.attachment_count);
+    return job->backend->driver->delete_volume(job->backend->handle, job->arena, volume, failure);
+}
+
 int job_delete(struct job *job, struct error *err) {
-    struct driver_volume volume = job_driver_volume(job);
+    const struct driver_volume volume = job_driver_volume(job);
     struct error failure = { 0 };
     struct delete_result result = { job, NULL };
     int ended;
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, &failure) <
-        0) {
-        if (job_check_lease(job, err) < 0)
+    if (delete_object(job, &volume, &failure) < 0) {
+        if (volume_delete_wanted(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
@@ -101,9 +113,46 @@ int job_delete(struct job *job, struct error *err) {
                   failure.message, NULL);
     }
     ended = job_transaction(job, delete_finish_body, &result, err);
-    if (ended != 0)
-        return ended < 0 ? -1 : job_hand_on(job, err);
-    if (!result.failure)
+    if (ended == 0 && !result.failure)
         log_info(&job->context.log, "delete done", "volume_id", volume.id, NULL);
-    return 0;
+    return ended < 0 ? -1 : 0;
+}
+
+/* ---- what was cancelled ---- */
+
+struct closing {
+    struct job *job;
+    bool object_gone;
+};
+
+static int close_body(struct work *work, void *arg, struct error *err) {
+    const struct closing *closing = arg;
+    struct job *job = closing->job;
+    int closed = operation_close(work, &job->operation, job_owner(job), err);
+
+    if (closed > 0 && closing->object_gone && volume_delete_undone(work, &job->operation, err) < 0)
+        return -1;
+    return closed < 0 ? -1 : 0;
+}
+
+/* A delete that was cancelled may have come that far: then the volume has nothing to be used. */
+int job_close(struct job *job, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    struct closing closing = { .job = job };
+    struct error why = { 0 };
+    int64_t bytes;
+
+    if (job->has_volume &&
+        strcmp(job->operation.kind, operation_kinds[OPERATION_DELETE].name) == 0) {
+        const struct driver_volume volume = job_driver_volume(job);
+
+        closing.object_gone =
+            driver->get_size(job->backend->handle, job->arena, &volume, &bytes, &why) < 0;
+        if (closing.object_gone && why.kind != ERROR_NOT_FOUND)
+            return job_ask_again(job, &why, err);
+    }
+    if (closing.object_gone)
+        log_error(&job->context.log, "a delete was cancelled too late: its object is gone",
+                  "volume_id", job->operation.volume_id, NULL);
+    return job_transaction(job, close_body, &closing, err);
 }

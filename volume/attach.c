@@ -3,6 +3,7 @@
  */
 #include "volume/attach_status.h"
 #include "volume/attachment.h"
+#include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 
@@ -148,12 +149,16 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
     if (!(allowed & ((uint64_t)1 << volume->status)))
         return refuse(volume, "reserve", volume->multiattach ? "available or in-use" : "available",
                       err);
+    if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0)
+        return -1;
     return attach_status_write(work, volume, VOLUME_ATTACHING, err);
 }
 
 int volume_unreserve(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status != VOLUME_ATTACHING)
         return 0;
+    if (conflict_settle(work, volume->id, ACTION_UNRESERVE, err) < 0)
+        return -1;
     return attach_status_write(work, volume,
                                volume->attachment_count ? VOLUME_IN_USE : VOLUME_AVAILABLE, err);
 }
@@ -163,12 +168,16 @@ int volume_begin_detaching(struct work *work, const struct volume *volume, struc
         return 0;
     if (volume->status != VOLUME_IN_USE || strcmp(volume->attach_status, "attached") != 0)
         return refuse(volume, "begin detaching", "in-use and attached", err);
+    if (conflict_settle(work, volume->id, ACTION_BEGIN_DETACHING, err) < 0)
+        return -1;
     return attach_status_write(work, volume, VOLUME_DETACHING, err);
 }
 
 int volume_roll_detaching(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status != VOLUME_DETACHING)
         return 0;
+    if (conflict_settle(work, volume->id, ACTION_ROLL_DETACHING, err) < 0)
+        return -1;
     return attach_status_write(work, volume, VOLUME_IN_USE, err);
 }
 
@@ -226,7 +235,8 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
     if (volume->status != VOLUME_MAINTENANCE && volume->status != VOLUME_EXTENDING &&
         attached_to(volume, instance_uuid, host_name))
         return attach_status_follow(work, volume->id, err);
-    if (check_attach(volume, mode, err) < 0)
+    if (check_attach(volume, mode, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_ATTACH, err) < 0)
         return -1;
     if (!pairs_get(&volume->admin_metadata, "readonly") &&
         volume_admin_metadata_set(work, volume->id, "readonly", "False", err) < 0)
@@ -291,7 +301,8 @@ int volume_detach(struct work *work, const struct volume *volume, const char *at
         return -1;
     if (attachment_id && !attachment && check_foreign(work, volume, attachment_id, err) < 0)
         return -1;
-    if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
+    if (conflict_settle(work, volume->id, ACTION_DETACH, err) < 0 ||
+        volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
         return -1;
     if (attachment)
         return attachment_delete(work, attachment, err);

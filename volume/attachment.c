@@ -4,6 +4,7 @@
 #include "volume/attachment.h"
 
 #include "volume/attach_status.h"
+#include "volume/conflict.h"
 #include "volume/connector.h"
 #include "volume/message.h"
 #include "volume/notification.h"
@@ -138,6 +139,7 @@ int attachment_create(struct work *work, const struct volume *volume, const char
     };
 
     if (reserve(work, volume, instance_uuid, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
         attachment_insert(work, &attachment, err) < 0)
         return -1;
     *ret = attachment;
@@ -230,6 +232,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         mode = "rw";
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
+        conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE attachments SET connector = $1, attached_host = $2, mountpoint = $3, "
                "attach_mode = $4, attached_at = $5, updated_at = $5, attach_status = "
@@ -250,13 +253,16 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
-    if (connector_check(connector, err) < 0)
+    if (connector_check(connector, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
         return -1;
     return begin_connect(work, volume, work_uuid(work), connector, read_only(volume) ? "ro" : "rw",
                          ret_operation_id, err);
 }
 
 int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err) {
+    if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0)
+        return -1;
     return volume_unreserve(work, volume, err);
 }
 
@@ -311,7 +317,8 @@ int attachment_connected(struct work *work, const struct operation *operation,
 /* ---- complete and delete ---- */
 
 int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err) {
-    if (db_run(work->tx, err,
+    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+        db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'attached', updated_at = $1, "
                "attached_at = COALESCE(attached_at, $1) WHERE id = $2",
                DB_INT(work->now_us), DB_TEXT(attachment->id)) < 0 ||
@@ -326,7 +333,8 @@ int attachment_delete(struct work *work, const struct attachment *attachment, st
 
     if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
         return -1;
-    if (notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
+    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
+        notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM attachments WHERE id = $1", DB_TEXT(attachment->id)) <
             0 ||
         attach_status_follow(work, attachment->volume_id, err) < 0)

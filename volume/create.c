@@ -198,18 +198,32 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 
 /* ---- finish ---- */
 
+/* Whatever an operator has called it meanwhile: it has no object. */
+static int call_broken(struct work *work, const char *volume_id, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
+                  "WHERE id = $3",
+                  DB_TEXT(status_text(operation_kinds[OPERATION_CREATE].on_failure)),
+                  DB_INT(work->now_us), DB_TEXT(volume_id)) < 0
+               ? -1
+               : 0;
+}
+
 int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
                          const char *location, const char *format, const struct error *failure,
                          struct error *err) {
     const struct operation_kind *kind = &operation_kinds[OPERATION_CREATE];
     struct operation operation;
-    int found = operation_held(work, operation_id, owner, &operation, err);
+    int found = operation_held(work, operation_id, owner, &operation, err), finished;
 
     if (found <= 0)
         return found < 0 ? -1 : 1;
-    if (operation_end(work, operation_id, err) < 0 ||
-        volume_finish(work, operation.volume_id, OPERATION_CREATE,
-                      failure ? kind->on_failure : VOLUME_AVAILABLE, err) < 0)
+    if (operation_end(work, operation_id, err) < 0)
+        return -1;
+    finished = volume_finish(work, operation.volume_id, OPERATION_CREATE,
+                             failure ? kind->on_failure : VOLUME_AVAILABLE, err);
+    if (finished < 0 ||
+        (failure && finished > 0 && call_broken(work, operation.volume_id, err) < 0))
         return -1;
     if (failure)
         return message_put(work, operation.project_id, operation.request_id, operation.volume_id,

@@ -1,5 +1,6 @@
 #include "volume/operations.h"
 
+#include "volume/conflict.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/quota.h"
@@ -74,52 +75,33 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
     return quota_give_back_volume(work, volume, err);
 }
 
-/*
- * A forced delete takes the place of whatever operation the volume has.  A worker may still be in
- * the middle of that one, so the delete inherits its lease: no driver call of it begins before the
- * other worker has ended or counts as dead.
- */
-static int replace_operation(struct work *work, const struct volume *volume, struct operation *ret,
-                             struct error *err) {
-    int found;
-
-    *ret = (struct operation){ 0 };
-    found = operation_of(work, volume->id, ret, err);
-    if (found <= 0)
-        return found;
-    if (volume_extend_cancel(work, volume->id, err) < 0)
-        return -1;
-    return operation_end(work, ret->id, err);
-}
-
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err) {
     const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
-    struct operation former, fields = { .volume_id = volume->id,
-                                        .host = volume->host,
-                                        .project_id = volume->project_id,
-                                        .previous_status = status_text(volume->status) };
-    const char *operation_id;
+    const struct operation fields = { .volume_id = volume->id,
+                                      .host = volume->host,
+                                      .project_id = volume->project_id,
+                                      .previous_status = status_text(volume->status) };
 
     (void)cascade; /* takes the snapshots along: there are none */
     if (check(volume, force, err) < 0)
         return -1;
     if (!volume->host)
         return remove_row(work, volume, err);
-    if (frozen(work, volume, err) < 0 || replace_operation(work, volume, &former, err) < 0 ||
+    if (frozen(work, volume, err) < 0 ||
+        conflict_settle(work, volume->id, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 WHERE id = $3",
                DB_TEXT(status_text(kind->meanwhile)), DB_INT(work->now_us),
                DB_TEXT(volume->id)) < 0 ||
-        operation_insert(work, OPERATION_DELETE, &fields, &operation_id, err) < 0 ||
-        notification_of(work, "volume.delete.start", volume->id, err) < 0)
+        operation_insert(work, OPERATION_DELETE, &fields, NULL, err) < 0)
         return -1;
-    if (!former.owner)
-        return 0;
-    return db_run(work->tx, err, "UPDATE operations SET owner = '', lease_until = $1 WHERE id = $2",
-                  DB_INT(former.lease_until), DB_TEXT(operation_id)) < 0
-               ? -1
-               : 0;
+    return notification_of(work, "volume.delete.start", volume->id, err);
+}
+
+bool volume_delete_wanted(const struct volume *volume) {
+    return volume->status == operation_kinds[OPERATION_DELETE].meanwhile &&
+           volume->attachment_count == 0 && strcmp(volume->attach_status, "attached") != 0;
 }
 
 int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
@@ -144,4 +126,18 @@ int volume_delete_finish(struct work *work, const char *operation_id, const char
         return -1;
     return message_put(work, operation.project_id, operation.request_id, volume.id,
                        kind->message_action, "901", err);
+}
+
+int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err) {
+    int broken = db_run(work->tx, err,
+                        "UPDATE volumes SET status = $1, status_by_reset = 0, "
+                        "provider_location = NULL, updated_at = $2 WHERE id = $3 AND NOT EXISTS "
+                        "(SELECT 1 FROM operations WHERE target_id = $3)",
+                        DB_TEXT(status_text(VOLUME_ERROR)), DB_INT(work->now_us),
+                        DB_TEXT(operation->volume_id));
+
+    if (broken <= 0)
+        return broken;
+    return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
+                       operation_kinds[OPERATION_DELETE].message_action, "901", err);
 }

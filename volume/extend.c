@@ -2,6 +2,7 @@
 
 #include "common/json.h"
 #include "volume/attachment.h"
+#include "volume/conflict.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/placement.h"
@@ -72,6 +73,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
                          "in-use; extending an attached volume needs microversion 3.42.",
                          volume->id);
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_EXTEND, err) < 0 ||
         remove_keys(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, OPERATION_EXTEND, &fields, &operation_id, err) < 0 ||
         quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
@@ -188,7 +190,8 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
     struct operation operation;
     int found, taken;
 
-    if (check_awaited(work, volume, err) < 0)
+    if (check_awaited(work, volume, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_COMPLETE_EXTEND, err) < 0)
         return -1;
     found = operation_of(work, volume->id, &operation, err);
     if (found < 0)
@@ -335,7 +338,7 @@ int volume_extend_cancel(struct work *work, const char *volume_id, struct error 
         quota_rollback(work, operation.id, err) < 0 ||
         pool_allocate(work, volume.host, volume.size_gb - operation.new_size_gb, err) < 0)
         return -1;
-    return operation_end(work, operation.id, err);
+    return operation_cancel(work, &operation, err);
 }
 
 int volume_extend_settle(struct work *work, const char *volume_id, struct error *err) {

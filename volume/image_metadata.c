@@ -1,5 +1,6 @@
 #include "volume/image_metadata.h"
 
+#include "volume/conflict.h"
 #include "volume/pair_rows.h"
 
 static int require_quiet(const struct volume *volume, struct error *err) {
@@ -13,7 +14,8 @@ static int require_quiet(const struct volume *volume, struct error *err) {
 
 int image_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                        struct error *err) {
-    if (require_quiet(volume, err) < 0)
+    if (require_quiet(volume, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_IMAGE_METADATA, err) < 0)
         return -1;
     return pair_rows_put(work, &image_metadata_rows, volume->id, pairs, true, err);
 }
@@ -22,7 +24,8 @@ int image_metadata_delete(struct work *work, const struct volume *volume, const 
                           struct error *err) {
     int deleted;
 
-    if (require_quiet(volume, err) < 0)
+    if (require_quiet(volume, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_IMAGE_METADATA, err) < 0)
         return -1;
     deleted = db_run(work->tx, err,
                      "DELETE FROM volume_glance_metadata WHERE volume_id = $1 AND key = $2",

@@ -5,6 +5,8 @@ libscoria_a_SOURCES += \
 	volume/attachment.h \
 	volume/capability.c \
 	volume/capability.h \
+	volume/conflict.c \
+	volume/conflict.h \
 	volume/connector.c \
 	volume/connector.h \
 	volume/create.c \
@@ -63,6 +65,7 @@ EXTRA_DIST += tests/unit/volume/work_test.h
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/volume/test_capability \
+	tests/unit/volume/test_conflict \
 	tests/unit/volume/test_attach \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_extend \

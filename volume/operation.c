@@ -103,7 +103,8 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
     return operation_one(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE id = $1 AND owner = $2",
+                                  " FROM operations WHERE id = $1 AND owner = $2 AND "
+                                  "phase <> 'cancelled'",
                                   DB_TEXT(id), DB_TEXT(owner)),
                          ret, err);
 }
@@ -127,7 +128,9 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                  "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
                  "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
                  "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND "
-                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) "
+                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) AND "
+                 "(phase = 'cancelled' OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
+                 "other.volume_id = operations.volume_id AND other.phase = 'cancelled')) "
                  "RETURNING " OPERATION_COLUMNS,
                  DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id)),
         ret, err);
@@ -163,7 +166,8 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
     return db_run(work->tx, err,
-                  "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3",
+                  "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3 AND "
+                  "phase <> 'cancelled'",
                   DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
 }
 
@@ -172,20 +176,6 @@ int operation_disown(struct work *work, const char *prefix, const char *owner, s
                   "UPDATE operations SET lease_until = $4 "
                   "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
                   DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner), DB_INT(LEASE_ENDED_US));
-}
-
-int operation_hand_on(struct work *work, const char *target_id, struct error *err) {
-    struct operation operation;
-    int freed = db_run(work->tx, err,
-                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
-                       "WHERE target_id = $2 AND phase = 'queued' AND owner = ''",
-                       DB_INT(work->clock_us), DB_TEXT(target_id));
-
-    if (freed <= 0)
-        return freed;
-    if (operation_of(work, target_id, &operation, err) < 0)
-        return -1;
-    return operation_notify(work, &operation, operation_kind_find(operation.kind)->method, err);
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
@@ -226,10 +216,69 @@ static int operation_all(struct work *work, struct db_rows *query, struct operat
     return (int)count;
 }
 
+int operation_on(struct work *work, const char *volume_id, struct operation **ret,
+                 struct error *err) {
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE volume_id = $1 ORDER BY created_at, id",
+                                  DB_TEXT(volume_id)),
+                         ret, err);
+}
+
+/* Also one whose lease seems over: whoever recovers the dead judges that. */
+static bool has_worker(const struct operation *operation) {
+    return operation->owner && *operation->owner;
+}
+
+/* A delete that anybody has begun may have taken the object away: somebody has to look. */
+static bool leaves_traces(const struct operation *operation) {
+    return strcmp(operation->kind, operation_kinds[OPERATION_DELETE].name) == 0 &&
+           operation->attempts > 0;
+}
+
+int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    if (strcmp(operation->phase, PHASE_CANCELLED) == 0)
+        return 0;
+    if (!has_worker(operation) && !leaves_traces(operation))
+        return operation_end(work, operation->id, err);
+    /* The volume's own place is free for what comes next. */
+    if (db_run(work->tx, err,
+               "UPDATE operations SET phase = 'cancelled', target_id = id, deadline = NULL, "
+               "owner = NULLIF(owner, ''), updated_at = $1, "
+               "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $2",
+               DB_INT(work->clock_us), DB_TEXT(operation->id)) < 0)
+        return -1;
+    return operation_notify(work, operation, operation_kind_find(operation->kind)->method, err);
+}
+
+/* Whoever was told in vain to begin while something cancelled was left. */
+static int tell_waiting(struct work *work, const char *volume_id, struct error *err) {
+    struct operation *left;
+    int count = operation_on(work, volume_id, &left, err);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(left[i].phase, PHASE_QUEUED) == 0 &&
+            operation_notify(work, &left[i], operation_kind_find(left[i].kind)->method, err) < 0)
+            return -1;
+    return count < 0 ? -1 : 1;
+}
+
+int operation_close(struct work *work, const struct operation *operation, const char *owner,
+                    struct error *err) {
+    int closed = db_run(work->tx, err,
+                        "DELETE FROM operations WHERE id = $1 AND owner = $2 AND "
+                        "phase = 'cancelled'",
+                        DB_TEXT(operation->id), DB_TEXT(owner));
+
+    return closed <= 0 ? closed : tell_waiting(work, operation->volume_id, err);
+}
+
 /* $1 now, $2, $3 and $5 of the rule. */
-#define IS_ORPHAN                                                                    \
-    "(lease_until < $5 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= "   \
-    "CASE WHEN phase = 'waiting' THEN $2 ELSE $3 END)) AND phase <> 'answered' AND " \
+#define IS_ORPHAN                                                                  \
+    "(lease_until < $5 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
+    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 ELSE $3 END)) AND "       \
+    "phase <> 'answered' AND "                                                     \
     "(phase <> 'waiting' OR deadline <= $1)"
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,

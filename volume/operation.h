@@ -6,6 +6,10 @@
  * again.  Reservations belong to an operation and end with it.
  *
  * Phases: queued → running → (extend only: sending → waiting → completing) → gone.
+ *
+ * Cancelled is what somebody has put an end to while a worker had it, or whose traces have to be
+ * looked at: it has given back everything and does nothing any more, but nothing else begins on its
+ * volume before it is gone.  That is when its worker has ended, or its lease is over.
  */
 #pragma once
 
@@ -29,6 +33,7 @@ struct operation {
 #define PHASE_WAITING    "waiting"    /* the compute side has accepted, or may have */
 #define PHASE_COMPLETING "completing" /* the report is stored, the manager has to finish */
 #define PHASE_ANSWERED   "answered"   /* connect: the result waits for the request that asked */
+#define PHASE_CANCELLED  "cancelled"
 
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
@@ -42,6 +47,9 @@ int operation_insert(struct work *work, int kind, const struct operation *fields
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
+/* Every one that works on a volume, also on its attachments, also cancelled ones; how many. */
+int operation_on(struct work *work, const char *volume_id, struct operation **ret,
+                 struct error *err);
 
 /* operation_get() for a worker that wants to act on it: 0 also when it is not `owner`'s any more,
  * so a worker that was paused beyond its lease ends nothing that another one works on. */
@@ -50,8 +58,9 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
- * answered, and it is not waiting for a deadline that is still to come.  A queued one becomes
- * running.  1 claimed (*ret filled), 0 not (gone or taken), -1 failed.
+ * answered, it is not waiting for a deadline that is still to come, and nothing cancelled is left
+ * on the volume.  A queued one becomes running; a cancelled one stays so.  1 claimed (*ret filled),
+ * 0 not (gone or taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);
@@ -76,8 +85,13 @@ static inline int64_t operation_safe_until(const struct settings *settings, int6
 /* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
-/* The worker whose lease the queued operation of `target_id` inherited has ended: it begins now. */
-int operation_hand_on(struct work *work, const char *target_id, struct error *err);
+/* Puts an end to it, whoever has it; its reservations must be settled before.  Gone at once when no
+ * worker can be at it and it has left no traces, else cancelled. */
+int operation_cancel(struct work *work, const struct operation *operation, struct error *err);
+/* The worker of a cancelled one has ended: it goes, and what waited for that is told to begin.
+ * 1 done, 0 it is not cancelled or somebody else's. */
+int operation_close(struct work *work, const struct operation *operation, const char *owner,
+                    struct error *err);
 /* Deletes the record; reservations must be settled before. */
 int operation_end(struct work *work, const char *id, struct error *err);
 /* Phase answered with `arguments` as the result, for the request that waits. */
@@ -90,7 +104,7 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err);
  * written long ago; what waits, only when its deadline is over.
  */
 struct orphan_rule {
-    int64_t waiting_since_us; /* a message for what waits counts as lost when it is older */
+    int64_t waiting_since_us; /* a message for what waits or is cancelled: lost when it is older */
     int64_t queued_since_us;  /* one for anything else; 0: never */
     int64_t lease_before_us;  /* a lease that ended before it is over */
 };

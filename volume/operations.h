@@ -35,9 +35,15 @@ int volume_create_finish(struct work *work, const char *operation_id, const char
 
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err);
+/* What a job must still find right before it destroys anything: nobody is attached, nobody has
+ * reset it. */
+bool volume_delete_wanted(const struct volume *volume);
 /* 0 done, 1 the operation is gone or not `owner`'s any more. */
 int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
                          const struct error *failure, struct error *err);
+/* The delete was cancelled when the object was gone already: the volume has none, whatever status
+ * it was given; unless it is being deleted again. */
+int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err);
 
 /* ---- extend.c ---- */
 

@@ -3,6 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "volume/attachment.h"
+#include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 
@@ -42,8 +43,9 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
             err, ERROR_BAD_REQUEST,
             "Invalid volume: Volume %s has no attachment and cannot be reset to in-use.",
             volume->id);
-    /* R56, R57, X33: whatever the target, an extend ends here; also one that left only its keys. */
-    if (volume->status == VOLUME_EXTENDING && volume_extend_cancel(work, volume->id, err) < 0)
+    /* R56, R57, X33: whatever the target, what is open ends here; also what left only its keys. */
+    if (conflict_settle(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
+        (volume->status == VOLUME_EXTENDING && volume_extend_cancel(work, volume->id, err) < 0))
         return -1;
     return db_run(
                work->tx, err,
@@ -60,7 +62,8 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
 
     if (!is_one_of(attach_status, words, LENGTH(words)))
         return refuse("attach_status", attach_status, err);
-    if (db_run(work->tx, err,
+    if (conflict_settle(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
+        db_run(work->tx, err,
                "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
                DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
         return -1;
@@ -88,6 +91,8 @@ static int reset_migration_status(struct work *work, const struct volume *volume
 
     if (!is_one_of(migration_status, words, LENGTH(words)))
         return refuse("migration_status", migration_status, err);
+    if (conflict_settle(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
+        return -1;
     return db_run(work->tx, err,
                   "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",
                   DB_TEXT(strcmp(migration_status, "none") == 0 ? NULL : migration_status),

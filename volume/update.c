@@ -2,6 +2,7 @@
  * What a user or operator changes of a volume without any work of the backend: name, description,
  * metadata, bootable and read-only flags.
  */
+#include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/pair_rows.h"
 #include "volume/volume.h"
@@ -42,6 +43,7 @@ static int write_changes(struct work *work, const struct volume *volume,
 int volume_update(struct work *work, const struct volume *volume,
                   const struct volume_changes *changes, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_UPDATE, err) < 0 ||
         notification_put(work, "volume.update.start", volume, err) < 0 ||
         write_changes(work, volume, changes, err) < 0)
         return -1;
@@ -51,6 +53,7 @@ int volume_update(struct work *work, const struct volume *volume,
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_METADATA, err) < 0 ||
         pair_rows_put(work, &metadata_rows, volume->id, pairs, merge, err) < 0)
         return -1;
     return touch(work, volume->id, err);
@@ -72,7 +75,8 @@ int volume_metadata_delete(struct work *work, const struct volume *volume, const
                            struct error *err) {
     int deleted;
 
-    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0)
+    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_METADATA, err) < 0)
         return -1;
     deleted = db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1 AND key = $2",
                      DB_TEXT(volume->id), DB_TEXT(key));
@@ -108,8 +112,9 @@ int volume_set_readonly(struct work *work, const struct volume *volume, bool rea
                          "Invalid volume: Volume %s status must be available to update the "
                          "readonly flag, but it is %s.",
                          volume->id, status_shown(volume->status));
-    if (volume_admin_metadata_set(work, volume->id, "readonly", readonly ? "True" : "False", err) <
-        0)
+    if (conflict_settle(work, volume->id, ACTION_READONLY, err) < 0 ||
+        volume_admin_metadata_set(work, volume->id, "readonly", readonly ? "True" : "False", err) <
+            0)
         return -1;
     return touch(work, volume->id, err);
 }

@@ -386,25 +386,6 @@ static int refuse_status(const struct volume *volume, const char *what, struct e
                      status_shown(volume->status), what);
 }
 
-/* A volume that an operator reset may be available while an operation still works on it; and one
- * that no backend took is nowhere. */
-static int check_free(struct work *work, const struct volume *volume, const char *what,
-                      struct error *err) {
-    struct operation operation;
-    int found;
-
-    if (!volume->host)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s is on no backend and cannot %s.", volume->id,
-                         what);
-    found = operation_of(work, volume->id, &operation, err);
-    if (found > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s cannot %s before its %s has ended.", volume->id,
-                         what, operation.kind);
-    return found;
-}
-
 int volume_begin(struct work *work, struct volume *volume, int kind, const struct operation *fields,
                  const char **ret_operation_id, struct error *err) {
     const struct operation_kind *row = &operation_kinds[kind];
@@ -413,8 +394,10 @@ int volume_begin(struct work *work, struct volume *volume, int kind, const struc
 
     if (row->may_start_from && !(row->may_start_from & ((uint64_t)1 << volume->status)))
         return refuse_status(volume, row->name, err);
-    if (check_free(work, volume, row->name, err) < 0)
-        return -1;
+    if (!volume->host)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is on no backend and cannot %s.", volume->id,
+                         row->name);
     changed = db_run(work->tx, err,
                      "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
                      "WHERE id = $3 AND status = $4",

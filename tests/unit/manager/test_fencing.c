@@ -122,6 +122,43 @@ START_TEST(a_late_create_leaves_no_object) {
 }
 END_TEST
 
+static bool finished_by_another; /* the create; else it is deleted before that */
+
+/* Its fence falls in the middle: a part of the object is made, and the driver fails. */
+static struct fault_decision volume_goes_while_it_is_made(void *arg, const char *call,
+                                                          const char *id) {
+    struct world *world = arg;
+    const struct driver_volume volume = { .id = id, .name_id = id, .size_gb = 2 };
+    autoarena struct arena *arena = arena_new();
+    struct driver_created created;
+    struct error err;
+
+    if (strcmp(call, "create_volume") != 0)
+        return passes;
+    ck_assert_int_eq(memory_driver.create_volume(world->memory, arena, &volume, &created, &err), 0);
+    if (finished_by_another)
+        return volume_goes(arg, call, id);
+    world_sql(world, "UPDATE operations SET kind = 'delete', owner = 'other:1:1'");
+    world_sql(world, "UPDATE volumes SET status = 'deleting'");
+    return passes;
+}
+
+/* Deleted since, or being deleted by another worker that found no object yet. */
+START_TEST(a_create_that_finds_out_in_the_middle_leaves_no_object) {
+    for (int i = 0; i <= 1; i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = new_volume(world);
+
+        finished_by_another = i;
+        world->decide = volume_goes_while_it_is_made;
+        world_settle(world);
+        world->decide = NULL;
+        ck_assert_int_eq(world_real_gb(world, id), -1);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
 /* What a driver says after its lease is over is no reason to call the volume broken. */
 START_TEST(a_failure_beyond_the_lease_is_tried_again) {
     autoworld struct world *world = world_new(NULL);
@@ -222,6 +259,7 @@ END_TEST
 
 CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
+           a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, leases_of_other_places_outlive_a_start,
            every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)

@@ -1,0 +1,574 @@
+/*
+ * Every open operation, in every phase, meets every action: what the table says happens, and
+ * whatever happens, everything comes to rest, nothing that somebody uses is destroyed, and what must
+ * always hold does.  Then the stories behind the table, one by one.
+ */
+#include "volume/conflict.h"
+
+#include "common/cleanup.h"
+#include "tests/lib/extend.h"
+
+#define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
+#define CONNECTOR     "{\"host\": \"" WORLD_NODE "\", \"mountpoint\": \"/dev/vdc\"}"
+
+/* ---- the actions ---- */
+
+struct request {
+    enum volume_action action;
+    const char *method, *path, *body; /* V stands for the volume's id in a path, A for the
+                                       * attachment's, in a body for the volume's only */
+};
+
+#define ACT(number, body) \
+    { number, "POST", "/volumes/V/action", body }
+
+static const struct request requests[] = {
+    ACT(ACTION_EXTEND, EXTEND(7)),
+    ACT(ACTION_COMPLETE_EXTEND, COMPLETE_OK),
+    ACT(ACTION_COMPLETE_EXTEND, COMPLETE_ERROR),
+    { ACTION_DELETE, "DELETE", "/volumes/V", NULL },
+    { ACTION_FORCE_DELETE, "DELETE", "/volumes/V?force=true", NULL },
+    ACT(ACTION_FORCE_DELETE, "{\"os-force_delete\": null}"),
+    ACT(ACTION_RESET_STATUS, RESET("available")),
+    ACT(ACTION_RESET_STATUS, RESET("error")),
+    ACT(ACTION_RESET_STATUS, RESET("in-use")),
+    ACT(ACTION_RESET_STATUS, RESET("error_extending")),
+    ACT(ACTION_RESET_STATUS, RESET("error_deleting")),
+    ACT(ACTION_RESET_STATUS, RESET("extending")),
+    ACT(ACTION_RESET_STATUS, RESET("creating")),
+    ACT(ACTION_RESET_STATUS, RESET("attaching")),
+    ACT(ACTION_RESET_ATTACH_STATUS, "{\"os-reset_status\": {\"attach_status\": \"detached\"}}"),
+    ACT(ACTION_RESET_ATTACH_STATUS, "{\"os-reset_status\": {\"attach_status\": \"attached\"}}"),
+    ACT(ACTION_RESET_MIGRATION_STATUS, "{\"os-reset_status\": {\"migration_status\": \"none\"}}"),
+    ACT(ACTION_RESERVE, "{\"os-reserve\": null}"),
+    ACT(ACTION_UNRESERVE, "{\"os-unreserve\": null}"),
+    ACT(ACTION_BEGIN_DETACHING, "{\"os-begin_detaching\": null}"),
+    ACT(ACTION_ROLL_DETACHING, "{\"os-roll_detaching\": null}"),
+    ACT(ACTION_ATTACH, "{\"os-attach\": {\"mountpoint\": \"/dev/vdc\", \"instance_uuid\": "
+                       "\"" WORLD_INSTANCE2 "\"}}"),
+    ACT(ACTION_DETACH, "{\"os-detach\": {}}"),
+    ACT(ACTION_DETACH, "{\"os-force_detach\": {\"connector\": null}}"),
+    ACT(ACTION_INITIALIZE_CONNECTION,
+        "{\"os-initialize_connection\": {\"connector\": " CONNECTOR "}}"),
+    ACT(ACTION_TERMINATE_CONNECTION,
+        "{\"os-terminate_connection\": {\"connector\": " CONNECTOR "}}"),
+    { ACTION_ATTACHMENT_CREATE, "POST", "/attachments",
+      "{\"attachment\": {\"volume_uuid\": \"V\", \"instance_uuid\": \"" WORLD_INSTANCE2 "\"}}" },
+    { ACTION_ATTACHMENT_CREATE, "POST", "/attachments",
+      "{\"attachment\": {\"volume_uuid\": \"V\", \"instance_uuid\": \"" WORLD_INSTANCE2 "\", "
+      "\"connector\": " CONNECTOR "}}" },
+    { ACTION_ATTACHMENT_UPDATE, "PUT", "/attachments/A",
+      "{\"attachment\": {\"connector\": " CONNECTOR "}}" },
+    { ACTION_ATTACHMENT_COMPLETE, "POST", "/attachments/A/action", "{\"os-complete\": null}" },
+    { ACTION_ATTACHMENT_DELETE, "DELETE", "/attachments/A", NULL },
+    { ACTION_UPDATE, "PUT", "/volumes/V", "{\"volume\": {\"name\": \"n\"}}" },
+    ACT(ACTION_UPDATE, "{\"os-set_bootable\": {\"bootable\": true}}"),
+    { ACTION_METADATA, "POST", "/volumes/V/metadata", "{\"metadata\": {\"a\": \"b\"}}" },
+    { ACTION_METADATA, "PUT", "/volumes/V/metadata", "{\"metadata\": {\"c\": \"d\"}}" },
+    { ACTION_METADATA, "DELETE", "/volumes/V/metadata/a", NULL },
+    ACT(ACTION_IMAGE_METADATA, "{\"os-set_image_metadata\": {\"metadata\": {\"a\": \"b\"}}}"),
+    ACT(ACTION_IMAGE_METADATA, "{\"os-unset_image_metadata\": {\"key\": \"a\"}}"),
+    ACT(ACTION_READONLY, "{\"os-update_readonly_flag\": {\"readonly\": true}}"),
+};
+
+/* ---- one meeting ---- */
+
+static struct meeting {
+    struct world *world;
+    const char *id, *attachment; /* "" without one */
+    const struct request *request;
+    const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
+    bool resets_before; /* what is open is cancelled by a reset right before the request */
+    int status;         /* the answer; 0: not asked yet */
+} meeting;
+
+static const char *filled(struct arena *arena, const char *text, const char *what,
+                          const char *value) {
+    const char *place = text ? strstr(text, what) : NULL;
+
+    if (!place)
+        return text;
+    return arena_format(arena, "%.*s%s%s", (int)(place - text), text, value, place + strlen(what));
+}
+
+static void meet(void) {
+    struct world *world = meeting.world;
+    autoarena struct arena *arena = arena_new();
+    const char *path = meeting.request->path;
+
+    meeting.status = -1; /* once */
+    if (meeting.resets_before)
+        ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    path = filled(arena, filled(arena, path, "/V", arena_format(arena, "/%s", meeting.id)), "/A",
+                  arena_format(arena, "/%s", meeting.attachment));
+    meeting.status = world_call(
+        world, meeting.request->method, path,
+        filled(arena, meeting.request->body, "\"V\"", arena_format(arena, "\"%s\"", meeting.id)));
+}
+
+static struct fault_decision in_the_driver(void *arg, const char *call, const char *volume_id) {
+    (void)arg, (void)volume_id;
+    if (meeting.call && strcmp(call, meeting.call) == 0 && meeting.status == 0)
+        meet();
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+static void in_the_event(struct world *world, const struct world_event *event) {
+    (void)world, (void)event;
+    if (!meeting.call && meeting.status == 0)
+        meet();
+}
+
+/* ---- what is open ---- */
+
+static void new_volume(void) {
+    struct world *world = meeting.world;
+    const json_t *volume;
+
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
+    volume = json_object_get(world->answer, "volume");
+    meeting.id = arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+}
+
+static void ready(bool attached) {
+    meeting.id = world_volume(meeting.world, 2);
+    if (attached)
+        meeting.attachment = world_attach(meeting.world, meeting.id, WORLD_INSTANCE);
+}
+
+static void create(void) {
+    new_volume();
+}
+
+static void delete (void) {
+    autoarena struct arena *arena = arena_new();
+
+    ready(false);
+    ck_assert_int_eq(
+        world_call(meeting.world, "DELETE", arena_format(arena, "/volumes/%s", meeting.id), NULL),
+        202);
+}
+
+static void extend_free(void) {
+    ready(false);
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, EXTEND(5)), 202);
+}
+
+static void extend_used(void) {
+    ready(true);
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, EXTEND(5)), 202);
+}
+
+static void wait_for_report(void) {
+    extend_used();
+    world_settle(meeting.world);
+}
+
+static void report(void) {
+    wait_for_report();
+    guest_grows(meeting.world, meeting.id, 5);
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, COMPLETE_OK), 202);
+}
+
+static void beside(const char *kind, const char *phase) {
+    autoarena struct arena *arena = arena_new();
+
+    ready(true);
+    world_sql(meeting.world,
+              arena_format(arena,
+                           "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, "
+                           "project_id, user_id, request_id, attempts, arguments, created_at, "
+                           "updated_at, owner, lease_until) SELECT 'o', '%s', 't', id, "
+                           "'" WORLD_NODE "@memory', '%s', project_id, 'u', 'r', 0, "
+                           "'{\"instance_uuid\": \"" WORLD_INSTANCE "\", \"connector\": {}}', "
+                           "1, 1, %s FROM volumes",
+                           kind, phase,
+                           strcmp(phase, PHASE_RUNNING) == 0 ? "'dead:1:1', 1" : "NULL, NULL"));
+}
+
+static void connect_queued(void) {
+    beside("connect", PHASE_QUEUED);
+}
+static void connect_running(void) {
+    beside("connect", PHASE_RUNNING);
+}
+static void connect_answered(void) {
+    beside("connect", PHASE_ANSWERED);
+}
+static void notify_queued(void) {
+    beside("notify", PHASE_QUEUED);
+}
+static void notify_running(void) {
+    beside("notify", PHASE_RUNNING);
+}
+
+static const struct setting {
+    enum open_work work;
+    const char *name;
+    void (*open)(void);
+    enum { BETWEEN, IN_DRIVER, IN_EVENT } when;
+    const char *call;
+    bool cancelled; /* by a reset */
+} settings[] = {
+    { CREATE_QUEUED, "create", create, BETWEEN, NULL, false },
+    { CREATE_RUNNING, "create", create, IN_DRIVER, "create_volume", false },
+    { DELETE_QUEUED, "delete", delete, BETWEEN, NULL, false },
+    { DELETE_RUNNING, "delete", delete, IN_DRIVER, "delete_volume", false },
+    { EXTEND_QUEUED, "extend", extend_free, BETWEEN, NULL, false },
+    { EXTEND_QUEUED, "extend of a used one", extend_used, BETWEEN, NULL, false },
+    { EXTEND_RUNNING, "extend", extend_free, IN_DRIVER, "extend_volume", false },
+    { EXTEND_RUNNING, "extend of a used one", extend_used, IN_DRIVER, "extend_volume", false },
+    { EXTEND_SENDING, "event", extend_used, IN_EVENT, NULL, false },
+    { EXTEND_WAITING, "pending", wait_for_report, BETWEEN, NULL, false },
+    { EXTEND_COMPLETING, "reported", report, BETWEEN, NULL, false },
+    { EXTEND_COMPLETING, "judged", report, IN_DRIVER, "get_size", false },
+    { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
+    { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
+    { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
+    { WORK_BESIDE, "notify queued", notify_queued, BETWEEN, NULL, false },
+    { WORK_BESIDE, "notify running", notify_running, BETWEEN, NULL, false },
+    { WORK_CANCELLED, "cancelled delete", delete, IN_DRIVER, "delete_volume", true },
+    { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
+    { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
+      true },
+};
+
+/* ---- how it ends ---- */
+
+static bool brings_a_user(enum volume_action action) {
+    return action == ACTION_RESERVE || action == ACTION_ATTACH ||
+           action == ACTION_ATTACHMENT_CREATE || action == ACTION_ATTACHMENT_UPDATE ||
+           action == ACTION_ATTACHMENT_COMPLETE;
+}
+
+static void rest(struct world *world) {
+    world->decide = NULL;
+    world->on_event = NULL;
+    for (int i = 0; i < 6; i++) {
+        world_settle(world);
+        world_advance(world, i < 3 ? 31 : 700);
+    }
+    world_settle(world);
+}
+
+static void assert_at_rest(const struct setting *setting) {
+    struct world *world = meeting.world;
+    const char *about = meeting.request->body ? meeting.request->body : meeting.request->method;
+    const char *status = world_status(world, meeting.id);
+
+    ck_assert_msg(world_check(world) == 0, "%s, %s: a promise does not hold", setting->name, about);
+    ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM operations WHERE "
+                                     "phase <> 'answered'") == 0,
+                  "%s, %s: operations are left", setting->name, about);
+    ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM reservations") == 0,
+                  "%s, %s: reservations are left", setting->name, about);
+    ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
+                                     "status IN ('creating', 'deleting', 'extending')") == 0,
+                  "%s, %s: stranded in %s", setting->name, about, status);
+    if (meeting.status < 300 && brings_a_user(meeting.request->action))
+        ck_assert_msg(world_real_gb(world, meeting.id) >= 2, "%s, %s: destroyed under its user",
+                      setting->name, about);
+    if (meeting.status < 300 && meeting.request->action == ACTION_RESET_STATUS)
+        ck_assert_msg(strstr(about, status) && world_real_gb(world, meeting.id) >= 2,
+                      "%s, %s: %s with %jd GiB", setting->name, about, status,
+                      (intmax_t)world_real_gb(world, meeting.id));
+    if (meeting.status < 300 && meeting.request->action == ACTION_FORCE_DELETE)
+        ck_assert_msg(strcmp(status, "gone") == 0 && world_real_gb(world, meeting.id) < 0,
+                      "%s, %s: still there", setting->name, about);
+}
+
+/* What no table may say otherwise. */
+static void assert_answer(const struct setting *setting) {
+    enum volume_action action = meeting.request->action;
+    const char *about = meeting.request->body ? meeting.request->body : meeting.request->method;
+    bool keeps_users_out = setting->work <= EXTEND_COMPLETING || setting->work == WORK_CANCELLED;
+    bool brings_a_new_one =
+        action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
+
+    if (keeps_users_out && (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
+        ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
+    if (action == ACTION_RESET_STATUS && (*meeting.attachment || !strstr(about, "in-use")))
+        ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
+    if (action == ACTION_FORCE_DELETE && !*meeting.attachment)
+        ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
+    if (conflict_between(action, setting->work) == CONFLICT_REFUSED)
+        ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
+}
+
+static void hold_meeting(const struct setting *setting, const struct request *request) {
+    autoworld struct world *world = world_new(NULL);
+    const char *about = request->body ? request->body : request->method;
+
+    meeting = (struct meeting){ .world = world, .attachment = "", .request = request };
+    meeting.resets_before = setting->cancelled;
+    setting->open();
+    if (strstr(request->path, "/A") && !*meeting.attachment)
+        return;
+    meeting.call = setting->call;
+    if (setting->when == IN_DRIVER)
+        world->decide = in_the_driver;
+    else if (setting->when == IN_EVENT)
+        world->on_event = in_the_event;
+    else
+        meet();
+    world_settle(world);
+    ck_assert_msg(meeting.status > 0, "%s, %s: did not meet", setting->name, about);
+    ck_assert_msg(meeting.status < 500, "%s, %s: %d", setting->name, about, meeting.status);
+    assert_answer(setting);
+    rest(world);
+    assert_at_rest(setting);
+}
+
+START_TEST(every_open_operation_meets_every_action) {
+    for (unsigned i = 0; i < LENGTH(settings); i++)
+        for (unsigned j = 0; j < LENGTH(requests); j++)
+            hold_meeting(&settings[i], &requests[j]);
+}
+END_TEST
+
+/* No row and no column of the table was left out above. */
+START_TEST(the_whole_table_is_walked) {
+    bool actions[VOLUME_ACTIONS] = { false }, works[OPEN_WORK] = { false };
+
+    for (unsigned i = 0; i < LENGTH(settings); i++)
+        works[settings[i].work] = true;
+    for (unsigned i = 0; i < LENGTH(requests); i++)
+        actions[requests[i].action] = true;
+    for (unsigned i = 0; i < OPEN_WORK; i++)
+        ck_assert_msg(works[i], "work %u", i);
+    for (unsigned i = 0; i < VOLUME_ACTIONS; i++)
+        ck_assert_msg(actions[i], "action %u", i);
+}
+END_TEST
+
+/* ---- stories ---- */
+
+static void assert_whole(struct world *world, const char *id, const char *status) {
+    ck_assert_str_eq(world_status(world, id), status);
+    ck_assert_int_eq(world_real_gb(world, id), 2);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+
+/* Nobody has begun with it: it is over at once. */
+START_TEST(a_queued_delete_that_was_reset_destroys_nothing) {
+    autoworld struct world *world = meeting.world = world_new(NULL);
+
+    delete();
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    world_attach(world, meeting.id, WORLD_INSTANCE);
+    rest(world);
+    assert_whole(world, meeting.id, "in-use");
+}
+END_TEST
+
+/* Something in the middle of the driver's call, and how often it was called. */
+static void (*interruption)(struct world *world);
+static unsigned calls;
+
+static struct fault_decision interrupted(void *arg, const char *call, const char *volume_id) {
+    (void)volume_id;
+    if (meeting.call && strcmp(call, meeting.call) == 0 && calls++ == 0)
+        interruption(arg);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+static struct world *world_with(const char *call, void (*in_the_middle)(struct world *world)) {
+    struct world *world = world_new(NULL);
+
+    meeting = (struct meeting){ .world = world, .attachment = "", .call = call };
+    interruption = in_the_middle;
+    calls = 0;
+    world->decide = interrupted;
+    return world;
+}
+
+static int reserve(struct world *world) {
+    return world_action(world, meeting.id, "{\"os-reserve\": null}");
+}
+
+static void reset_and_nobody_gets_it(struct world *world) {
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    ck_assert_str_eq(world_status(world, meeting.id), "available");
+    ck_assert_int_eq(reserve(world), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "before its former delete has ended"));
+    ck_assert_int_eq(world_check(world), 0);
+}
+
+/* Its worker finds out right before the effect, and until then nobody gets the volume. */
+START_TEST(a_running_delete_that_was_reset_destroys_nothing) {
+    autoworld struct world *world = world_with("delete_volume", reset_and_nobody_gets_it);
+
+    delete();
+    world_settle(world);
+    assert_whole(world, meeting.id, "available");
+    world_attach(world, meeting.id, WORLD_INSTANCE);
+    rest(world);
+    assert_whole(world, meeting.id, "in-use");
+}
+END_TEST
+
+/* Its worker slept, and another manager has looked after it: it wakes up under a guest. */
+static void reset_and_given_to_a_guest(struct world *world) {
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    world_sql(world, "DELETE FROM operations");
+    world->now_us += 3600 * INT64_C(1000000);
+    world_attach(world, meeting.id, WORLD_INSTANCE);
+}
+
+START_TEST(a_delete_that_wakes_up_late_destroys_nothing) {
+    autoworld struct world *world = world_with("delete_volume", reset_and_given_to_a_guest);
+
+    delete();
+    world_settle(world);
+    ck_assert_uint_eq(calls, 1);
+    rest(world);
+    assert_whole(world, meeting.id, "in-use");
+}
+END_TEST
+
+static void guest_without_a_request(struct world *world) {
+    world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, attach_status, "
+                     "created_at) SELECT 'a', id, project_id, 'reserved', 1 FROM volumes");
+}
+
+/* Whoever has written that: what is reserved or attached is not destroyed. */
+START_TEST(a_delete_looks_for_attachments_before_it_begins_and_in_the_middle) {
+    for (int before = 0; before <= 1; before++) {
+        autoworld struct world *world = world_with("delete_volume", guest_without_a_request);
+
+        delete();
+        if (before) {
+            world->decide = NULL;
+            guest_without_a_request(world);
+        }
+        world_settle(world);
+        rest(world);
+        ck_assert_int_eq(world_real_gb(world, meeting.id), 2);
+        ck_assert_str_eq(world_status(world, meeting.id), "error_deleting");
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+static void destroyed_and_reset(struct world *world) {
+    ck_assert(memory_remove(world->memory, meeting.id));
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    ck_assert_int_eq(reserve(world), 400);
+}
+
+/* The reset came behind the effect: no status makes that undone. */
+START_TEST(a_delete_that_was_reset_too_late_leaves_an_error) {
+    autoworld struct world *world = world_with("delete_volume", destroyed_and_reset);
+    autoarena struct arena *arena = arena_new();
+
+    delete();
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, meeting.id), "error");
+    ck_assert(world_has_message(world, meeting.id, "VOLUME_VOLUME_901_901"));
+    ck_assert_int_eq(reserve(world), 400);
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(arena, "/volumes/%s", meeting.id), NULL), 202);
+    rest(world);
+    ck_assert_str_eq(world_status(world, meeting.id), "gone");
+    assert_quota(world, 0, 0);
+}
+END_TEST
+
+/* The worker died behind the effect: the reset volume is looked at before anybody gets it. */
+START_TEST(a_reset_of_a_delete_whose_worker_died_looks_at_the_object) {
+    for (int destroyed = 0; destroyed <= 1; destroyed++) {
+        autoworld struct world *world = meeting.world = world_new(NULL);
+
+        delete();
+        world_sql(world, "UPDATE operations SET phase = 'running', owner = 'dead:1:1', "
+                         "lease_until = 1, attempts = 1");
+        if (destroyed)
+            memory_remove(world->memory, meeting.id);
+        ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+        ck_assert_int_eq(reserve(world), 400);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, meeting.id), destroyed ? "error" : "available");
+        ck_assert_int_eq(reserve(world), destroyed ? 400 : 202);
+        rest(world);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+/* A backend that is away cannot be looked at yet: nobody gets the volume before that. */
+START_TEST(a_reset_delete_waits_for_its_backend) {
+    autoworld struct world *world = meeting.world = world_new(NULL);
+
+    delete();
+    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1");
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    memory_fail_next(world->memory, "get_size", ERROR_UNAVAILABLE);
+    world_settle(world);
+    ck_assert_int_eq(reserve(world), 400);
+    rest(world);
+    ck_assert_int_eq(reserve(world), 202);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* A manager that dies with what was cancelled in its hands: its next start sees to it. */
+static void reset_and_the_manager_dies(struct world *world) {
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    world_die_after(world, 0);
+}
+
+START_TEST(what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start) {
+    static const char *const when[] = { "delete_volume", "extend_volume" };
+    static void (*const open[])(void) = { delete, extend_free };
+
+    for (unsigned i = 0; i < LENGTH(when); i++) {
+        autoworld struct world *world = world_with(when[i], reset_and_the_manager_dies);
+
+        open[i]();
+        world_settle(world);
+        ck_assert(world->dead);
+        world->decide = NULL;
+        world_restart(world);
+        ck_assert_int_eq(reserve(world), 400);
+        rest(world);
+        ck_assert_int_eq(reserve(world), 202);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+static void reset_in_the_middle(struct world *world) {
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+}
+
+/* What an operator calls available while it is made is so when it is made, and else an error. */
+START_TEST(a_create_that_was_reset_ends_as_what_it_is) {
+    for (int fails = 0; fails <= 1; fails++) {
+        autoworld struct world *world = world_with("create_volume", reset_in_the_middle);
+
+        if (fails)
+            memory_fail_next(world->memory, "create_volume", ERROR_BACKEND);
+        create();
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, meeting.id), fails ? "error" : "available");
+        ck_assert_int_eq(reserve(world), fails ? 400 : 202);
+        rest(world);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_is_walked,
+           a_queued_delete_that_was_reset_destroys_nothing,
+           a_running_delete_that_was_reset_destroys_nothing,
+           a_delete_that_wakes_up_late_destroys_nothing,
+           a_delete_looks_for_attachments_before_it_begins_and_in_the_middle,
+           a_delete_that_was_reset_too_late_leaves_an_error,
+           a_reset_of_a_delete_whose_worker_died_looks_at_the_object,
+           a_reset_delete_waits_for_its_backend,
+           what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start,
+           a_create_that_was_reset_ends_as_what_it_is)

@@ -1,0 +1,70 @@
+/*
+ * What an action on a volume does to the operations that are open on it: one table, asked by every
+ * action before it changes anything.
+ *
+ * The status alone does not say it: an operator may reset it while an operation goes on.  Nothing
+ * may attach, grow or delete what an open operation is about to change.
+ */
+#pragma once
+
+#include "volume/operation.h"
+#include "volume/volume.h"
+
+#include <stdbool.h>
+
+enum volume_action {
+    ACTION_EXTEND,
+    ACTION_COMPLETE_EXTEND,
+    ACTION_DELETE,
+    ACTION_FORCE_DELETE,
+    ACTION_RESET_STATUS,
+    ACTION_RESET_ATTACH_STATUS,
+    ACTION_RESET_MIGRATION_STATUS,
+    ACTION_RESERVE,
+    ACTION_UNRESERVE,
+    ACTION_BEGIN_DETACHING,
+    ACTION_ROLL_DETACHING,
+    ACTION_ATTACH,
+    ACTION_DETACH,
+    ACTION_INITIALIZE_CONNECTION,
+    ACTION_TERMINATE_CONNECTION,
+    ACTION_ATTACHMENT_CREATE,
+    ACTION_ATTACHMENT_UPDATE,
+    ACTION_ATTACHMENT_COMPLETE,
+    ACTION_ATTACHMENT_DELETE,
+    ACTION_UPDATE, /* name, description, bootable */
+    ACTION_METADATA,
+    ACTION_IMAGE_METADATA,
+    ACTION_READONLY,
+    VOLUME_ACTIONS
+};
+
+/* An open operation: its kind and phase. */
+enum open_work {
+    CREATE_QUEUED,
+    CREATE_RUNNING,
+    DELETE_QUEUED,
+    DELETE_RUNNING,
+    EXTEND_QUEUED,
+    EXTEND_RUNNING,
+    EXTEND_SENDING,
+    EXTEND_WAITING,
+    EXTEND_COMPLETING,
+    WORK_BESIDE,    /* connect, notify: in any phase they change nothing of the volume */
+    WORK_CANCELLED, /* of any kind: its former worker may still be at it, or has to be looked after */
+    OPEN_WORK
+};
+
+enum conflict {
+    CONFLICT_PASSES,  /* both go on; other rules, such as the status, may still refuse */
+    CONFLICT_REFUSED, /* ERROR_BAD_REQUEST */
+    CONFLICT_CANCELS, /* the operation is over, what it had reserved is given back, and whatever
+                       * begins next waits for its worker */
+};
+
+enum conflict conflict_between(enum volume_action action, enum open_work work);
+enum open_work conflict_work(const struct operation *operation);
+
+/* 0: the action may go on, and what it cancels is cancelled.  -1: it is refused, or failed. */
+int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
+                    struct error *err);
