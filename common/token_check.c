@@ -5,9 +5,11 @@
 #include "common/log.h"
 #include "common/token_cache.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <nettle/hmac.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ STAILQ_HEAD(token_waiters, token_waiter);
 /* A token that Keystone is asked about, and all who wait for the answer. */
 struct question {
     TAILQ_ENTRY(question) queue;
+    struct asker *asker; /* while it is queued */
     LIST_ENTRY(question) open;
     struct token_waiters waiters;
     struct token_digest digest;
@@ -38,6 +41,16 @@ struct question {
 TAILQ_HEAD(question_queue, question);
 LIST_HEAD(question_list, question);
 
+/* A client's address, or network of 64 bits, as long as questions of it are queued. */
+struct asker {
+    TAILQ_ENTRY(asker) next;
+    char name[INET6_ADDRSTRLEN];
+    struct question_queue queue; /* by deadline */
+    unsigned count;
+};
+
+TAILQ_HEAD(askers, asker);
+
 struct token_checker {
     struct token_checker_settings settings;
     struct hmac_sha256_ctx key; /* of this process alone: so that nobody chooses digests */
@@ -45,8 +58,8 @@ struct token_checker {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     struct token_cache *cache;
-    struct question_queue queue; /* by deadline */
-    struct question_list open;   /* queued and asked: at most queue + threads */
+    struct askers askers;      /* the next one in turn first; each has a question at least */
+    struct question_list open; /* queued and asked: at most queue + threads */
     unsigned queued;
     bool stops;
     int64_t told_us; /* when an outage was last logged */
@@ -166,17 +179,29 @@ static void finish(struct token_checker *checker, struct question *question,
     question_free(question);
 }
 
+/* The asker's turn comes again behind all others, if it has more. */
+static void unqueue(struct token_checker *checker, struct question *question) {
+    struct asker *asker = question->asker;
+
+    question->asker = NULL;
+    TAILQ_REMOVE(&asker->queue, question, queue);
+    checker->queued--;
+    TAILQ_REMOVE(&checker->askers, asker, next);
+    if (--asker->count > 0)
+        TAILQ_INSERT_TAIL(&checker->askers, asker, next);
+    else
+        free(asker);
+}
+
 static struct question *take_question(struct token_checker *checker) {
     struct question *question = NULL;
 
     pthread_mutex_lock(&checker->lock);
-    while (!checker->stops && !(question = TAILQ_FIRST(&checker->queue)))
+    while (!checker->stops && TAILQ_EMPTY(&checker->askers))
         pthread_cond_wait(&checker->changed, &checker->lock);
-    if (checker->stops)
-        question = NULL;
-    if (question) {
-        TAILQ_REMOVE(&checker->queue, question, queue);
-        checker->queued--;
+    if (!checker->stops) {
+        question = TAILQ_FIRST(&TAILQ_FIRST(&checker->askers)->queue);
+        unqueue(checker, question);
     }
     pthread_mutex_unlock(&checker->lock);
     return question;
@@ -235,20 +260,91 @@ static struct question *question_new(const struct token_checker *checker, const 
     return question;
 }
 
-/* Called with the lock held: joins a question that is open, or puts one. */
+/* Of IPv6 a client has a whole network of 64 bits to choose addresses from. */
+static void name_asker(const char *peer, char ret[INET6_ADDRSTRLEN]) {
+    struct in6_addr address;
+
+    if (peer && inet_pton(AF_INET6, peer, &address) == 1) {
+        memset(&address.s6_addr[8], 0, 8);
+        inet_ntop(AF_INET6, &address, ret, INET6_ADDRSTRLEN);
+    } else {
+        snprintf(ret, INET6_ADDRSTRLEN, "%s", peer ? peer : "");
+    }
+}
+
+static struct asker *find_asker(const struct token_checker *checker, const char *name) {
+    struct asker *asker;
+
+    TAILQ_FOREACH(asker, &checker->askers, next)
+    if (strcmp(asker->name, name) == 0)
+        return asker;
+    return NULL;
+}
+
+/* The question that goes when the queue is full and somebody asks who has so many; NULL: nobody
+ * has more. */
+static struct question *find_least_due(const struct token_checker *checker, unsigned count) {
+    struct asker *most = NULL, *asker;
+
+    TAILQ_FOREACH(asker, &checker->askers, next)
+    if (!most || asker->count > most->count)
+        most = asker;
+    return most && most->count > count + 1 ? TAILQ_LAST(&most->queue, question_queue) : NULL;
+}
+
+static void queue_question(struct token_checker *checker, struct question *question,
+                           const char *name) {
+    struct asker *asker = find_asker(checker, name);
+
+    if (!asker) {
+        asker = calloc(1, sizeof(*asker));
+        assert(asker);
+        strcpy(asker->name, name);
+        TAILQ_INIT(&asker->queue);
+        TAILQ_INSERT_TAIL(&checker->askers, asker, next);
+    }
+    question->asker = asker;
+    asker->count++;
+    TAILQ_INSERT_TAIL(&asker->queue, question, queue);
+    LIST_INSERT_HEAD(&checker->open, question, open);
+    checker->queued++;
+    pthread_cond_signal(&checker->changed);
+}
+
+/* False: there is no place, and nobody who should go for this one. */
+static bool make_place(struct token_checker *checker, const char *name,
+                       struct question **ret_gone) {
+    const struct asker *asker;
+    struct question *gone;
+
+    if (checker->stops)
+        return false;
+    if (checker->queued < checker->settings.queue)
+        return true;
+    asker = find_asker(checker, name);
+    gone = find_least_due(checker, asker ? asker->count : 0);
+    if (!gone)
+        return false;
+    unqueue(checker, gone);
+    LIST_REMOVE(gone, open);
+    *ret_gone = gone;
+    return true;
+}
+
+/* Called with the lock held: joins a question that is open, or puts one. *ret_gone: had to go for
+ * it; its waiters must hear of that without the lock. */
 static int wait_for_verdict(struct token_checker *checker, const char *text, size_t size,
                             const struct token_digest *digest, bool allow_expired,
-                            struct token_waiter *waiter) {
+                            struct token_waiter *waiter, struct question **ret_gone) {
     struct question *question = find_question(checker, digest, allow_expired);
+    char name[INET6_ADDRSTRLEN];
 
     if (!question) {
-        if (checker->stops || checker->queued >= checker->settings.queue)
+        name_asker(waiter->peer, name);
+        if (!make_place(checker, name, ret_gone))
             return -1;
         question = question_new(checker, text, size, digest, allow_expired);
-        TAILQ_INSERT_TAIL(&checker->queue, question, queue);
-        LIST_INSERT_HEAD(&checker->open, question, open);
-        checker->queued++;
-        pthread_cond_signal(&checker->changed);
+        queue_question(checker, question, name);
     }
     STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
     return 0;
@@ -273,11 +369,24 @@ static const char *trim(const char *text, size_t *ret_size) {
     return text;
 }
 
+static int too_many(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "Too many tokens wait to be validated; try again.");
+}
+
+static void turn_away(struct question *question) {
+    struct error err;
+
+    too_many(&err);
+    answer_waiters(question, NULL, &err);
+    question_free(question);
+}
+
 enum token_outcome token_check(struct token_checker *checker, const char *text, bool allow_expired,
                                struct token_waiter *waiter, const struct token **ret,
                                struct error *err) {
     struct token_digest digest;
     const struct token *token;
+    struct question *gone = NULL;
     bool bad, waits = false;
     size_t size;
 
@@ -288,15 +397,17 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
     pthread_mutex_lock(&checker->lock);
     token = token_cache_find(checker->cache, &digest, allow_expired, clock_monotonic_us(), &bad);
     if (!token && !bad)
-        waits = wait_for_verdict(checker, text, size, &digest, allow_expired, waiter) == 0;
+        waits = wait_for_verdict(checker, text, size, &digest, allow_expired, waiter, &gone) == 0;
     pthread_mutex_unlock(&checker->lock);
+    if (gone)
+        turn_away(gone);
     if (token)
         return judge(token, allow_expired, ret, err);
     if (bad)
         return refuse(err);
     if (waits)
         return TOKEN_LATER;
-    return error_set(err, ERROR_UNAVAILABLE, "Too many tokens wait to be validated; try again.");
+    return too_many(err);
 }
 
 /* ---- start and end ---- */
@@ -343,7 +454,7 @@ struct token_checker *token_checker_new(const struct token_checker_settings *set
     checker->settings = settled;
     make_key(&checker->key);
     checker->cache = token_cache_new(settled.tokens, BAD_TOKENS);
-    TAILQ_INIT(&checker->queue);
+    TAILQ_INIT(&checker->askers);
     LIST_INIT(&checker->open);
     pthread_mutex_init(&checker->lock, NULL);
     pthread_cond_init(&checker->changed, NULL);
@@ -352,12 +463,14 @@ struct token_checker *token_checker_new(const struct token_checker_settings *set
 }
 
 static void refuse_queued(struct token_checker *checker) {
-    struct question *question;
+    struct asker *asker;
     struct error err;
 
     error_set(&err, ERROR_UNAVAILABLE, "The service is stopping.");
-    while ((question = TAILQ_FIRST(&checker->queue))) {
-        TAILQ_REMOVE(&checker->queue, question, queue);
+    while ((asker = TAILQ_FIRST(&checker->askers))) {
+        struct question *question = TAILQ_FIRST(&asker->queue);
+
+        unqueue(checker, question);
         answer_waiters(question, NULL, &err);
         question_free(question);
     }

@@ -1,8 +1,10 @@
 /*
  * Is a caller's token good?  What is known is answered in place; what is not goes to a small pool
  * of threads that ask Keystone, so that no HTTP thread ever waits for it.  Requests that come with
- * the same unknown token share one question.  The queue is bounded, and whoever waits has his
- * answer by a deadline: ERROR_UNAVAILABLE, never "let him in".
+ * the same unknown token share one question.  Addresses are asked for in turn, so that one with many
+ * unknown tokens delays itself.  The queue is bounded: when it is full, the last question of the
+ * address with most goes for a question of one with fewer.  Whoever waits has his answer by a
+ * deadline: ERROR_UNAVAILABLE, never "let him in".
  *
  * Thread-safe.  Order of locks: none is held while anything else is called.
  */
@@ -35,8 +37,9 @@ typedef void token_done(void *arg, const struct token *token, const struct error
 
 /* Somebody who waits; memory of the caller that lives until `done` is called. */
 struct token_waiter {
-    token_done *done; /* in a thread of the checker */
+    token_done *done; /* in a thread of the checker, or of one for whom this one had to go */
     void *arg;
+    const char *peer;                /* address of the client; NULL: none */
     STAILQ_ENTRY(token_waiter) next; /* the checker's */
 };
 

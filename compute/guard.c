@@ -49,7 +49,8 @@ static void check_caller(struct visitor *visitor) {
     const struct token *token = NULL;
     struct error err = { .kind = ERROR_NONE };
 
-    visitor->waiter = (struct token_waiter){ .done = judge, .arg = visitor };
+    visitor->waiter =
+        (struct token_waiter){ .peer = visitor->exchange->peer, .done = judge, .arg = visitor };
     if (token_check(visitor->gate->checker, text ? text : "", visitor->from_service,
                     &visitor->waiter, &token, &err) != TOKEN_LATER)
         judge(visitor, token, &err);
@@ -80,7 +81,9 @@ static void check_service(struct visitor *visitor, const char *text) {
     const struct token *token = NULL;
     struct error err = { .kind = ERROR_NONE };
 
-    visitor->waiter = (struct token_waiter){ .done = judge_service, .arg = visitor };
+    visitor->waiter = (struct token_waiter){ .peer = visitor->exchange->peer,
+                                             .done = judge_service,
+                                             .arg = visitor };
     if (token_check(visitor->gate->checker, text, false, &visitor->waiter, &token, &err) !=
         TOKEN_LATER)
         judge_service(visitor, token, &err);

@@ -79,7 +79,9 @@ static void user_is_known(void *arg, const struct token *token, const struct err
 static enum identity_outcome ask_user(struct asking *asking, struct error *err) {
     const struct token *token;
 
-    asking->waiter = (struct token_waiter){ .done = user_is_known, .arg = asking };
+    asking->waiter = (struct token_waiter){ .peer = asking->exchange->peer,
+                                            .done = user_is_known,
+                                            .arg = asking };
     switch (token_check(asking->keystone->gate->checker, asking->user_token, asking->from_service,
                         &asking->waiter, &token, err)) {
     case TOKEN_GOOD:
@@ -116,7 +118,9 @@ static enum identity_outcome ask_service(struct asking *asking, const char *text
                                          struct error *err) {
     const struct token *token;
 
-    asking->waiter = (struct token_waiter){ .done = service_is_known, .arg = asking };
+    asking->waiter = (struct token_waiter){ .peer = asking->exchange->peer,
+                                            .done = service_is_known,
+                                            .arg = asking };
     switch (
         token_check(asking->keystone->gate->checker, text, false, &asking->waiter, &token, err)) {
     case TOKEN_GOOD:

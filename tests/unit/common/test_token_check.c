@@ -252,12 +252,55 @@ static void expect_all(struct caller *callers, unsigned count, enum error_kind k
     }
 }
 
-static enum token_outcome put(struct scene *scene, struct caller *caller, const char *text) {
+static enum token_outcome put_from(struct scene *scene, struct caller *caller, const char *peer,
+                                   const char *text) {
     const struct token *token;
 
     caller_init(caller);
+    caller->waiter.peer = peer;
     return token_check(scene->checker, text, false, &caller->waiter, &token, &scene->err);
 }
+
+static enum token_outcome put(struct scene *scene, struct caller *caller, const char *text) {
+    return put_from(scene, caller, NULL, text);
+}
+
+/* One thread, which is busy with a first question, and a queue full of others of the same peer. */
+START_TEST(many_tokens_of_one_address_delay_no_other) {
+    struct scene *scene = scene_with((struct token_checker_settings){
+        .cache_ms = 300000, .threads = 1, .queue = 4, .deadline_ms = 60000 });
+    static const char *const many[] = { "2001:db8::1", "2001:db8::2", "2001:db8::ffff:1",
+                                        "2001:db8::3", "2001:db8::4" };
+    const struct script_rule silent = {
+        .method = "GET", .path = KEYSTONE_TOKENS "*", .manner = SCRIPT_SILENT, .times = 1
+    };
+    struct caller callers[5], refused, other;
+    char text[8];
+
+    script_server_add(scene->server, &silent);
+    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 2);
+    script_server_add(scene->server, &silent);
+    for (unsigned i = 0; i < LENGTH(callers); i++) {
+        snprintf(text, sizeof(text), "t%u", i);
+        ck_assert_int_eq(put_from(scene, &callers[i], many[i], text), TOKEN_LATER);
+        if (i == 0)
+            ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 1));
+    }
+    ck_assert_int_eq(put_from(scene, &refused, many[0], "t9"), TOKEN_REFUSED);
+    ck_assert_int_eq(put_from(scene, &other, "192.0.2.1", "u"), TOKEN_LATER);
+    expect_all(&callers[4], 1, ERROR_UNAVAILABLE); /* the last one made room */
+
+    script_server_drop_silent(scene->server);
+    expect_all(&other, 1, ERROR_NONE); /* behind one of the many, in front of the rest */
+    expect_all(&callers[0], 1, ERROR_UNAVAILABLE);
+    expect_all(&callers[1], 1, ERROR_NONE);
+    ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 4));
+    script_server_clear(scene->server);
+    script_server_drop_silent(scene->server);
+    expect_all(&callers[2], 2, ERROR_UNAVAILABLE);
+    scene_end(scene);
+}
+END_TEST
 
 START_TEST(callers_with_one_token_share_one_question) {
     struct scene *scene = scene_with(
@@ -377,6 +420,7 @@ CHECK_MAIN("token_check", a_good_token_is_asked_about_once, without_a_cache_each
            a_bad_token_is_remembered_for_a_moment, what_cannot_be_a_token_is_refused_without_asking,
            an_expired_token_is_good_only_for_who_may_come_with_one,
            silence_is_never_a_yes_and_never_a_no, silence_without_end_is_none_either,
-           callers_with_one_token_share_one_question, the_queue_has_an_end_and_known_tokens_pass_it,
+           many_tokens_of_one_address_delay_no_other, callers_with_one_token_share_one_question,
+           the_queue_has_an_end_and_known_tokens_pass_it,
            whoever_waits_too_long_in_the_queue_is_answered, whoever_waits_at_the_end_is_answered,
            the_end_waits_for_no_keystone)
