@@ -1,6 +1,6 @@
 /*
- * What a client asks for by name in Accept.  Answers beside the API itself (no such route, a body too
- * large, the health check) take its form; nobody gets a page of HTML who did not ask for one.
+ * What a client asks for by name in Accept.  Answers beside the API itself (no such route, a body
+ * too large, the health check) take its form; nobody gets a page of HTML who did not ask for one.
  */
 #pragma once
 

@@ -2,8 +2,9 @@
  * Who may stay when there are more clients than places: the newest is let in always, and of those
  * whose turn it is to do something the idlest goes.  Silent ones, who have not said a whole request
  * yet, go first when there are many of them; then those that are between two requests, then those
- * that take their answer; a few silent ones, who may just have come, last.  Nobody goes who waits for us.  Who finds nobody to go is in, but crowded:
- * some places beside the rest are for them, so that they hear 503, and the health check 200.
+ * that take their answer; a few silent ones, who may just have come, last.  Nobody goes who waits
+ * for us.  Who finds nobody to go is in, but crowded: some places beside the rest are for them, so
+ * that they hear 503, and the health check 200.
  *
  * Private to http_server.c; called with the server's lock held.
  */

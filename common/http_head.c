@@ -27,7 +27,7 @@ static bool is_name(const char *text, size_t size) {
         char c = text[i];
 
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              (c != '\0' && strchr(also, c))))
+              c == '-' || (c != '\0' && strchr(also, c))))
             return false;
     }
     return size > 0;

@@ -2,8 +2,8 @@
  * Is the head of a request what everybody between the client and us takes it for?  libmicrohttpd is
  * lenient where a proxy in front may read something else, and a request could hide in another.
  *
- * 0.9.75 lets through: two Content-Length or one beside Transfer-Encoding (the latter wins, the first
- * of its kind counts), every other coding than "chunked" (it waits for the end of the connection),
+ * 0.9.75 lets through: two Content-Length or one beside Transfer-Encoding (the latter wins, the
+ * first of its kind counts), every other coding than "chunked" (it waits for the end of the connection),
  * blanks in front of a colon, lone CR and LF, NUL (what follows on the line is lost), folded lines
  * (the continuation is put behind the *name*), several Hosts.  What is lost while it reads is found
  * by the room that it takes: 0.9 cuts the head into names and values where it lies, so that nothing

@@ -22,7 +22,7 @@
 #define DEFAULT_IDLE_SECONDS 60
 #define REQUEST_SECONDS      30
 #define DEFAULT_CONNECTIONS  1000
-#define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, other calls */
+#define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, calls */
 #define LEAST_CONNECTIONS    8
 #define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
 #define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */

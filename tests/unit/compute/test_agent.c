@@ -115,6 +115,23 @@ START_TEST(routes_are_found_and_others_are_not) {
 }
 END_TEST
 
+START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
+    struct scene *scene = scene_new();
+
+    for (int i = 0; i < 2; i++) {
+        struct test_exchange *test = test_exchange_new("POST", EVENTS, NULL, EXTENDED);
+
+        test_exchange_of(test)->malformed = i == 0 ? "why" : NULL;
+        test_exchange_of(test)->crowded = i == 1;
+        agent_handle(scene->agent, test_exchange_of(test));
+        ck_assert_int_eq(test_exchange_await(test), i == 0 ? 400 : 503);
+        test_exchange_free(test);
+    }
+    ck_assert_uint_eq(agent_open_jobs(scene->agent), 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_fault_has_code_and_message) {
     struct scene *scene = scene_new();
     struct test_exchange *test = ask(scene, "GET", "/nowhere", NULL);
@@ -219,6 +236,7 @@ START_TEST(an_agent_without_its_parts_does_not_start) {
 END_TEST
 
 CHECK_MAIN("agent", routes_are_found_and_others_are_not, a_fault_has_code_and_message,
+           a_malformed_or_crowded_request_reaches_nothing,
            an_event_over_http_grows_the_disk_and_is_reported, heartbeats_begin_with_the_agent,
            every_exchange_is_answered_when_the_agent_stops, open_jobs_are_counted,
            an_agent_without_its_parts_does_not_start)
