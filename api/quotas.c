@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LIMIT_MOST           2147483647
+#define OWNER_MOST           255
 #define OTHER_PROJECTS_SINCE 39 /* 3.39: admins may ask for another project's limits */
 
 /* ---- answers ---- */
@@ -106,6 +107,10 @@ static int check_limits(struct request *request, struct error *err) {
     const char *key;
     json_t *value;
     int64_t limit;
+
+    if (strlen(request->id) > OWNER_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid project or class: it has more than %d characters.", OWNER_MOST);
 
     if (!json_is_object(request->json) || json_object_size(request->json) == 0)
         return error_set(err, ERROR_BAD_REQUEST, "%s must be an object with at least one key.",

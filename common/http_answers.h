@@ -1,6 +1,6 @@
 /*
- * Answers that wait until their clients have read them: how much memory all of them and those of one
- * address may take.  Small ones are not counted: the number of connections bounds them.
+ * Answers that wait until their clients have read them: how much memory all of them and those of
+ * one address may take.  Small ones are not counted: the number of connections bounds them.
  */
 #pragma once
 

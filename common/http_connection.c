@@ -155,8 +155,8 @@ static enum MHD_Result queue_plain(struct http_connection *connection, int statu
                           MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 
-/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer has
- * to wait. */
+/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer
+ * has to wait. */
 static struct MHD_Response *response_of(struct http_connection *connection) {
     const struct http_exchange *exchange = &connection->exchange;
     void *body = (void *)(uintptr_t)exchange->reply_body;

@@ -48,8 +48,8 @@ struct http_exchange {
     struct http_header reply_headers[HTTP_RESPONSE_HEADERS];
     unsigned reply_header_count;
 
-    /* Set by a handler whose large answer may be turned down because too many wait for their clients:
-     * makes it another, small one. Called by the server when the answer is about to leave. */
+    /* Set by a handler whose large answer may be turned down because too many wait for their
+     * clients: makes it another, small one. Called by the server when the answer is to leave. */
     void (*refuse)(void *arg);
     void *refuse_arg;
 

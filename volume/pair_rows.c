@@ -2,7 +2,7 @@
 
 #include "volume/query.h"
 
-/* Of a set that is larger than it may be (an option was lowered) no more is looked at than needed. */
+/* Of a set that is larger than it may be (an option was lowered) no more is counted than needed. */
 #define ROWS_OF(table, owner)                                                                \
     .insert = "INSERT INTO " table " (" owner ", key, value) VALUES ($1, $2, $3) "           \
               "ON CONFLICT (" owner ", key) DO UPDATE SET value = excluded.value",           \

@@ -75,7 +75,7 @@ static int read_hint(struct work *work, const json_t *hints, const char *name, c
 int placement_hint_read(struct work *work, const json_t *hints, struct placement_hint *ret,
                         struct error *err) {
     static const char volumes[] = "SELECT host FROM volumes WHERE host IS NOT NULL AND id IN (";
-    static const char attachments[] = "SELECT attached_host FROM attachments "
+    static const char attachments[] = "SELECT DISTINCT attached_host FROM attachments "
                                       "WHERE attached_host IS NOT NULL AND instance_uuid IN (";
     struct placement_hint hint = { 0 };
     int same =

@@ -135,7 +135,7 @@ static const struct db_value *page_ids(struct work *work, const struct page_inde
     return values;
 }
 
-/* ---- key/value rows: in the order of the index, so nothing is sorted and a page can end early ---- */
+/* ---- keys and values: in the order of the index, nothing is sorted, a page can end early ---- */
 
 static const char *const pair_tables[PAIR_KINDS] = { "volume_metadata", "volume_admin_metadata",
                                                      "volume_glance_metadata" };
@@ -232,8 +232,8 @@ static void release_arena(void *arena) {
 }
 
 /*
- * The details of so many volumes of the page as take `bytes_most`, one at least; returns how many.  A
- * try that takes more leaves nothing behind: it has an arena of its own.
+ * The details of so many volumes of the page as take `bytes_most`, one at least; returns how many.
+ * A try that takes more leaves nothing behind: it has an arena of its own.
  */
 static int load_some_details(struct work *work, struct volume *volumes,
                              const unsigned char *details, unsigned count, size_t bytes_most,

@@ -116,6 +116,24 @@ START_TEST(a_bad_change_changes_nothing) {
 }
 END_TEST
 
+START_TEST(the_name_of_a_project_or_class_is_bounded) {
+    static const char *const sets[][2] = { { "/os-quota-sets", "quota_set" },
+                                           { "/os-quota-class-sets", "quota_class_set" } };
+    autoworld struct world *world = world_new(NULL);
+    char name[257];
+
+    for (size_t i = 0; i < LENGTH(sets); i++)
+        for (unsigned length = 255; length <= 256; length++) {
+            memset(name, 'x', length);
+            name[length] = '\0';
+            ck_assert_int_eq(
+                world_call(world, "PUT", arena_format(world->arena, "%s/%s", sets[i][0], name),
+                           arena_format(world->arena, "{\"%s\": {\"volumes\": 1}}", sets[i][1])),
+                length == 255 ? 200 : 400);
+        }
+}
+END_TEST
+
 START_TEST(a_limit_below_present_use_is_refused) {
     autoworld struct world *world = world_new(NULL);
 
@@ -285,7 +303,8 @@ END_TEST
 
 CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_when_asked_for,
            limits_are_changed_and_set_back, a_bad_change_changes_nothing,
-           a_limit_below_present_use_is_refused, an_exceeded_quota_answers_413_with_retry_after,
+           the_name_of_a_project_or_class_is_bounded, a_limit_below_present_use_is_refused,
+           an_exceeded_quota_answers_413_with_retry_after,
            a_project_reads_its_own_quotas_and_changes_none,
            the_default_class_is_what_projects_without_limits_have,
            what_is_not_implemented_is_not_found, limits_show_totals_and_what_is_used,
