@@ -219,9 +219,9 @@ static const char *skip_authority(const char *uri) {
  * looks for one up to the version, also behind a NUL, where nobody else sees one.
  */
 static void hide_query(const char *uri) {
-    char *text = (char *)(uintptr_t)uri, *query = text ? strchr(text, '?') : NULL;
+    char *text = (char *)(uintptr_t)uri, *query = strchr(text, '?');
 
-    while (text && !query && http_head_lies_as_sent() &&
+    while (!query && http_head_lies_as_sent() &&
            strncmp(text + strlen(text) + 1, "HTTP/1.", 7) != 0) {
         text += strlen(text) + 1;
         query = strchr(text, '?');
@@ -242,7 +242,8 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         return NULL;
     text = arena_text(arena, uri ? uri : "");
     connection->target = strlen(text);
-    hide_query(uri);
+    if (uri)
+        hide_query(uri);
     query = strchr(text, '?');
     if (query)
         *query++ = '\0';

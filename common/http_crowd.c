@@ -94,7 +94,7 @@ struct choice {
 static struct choice look_around(const struct http_server *server, enum http_place place,
                                  const struct http_neighbour *neighbour) {
     struct choice choice = { .silent = 0 };
-    struct http_connection *connection;
+    struct http_connection *connection = NULL;
 
     LIST_FOREACH(connection, &server->all, all) {
         enum http_turn turn = connection->turn;
@@ -184,7 +184,7 @@ void http_crowd_cut_slow(struct http_server *server) {
         [HTTP_TURN_IDLE] = 2 * idle_us,
     };
     int64_t now_us = clock_monotonic_us();
-    struct http_connection *connection;
+    struct http_connection *connection = NULL;
 
     LIST_FOREACH(connection, &server->all, all) {
         enum http_turn turn = connection->turn;

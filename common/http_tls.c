@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -91,6 +92,7 @@ int http_tls_read(struct arena *arena, const struct http_server_settings *settin
     struct http_tls tls = { .priorities =
                                 settings->priorities ? settings->priorities : DEFAULT_PRIORITIES };
 
+    assert(settings->cert_file);
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return error_set(err, ERROR_BAD_REQUEST, "this libmicrohttpd was built without TLS");
     if (read_file(arena, settings->cert_file, &tls.cert, err) < 0 ||
