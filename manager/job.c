@@ -129,7 +129,7 @@ static int look_body(struct work *work, void *arg, struct error *err) {
 
     if (found <= 0)
         return found;
-    return !operation.owner || operation.lease_until < work->clock_us;
+    return !operation.owner || operation.lease_until < work->over_us;
 }
 
 /*

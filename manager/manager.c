@@ -167,8 +167,7 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
     const struct clock *clock = manager->settings.settings->clock;
-    int64_t now_us = clock_shared_us(clock), since_us = now_us - ORPHAN_GRACE_US;
-    bool sure = db_clock_sure(manager->settings.db);
+    int64_t since_us = clock_shared_us(clock) - ORPHAN_GRACE_US;
 
     for (unsigned i = 0; i < manager->host_count; i++) {
         struct manager_host *host = &manager->hosts[i];
@@ -177,7 +176,6 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
         if (host_is_stuck(host))
             continue;
         hand_out.rule.waiting_since_us = since_us;
-        hand_out.rule.lease_before_us = sure ? now_us : LEASE_ENDED_US + 1;
         hand_out.rule.queued_since_us = host_misses_messages(host) ? since_us : 0;
         if (hand_out_of(manager, base, &hand_out, err) < 0)
             return -1;

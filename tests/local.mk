@@ -67,6 +67,7 @@ EXTRA_DIST += \
 	tests/e2e/test_rabbitmq.py \
 	tests/e2e/test_keystone.py \
 	tests/e2e/test_roles.py \
+	tests/e2e/test_steps.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/compute_side.py \
@@ -85,6 +86,7 @@ EXTRA_DIST += \
 	tests/lib/rabbitmq.py \
 	tests/lib/setup.sh \
 	tests/lib/tsan.supp \
+	tests/lib/wall.c \
 	tests/nfs/run \
 	tests/nfs/test_nfs.py
 

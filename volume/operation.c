@@ -127,12 +127,13 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
         db_query(work->tx, err,
                  "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
                  "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
-                 "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $3) AND "
+                 "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND "
                  "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) AND "
                  "(phase = 'cancelled' OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
                  "other.volume_id = operations.volume_id AND other.phase = 'cancelled')) "
                  "RETURNING " OPERATION_COLUMNS,
-                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id)),
+                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
+                 DB_INT(work->over_us)),
         ret, err);
 }
 
@@ -283,26 +284,24 @@ int operation_close(struct work *work, const struct operation *operation, const 
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
-    return operation_all(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE host = $4 AND " IS_ORPHAN
-                                  " ORDER BY created_at, id LIMIT $6",
-                                  DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-                                  DB_INT(rule->queued_since_us), DB_TEXT(host),
-                                  DB_INT(rule->lease_before_us), DB_INT(most)),
-                         ret, err);
+    return operation_all(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $4 AND " IS_ORPHAN
+                 " ORDER BY created_at, id LIMIT $6",
+                 DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
+                 DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(work->over_us), DB_INT(most)),
+        ret, err);
 }
 
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err) {
     /* Without its dead owner it counts as handed out just now. */
-    int freed =
-        db_run(work->tx, err,
-               "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
-               "WHERE id = $4 AND " IS_ORPHAN,
-               DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-               DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(rule->lease_before_us));
+    int freed = db_run(work->tx, err,
+                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+                       "WHERE id = $4 AND " IS_ORPHAN,
+                       DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
+                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->over_us));
 
     return freed <= 0
                ? freed

@@ -80,8 +80,6 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 static inline int64_t operation_safe_until(const struct settings *settings, int64_t asked_us) {
     return asked_us + settings->operation_lease_s * 1000000 / 6 * 5;
 }
-/* What ends a lease by a word and not by time. */
-#define LEASE_ENDED_US 0
 /* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
@@ -106,7 +104,6 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err);
 struct orphan_rule {
     int64_t waiting_since_us; /* a message for what waits or is cancelled: lost when it is older */
     int64_t queued_since_us;  /* one for anything else; 0: never */
-    int64_t lease_before_us;  /* a lease that ended before it is over */
 };
 /* The `most` oldest at a backend (node@backend); how many. For a reading transaction: it looks at
  * all of the backend's. */

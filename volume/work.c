@@ -1,6 +1,7 @@
 #include "volume/work.h"
 
 struct work_call {
+    struct db *db;
     const struct work *base;
     work_body *body;
     void *arg;
@@ -13,26 +14,27 @@ static int work_run(struct db_tx *tx, void *arg, struct error *err) {
     work.tx = tx;
     work.now_us = clock_now_us(work.settings->clock);
     work.clock_us = clock_shared_us(work.settings->clock);
+    work.over_us = db_clock_sure(call->db) ? work.clock_us : LEASE_ENDED_US + 1;
     return call->body(&work, call->arg, err);
 }
 
 int work_transaction(struct db *db, const struct work *base, work_body *body, void *arg,
                      struct error *err) {
-    struct work_call call = { base, body, arg };
+    struct work_call call = { db, base, body, arg };
 
     return db_transaction(db, work_run, &call, err);
 }
 
 int work_transaction_unsynced(struct db *db, const struct work *base, work_body *body, void *arg,
                               struct error *err) {
-    struct work_call call = { base, body, arg };
+    struct work_call call = { db, base, body, arg };
 
     return db_transaction_unsynced(db, work_run, &call, err);
 }
 
 int work_read(struct db *db, const struct work *base, work_body *body, void *arg,
               struct error *err) {
-    struct work_call call = { base, body, arg };
+    struct work_call call = { db, base, body, arg };
 
     return db_read(db, work_run, &call, err);
 }

@@ -17,7 +17,7 @@ static void each_step(void (*promise)(struct world *world)) {
     }
 }
 
-#define PROMISE(name)                                  \
+#define STEPS_TEST(name)                               \
     static void name##_at_a_step(struct world *world); \
     START_TEST(name) {                                 \
         each_step(name##_at_a_step);                   \
@@ -47,7 +47,7 @@ static struct fault_decision steps_and_fails(void *arg, const char *call, const 
 }
 
 /* What a driver says then is no reason to call the volume broken. */
-PROMISE(a_fence_of_a_paused_manager_is_over) {
+STEPS_TEST(a_fence_of_a_paused_manager_is_over) {
     const char *id = world_volume(world, 2);
 
     world->decide = sleeps_steps_and_fails;
@@ -59,7 +59,7 @@ PROMISE(a_fence_of_a_paused_manager_is_over) {
     assert_volume(world, id, "available", 5);
 }
 
-PROMISE(a_fence_of_a_working_manager_holds) {
+STEPS_TEST(a_fence_of_a_working_manager_holds) {
     const char *id = world_volume(world, 2);
 
     world->decide = steps_and_fails;
@@ -76,7 +76,7 @@ static struct fault_decision other_has_it(void *world, const char *call, const c
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-PROMISE(work_is_taken_over_when_its_lease_is_over_and_not_before) {
+STEPS_TEST(work_is_taken_over_when_its_lease_is_over_and_not_before) {
     const char *id = world_volume(world, 2);
 
     world->decide = other_has_it;
@@ -95,7 +95,7 @@ PROMISE(work_is_taken_over_when_its_lease_is_over_and_not_before) {
 
 /* ---- retries ---- */
 
-PROMISE(what_is_to_be_tried_again_is_tried_again_after_its_pause) {
+STEPS_TEST(what_is_to_be_tried_again_is_tried_again_after_its_pause) {
     const char *id = world_volume(world, 2);
 
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
@@ -111,7 +111,7 @@ PROMISE(what_is_to_be_tried_again_is_tried_again_after_its_pause) {
     assert_volume(world, id, "available", 5);
 }
 
-PROMISE(a_lost_message_is_written_again_after_its_time) {
+STEPS_TEST(a_lost_message_is_written_again_after_its_time) {
     const char *id;
 
     world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}");
@@ -129,7 +129,7 @@ PROMISE(a_lost_message_is_written_again_after_its_time) {
 
 /* ---- deadlines ---- */
 
-PROMISE(a_deadline_comes_after_its_time) {
+STEPS_TEST(a_deadline_comes_after_its_time) {
     const char *id = pending_extend(world);
 
     world_step_wall(world, step);
@@ -154,7 +154,7 @@ static bool is_up(struct world *world) {
            0;
 }
 
-PROMISE(a_service_is_up_for_its_time) {
+STEPS_TEST(a_service_is_up_for_its_time) {
     ck_assert(is_up(world));
     world_step_wall(world, step);
     world->now_us += INT64_C(59000000);
@@ -165,7 +165,7 @@ PROMISE(a_service_is_up_for_its_time) {
     ck_assert(is_up(world));
 }
 
-PROMISE(a_backend_that_reports_gets_volumes) {
+STEPS_TEST(a_backend_that_reports_gets_volumes) {
     world_step_wall(world, step);
     for (int i = 0; i < 10; i++)
         world_advance(world, 9); /* nobody else reports it */
@@ -174,7 +174,7 @@ PROMISE(a_backend_that_reports_gets_volumes) {
 
 /* ---- lives ---- */
 
-PROMISE(a_message_is_kept_for_its_time) {
+STEPS_TEST(a_message_is_kept_for_its_time) {
     const char *id = world_volume(world, 2);
 
     world->settings.message_ttl_s = 1000;
@@ -188,7 +188,7 @@ PROMISE(a_message_is_kept_for_its_time) {
     ck_assert(!world_has_message(world, id, DRIVER_MESSAGE));
 }
 
-PROMISE(an_answer_is_kept_for_its_time) {
+STEPS_TEST(an_answer_is_kept_for_its_time) {
     world_volume(world, 2);
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
     world_sql(world, "DELETE FROM outbox");
@@ -209,7 +209,7 @@ static int64_t shown(const json_t *object, const char *key) {
     return instant_us;
 }
 
-PROMISE(what_is_shown_goes_by_the_walls_clock) {
+STEPS_TEST(what_is_shown_goes_by_the_walls_clock) {
     const char *before = world_volume(world, 1), *after;
     int64_t made_us = shown(world_show(world, before), "created_at");
     const json_t *services;

@@ -100,6 +100,7 @@ static inline int test_body(struct db_tx *tx, void *arg, struct error *err) {
         .settings = &run->fixture.settings,
         .now_us = NOW_US,
         .clock_us = CLOCK_US,
+        .over_us = CLOCK_US,
     };
 
     run->code(&work, err);
