@@ -23,7 +23,7 @@ struct grant {
     struct arena *arena;
     const char *token;
     const json_t *catalog;
-    int64_t renew_us; /* by the clock of the wall: it is not used any more */
+    int64_t renew_us; /* CLOCK_BOOTTIME: it is not used any more */
 };
 
 struct keystone {
@@ -200,12 +200,13 @@ static int find_base(struct keystone *keystone, struct arena *arena, int64_t dea
 
 /* A token goes before its end, so that none ends on its way; one of a short life later. */
 static int64_t renewal_of(const char *end) {
-    int64_t now_us = clock_now_us(&clock_system), end_us, margin_us;
+    int64_t now_us = clock_boottime_us(), end_us, left_us, margin_us;
 
     if (!end || clock_parse(end, &end_us) < 0)
         return now_us + UNKNOWN_LIFE_US;
-    margin_us = (end_us - now_us) / 2;
-    return end_us - (margin_us < RENEW_BEFORE_US ? margin_us : RENEW_BEFORE_US);
+    left_us = end_us - clock_now_us(&clock_system);
+    margin_us = left_us / 2;
+    return now_us + left_us - (margin_us < RENEW_BEFORE_US ? margin_us : RENEW_BEFORE_US);
 }
 
 static int read_grant(const struct http_answer *answer, struct grant *grant, struct error *err) {
@@ -246,7 +247,7 @@ static struct grant *ask_for_grant(struct keystone *keystone, int64_t deadline_u
 }
 
 static bool grant_is_good(const struct keystone *keystone) {
-    return keystone->grant && clock_now_us(&clock_system) < keystone->grant->renew_us;
+    return keystone->grant && clock_boottime_us() < keystone->grant->renew_us;
 }
 
 /* Called with the lock held, which it gives up meanwhile. */

@@ -114,11 +114,13 @@ static bool roles_are_texts(const json_t *list) {
 
 static int check_token(const json_t *object, int64_t *ret_expires_us, struct error *err) {
     const char *end = json_string_value(json_object_get(object, "expires_at"));
+    int64_t end_us;
 
     if (!json_is_string(json_object_get(json_object_get(object, "user"), "id")) || !end ||
-        clock_parse(end, ret_expires_us) < 0 || !roles_are_texts(json_object_get(object, "roles")))
+        clock_parse(end, &end_us) < 0 || !roles_are_texts(json_object_get(object, "roles")))
         return error_set(err, ERROR_UNAVAILABLE,
                          "Keystone described a token in a way that cannot be read.");
+    *ret_expires_us = clock_boottime_us() + end_us - clock_now_us(&clock_system);
     return 0;
 }
 

@@ -20,7 +20,7 @@ struct token {
     const char *domain_id;                      /* NULL without domain scope */
     const char *const *roles;                   /* ended with NULL */
     bool system_scope, is_admin_project;
-    int64_t expires_us;
+    int64_t expires_us; /* CLOCK_BOOTTIME: nobody sets it while the token is known */
     bool restricted; /* only the access rules' requests are allowed; none when there is no rule */
     const struct access_rule *rules;
     size_t rule_count;

@@ -27,7 +27,7 @@ void token_cache_free(struct token_cache *cache);
  * expired. The token is held for the caller. */
 const struct token *token_cache_find(struct token_cache *cache, const struct token_digest *digest,
                                      bool allow_expired, int64_t now_us, bool *ret_bad);
-/* `now_us` and `until_us` are monotonic. */
+/* `now_us` and `until_us` are of CLOCK_BOOTTIME: what is known grows old while a machine sleeps. */
 void token_cache_put(struct token_cache *cache, const struct token_digest *digest,
                      const struct token *token, int64_t until_us);
 void token_cache_put_bad(struct token_cache *cache, const struct token_digest *digest,

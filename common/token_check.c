@@ -76,7 +76,7 @@ static int refuse(struct error *err) {
 }
 
 static bool token_is_over(const struct token *token) {
-    return clock_now_us(&clock_system) >= token->expires_us;
+    return clock_boottime_us() >= token->expires_us;
 }
 
 /* A token that has expired is good only for who may come with one. */
@@ -118,7 +118,7 @@ static int ask(const struct token_checker *checker, const struct question *quest
 /* Called with the lock held. */
 static void keep_verdict(struct token_checker *checker, const struct question *question,
                          const struct token *token, const struct error *err) {
-    int64_t now_us = clock_monotonic_us(), life_us = checker->settings.cache_ms * 1000;
+    int64_t now_us = clock_boottime_us(), life_us = checker->settings.cache_ms * 1000;
     int64_t bad_life_us = life_us < BAD_LIFE_US ? life_us : BAD_LIFE_US;
 
     if (life_us <= 0)
@@ -395,7 +395,7 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
         return refuse(err);
     digest = digest_of(checker, text, size);
     pthread_mutex_lock(&checker->lock);
-    token = token_cache_find(checker->cache, &digest, allow_expired, clock_monotonic_us(), &bad);
+    token = token_cache_find(checker->cache, &digest, allow_expired, clock_boottime_us(), &bad);
     if (!token && !bad)
         waits = wait_for_verdict(checker, text, size, &digest, allow_expired, waiter, &gone) == 0;
     pthread_mutex_unlock(&checker->lock);

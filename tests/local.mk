@@ -8,6 +8,7 @@ libtests_a_SOURCES = \
 	tests/lib/roles.c tests/lib/roles.h \
 	tests/lib/script_keystone.c tests/lib/script_keystone.h \
 	tests/lib/script_server.c tests/lib/script_server.h \
+	tests/lib/wall.h \
 	tests/lib/world.c tests/lib/world.h
 
 # make tests/sim/sim; ./test runs it with many seeds.

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/script_keystone.h"
+#include "tests/lib/wall.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -102,6 +103,20 @@ START_TEST(a_token_is_asked_for_once_and_kept) {
                      "\"name\":\"scoria\",\"domain\":{\"id\":\"default\"},\"password\":"
                      "\"s3\\\"cr3t\"}}},\"scope\":{\"project\":{\"name\":\"service\",\"domain\":{"
                      "\"name\":\"Default\"}}}}}");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_kept_token_minds_no_clock_that_is_set) {
+    struct scene *scene = scene_begun();
+
+    expect_token(scene, KEYSTONE_OWN);
+    wall_step(31536000);
+    expect_token(scene, KEYSTONE_OWN);
+    wall_step(-2 * 31536000);
+    expect_token(scene, KEYSTONE_OWN);
+    wall_step(31536000);
+    ck_assert_uint_eq(posts(scene), 1);
     scene_end(scene);
 }
 END_TEST
@@ -507,7 +522,7 @@ START_TEST(what_is_missing_is_named) {
 }
 END_TEST
 
-CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept,
+CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept, a_kept_token_minds_no_clock_that_is_set,
            ids_scopes_and_credentials_have_their_own_forms,
            a_refused_token_is_renewed_and_an_older_one_is_not, a_token_goes_before_it_ends,
            a_token_that_is_over_on_arrival_asks_for_the_clocks,

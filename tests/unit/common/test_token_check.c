@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/script_keystone.h"
+#include "tests/lib/wall.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -133,6 +134,37 @@ START_TEST(a_good_token_is_asked_about_once) {
     ck_assert_uint_eq(asked(scene), 1);
     ck_assert_int_eq(check(scene, "t2", false, &later), ERROR_NONE);
     ck_assert_uint_eq(asked(scene), 2);
+    scene_end(scene);
+}
+END_TEST
+
+/* Somebody sets the wall's clock: what is known is as good as before, and no better. */
+START_TEST(a_known_token_minds_no_clock_that_is_set) {
+    static const int64_t steps[] = { 3600, 31536000, -31536000, -3600 };
+    struct scene *scene = scene_new();
+    bool later;
+
+    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
+    ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        wall_step(steps[i]);
+        ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_NONE);
+        ck_assert(!later);
+        wall_step(-steps[i]);
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_token_that_has_expired_is_over_whatever_clock_is_set) {
+    struct scene *scene = scene_new();
+
+    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", -100, ""), 0);
+    ck_assert_int_eq(check(scene, "t1", true, NULL), ERROR_NONE);
+    ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
+    wall_step(-3600);
+    ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
+    wall_step(3600);
     scene_end(scene);
 }
 END_TEST
@@ -416,8 +448,11 @@ START_TEST(the_end_waits_for_no_keystone) {
 }
 END_TEST
 
-CHECK_MAIN("token_check", a_good_token_is_asked_about_once, without_a_cache_each_is_asked_about,
-           a_bad_token_is_remembered_for_a_moment, what_cannot_be_a_token_is_refused_without_asking,
+CHECK_MAIN("token_check", a_good_token_is_asked_about_once,
+           a_known_token_minds_no_clock_that_is_set,
+           a_token_that_has_expired_is_over_whatever_clock_is_set,
+           without_a_cache_each_is_asked_about, a_bad_token_is_remembered_for_a_moment,
+           what_cannot_be_a_token_is_refused_without_asking,
            an_expired_token_is_good_only_for_who_may_come_with_one,
            silence_is_never_a_yes_and_never_a_no, silence_without_end_is_none_either,
            many_tokens_of_one_address_delay_no_other, callers_with_one_token_share_one_question,
