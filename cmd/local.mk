@@ -3,7 +3,7 @@ scoria_SOURCES += \
 	cmd/manage_drivers.c cmd/manage_operations.c cmd/manage_routes.c cmd/manager.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/parts.c \
 	cmd/parts.h cmd/run.c \
-	cmd/scoria.c cmd/serve.c
+	cmd/scoria.c cmd/serve.c cmd/usage.c cmd/usage.h
 
 # Not in the library: the tests that need them name the files.
 if HAVE_CHECK

@@ -5,6 +5,8 @@
 
 #include "cmd/command.h"
 #include "cmd/parts.h"
+#include "cmd/usage.h"
+#include "common/arena.h"
 #include "common/cleanup.h"
 #include "policy/rule.h"
 
@@ -32,44 +34,44 @@ static int print_options_man(const struct config *config, bool json) {
     return EXIT_SUCCESS;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(const struct config *config, bool json);
-} whats[] = {
-    { "check", manage_check },     { "operations", manage_operations },
-    { "db sync", manage_db_sync }, { "db version", manage_db_version },
-    { "db copy", manage_db_copy }, { "config", print_config },
-    { "policy", print_policy },    { "routes", manage_routes },
-    { "drivers", manage_drivers }, { "options-man", print_options_man },
+/* clang-format off */
+static const struct command_word whats[] = {
+    { "check", manage_check, "compares what must always agree; status 0 only when it does", true },
+    { "operations", manage_operations, "what is being worked on, since when and by whom", true },
+    { "db sync", manage_db_sync, "brings the schema of the database up to date", true },
+    { "db version", manage_db_version, "the schema that the database has, and the newest known", true },
+    { "db copy", manage_db_copy, "moves scoria.db into an empty PostgreSQL database", true },
+    { "config", print_config, "every option with its meaning and default, as a file", false },
+    { "policy", print_policy, "every policy rule with its default, as a policy.yaml", false },
+    { "routes", manage_routes, "every route of the API, with microversion and rule", true },
+    { "drivers", manage_drivers, "what each storage driver can do, and its options", true },
+    { "options-man", print_options_man, "the options as scoria.conf(5) has them", false },
+    { 0 },
 };
+/* clang-format on */
 
 static int run(const struct config *config, const char *const *words) {
+    autoarena struct arena *arena = arena_new();
+    const char *what = "";
     bool json = false;
-    char what[32] = "";
-    bool is_db = false;
 
     for (; *words; words++) {
-        if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
+        if (strncmp(*words, "--format=", strlen("--format=")) != 0)
+            what = arena_format(arena, "%s%s%s", what, *what ? " " : "", *words);
+        else if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
             json = strcmp(*words, "--format=json") == 0;
-        else if ((!*what || is_db) && **words != '-' && strlen(*words) < sizeof what / 2) {
-            is_db = !*what && strcmp(*words, "db") == 0;
-            strcat(strcat(what, *what ? " " : ""), *words);
-        } else {
-            fprintf(stderr, "scoria manage: \"%s\" is not understood\n", *words);
-            return EXIT_FAILURE;
-        }
+        else
+            return usage_no_word(&manage_command, *words);
     }
-    for (unsigned i = 0; i < LENGTH(whats); i++)
-        if (strcmp(whats[i].name, what) == 0)
-            return whats[i].run(config, json);
-    fprintf(stderr, "scoria manage: say one of %s\n", manage_command.words);
-    return EXIT_FAILURE;
+    for (const struct command_word *word = whats; word->name; word++)
+        if (strcmp(word->name, what) == 0)
+            return word->run(config, json);
+    return usage_no_word(&manage_command, what);
 }
 
 const struct command manage_command = {
     .name = "manage",
-    .help = "for operators",
+    .help = "for operators: what there is, and whether it agrees",
     .run = run,
-    .words =
-        "check, operations, db sync|version|copy, config, policy, routes, drivers, options-man",
+    .words = whats,
 };

@@ -5,27 +5,11 @@
 
 #include "cmd/command.h"
 #include "cmd/parts.h"
+#include "cmd/usage.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
 
 #include <string.h>
-
-#define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
-
-static const struct command *const commands[] = {
-    &serve_command, &api_command, &manager_command, &compute_command, &manage_command,
-};
-
-static void print_usage(FILE *out) {
-    fprintf(out,
-            "usage: scoria COMMAND [--config-file FILE] [--state-dir DIR] [--listen HOST:PORT]\n"
-            "              [--KEY=VALUE | --SECTION.KEY=VALUE]...\n\n");
-    for (unsigned i = 0; i < LENGTH(commands); i++)
-        fprintf(out, "  %-8s %s%s%s\n", commands[i]->name, commands[i]->help,
-                commands[i]->words ? ": " : "", commands[i]->words ? commands[i]->words : "");
-    fprintf(out,
-            "\nscoria --version prints the version; scoria manage config prints every option.\n");
-}
 
 struct line {
     const char **options; /* --key=value, ended with NULL */
@@ -121,10 +105,8 @@ static int run(const struct command *command, int count, char **arguments) {
 
     if (read_line(arena, command, count, arguments, &line) < 0)
         return EXIT_FAILURE;
-    if (line.word_count && !command->words) {
-        fprintf(stderr, "scoria %s: \"%s\" is not understood\n", command->name, line.words[0]);
-        return EXIT_FAILURE;
-    }
+    if (line.word_count && !command->words)
+        return usage_no_word(command, line.words[0]);
     if (line.file)
         line.file = absolute(arena, line.file);
     else if (access(DEFAULT_FILE, R_OK) == 0)
@@ -138,23 +120,43 @@ static int run(const struct command *command, int count, char **arguments) {
     return status;
 }
 
+static bool asks_help(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* The words that are no options say of what. */
+static int help(const struct command *command, int count, char **arguments) {
+    autoarena struct arena *arena = arena_new();
+    const char *word = "";
+
+    for (int i = 0; i < count; i++)
+        if (*arguments[i] != '-')
+            word = arena_format(arena, "%s%s%s", word, *word ? " " : "", arguments[i]);
+    return usage_print_word(command, word, stdout) < 0 ? usage_no_word(command, word)
+                                                       : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv) {
-    if (argc < 2) {
-        print_usage(stderr);
-        return EXIT_FAILURE;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+    const char *name = argc > 1 ? argv[1] : "";
+    const struct command *command;
+    int first = 2;
+    bool helps = asks_help(name) || strcmp(name, "help") == 0;
+
+    if (strcmp(name, "--version") == 0) {
         puts(PACKAGE_STRING);
         return EXIT_SUCCESS;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return EXIT_SUCCESS;
+    if (argc < 2 || (helps && argc == 2)) {
+        usage_print(helps ? stdout : stderr);
+        return helps ? EXIT_SUCCESS : EXIT_USAGE;
     }
-    for (unsigned i = 0; i < LENGTH(commands); i++)
-        if (strcmp(commands[i]->name, argv[1]) == 0)
-            return run(commands[i], argc - 2, argv + 2);
-    fprintf(stderr, "scoria: there is no command \"%s\"\n", argv[1]);
-    print_usage(stderr);
-    return EXIT_FAILURE;
+    if (helps)
+        name = argv[first++];
+    command = usage_find(name);
+    if (!command)
+        return usage_no_command(name);
+    for (int i = first; i < argc; i++)
+        helps |= asks_help(argv[i]);
+    return helps ? help(command, argc - first, argv + first)
+                 : run(command, argc - first, argv + first);
 }

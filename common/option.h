@@ -79,3 +79,5 @@ int config_set(struct config *config, const char *section, const char *key, cons
 /* Sample configuration file (INI with help as comments), man page part (mdoc or man macros). */
 void option_print_sample(const struct option *const *tables, FILE *out);
 void option_print_man(const struct option *const *tables, FILE *out);
+/* Lines for a terminal, as they are given on the command line. */
+void option_print_usage(const struct option *const *tables, FILE *out);

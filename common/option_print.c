@@ -114,3 +114,46 @@ void option_print_man(const struct option *const *tables, FILE *out) {
         fputc('\n', out);
     }
 }
+
+/* ---- usage ---- */
+
+/* Broken at blanks, behind a margin. */
+static void print_indented(const char *text, FILE *out) {
+    enum { MARGIN = 6 };
+    int column = 0;
+
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+
+        if (column == 0 || column + 1 + length > COLUMNS) {
+            fprintf(out, "%s%*s%.*s", column ? "\n" : "", MARGIN, "", length, text);
+            column = MARGIN + length;
+        } else {
+            fprintf(out, " %.*s", length, text);
+            column += 1 + length;
+        }
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void option_print_usage(const struct option *const *tables, FILE *out) {
+    autoarena struct arena *arena = arena_new();
+    const struct option_list list = option_list_make(arena, tables);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct option *option = list.options[i];
+        bool plain = strcmp(option->section, "DEFAULT") == 0;
+
+        fprintf(out, "  --%s%s%s=VALUE  (%s",
+                plain                ? ""
+                : is_backend(option) ? "BACKEND"
+                                     : option->section,
+                plain ? "" : ".", option->key, option_describe(arena, option));
+        if (option->fallback && *option->fallback)
+            fprintf(out, "; default %s", option->fallback);
+        fputs(")\n", out);
+        print_indented(option->help ? option->help : "", out);
+    }
+}

@@ -178,6 +178,48 @@ db.commit()
         self.addCleanup(subprocess.run, ["umount", "-l", arguments[-1]], check=False)
 
 
+class FirstWords(Workplace):
+    """What somebody types who has never seen it."""
+
+    def say(self, *words):
+        return subprocess.run([program.BINARY, *words], capture_output=True, text=True, check=False)
+
+    def test_every_command_tells_its_usage(self):
+        commands = ["serve", "api", "manager", "compute", "manage"]
+        manage = ["check", "operations", "db sync", "db version", "db copy", "config", "policy",
+                  "routes", "drivers", "options-man"]
+        for words in (["--help"], ["-h"], ["help"]):
+            told = self.say(*words)
+            self.assertEqual((told.returncode, told.stderr), (0, ""), words)
+            for command in commands:
+                self.assertIn(f"\n  {command} ", told.stdout)
+        for words in commands + [f"manage {what}" for what in manage] + ["manage db"]:
+            first = self.say(*words.split(), "--help")
+            self.assertEqual((first.returncode, first.stderr), (0, ""), words)
+            self.assertIn(f"usage: scoria {words} ", first.stdout)
+            self.assertEqual(self.say(*words.split(), "-h").stdout, first.stdout)
+            self.assertEqual(self.say("help", *words.split()).stdout, first.stdout)
+        options = self.say("serve", "--help", "--quota_volumes=3").stdout
+        for option in ("--listen ", "--quota_volumes=", "--database.connection=",
+                       "--BACKEND.file_volume_directory="):
+            self.assertIn(option, options)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_a_wrong_word_names_the_nearest(self):
+        for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),
+                               (["help", "comptue"], "compute"), (["manage", "chekc"], "check"),
+                               (["manage", "db", "snyc"], "db sync"),
+                               (["manage", "route", "--help"], "routes")):
+            told = self.say(*words)
+            self.assertEqual((told.returncode, told.stdout), (2, ""), words)
+            self.assertIn(f'did you mean "{nearest}"?', told.stderr)
+        for words in ([], ["xyzzyxyzzy"], ["manage"], ["manage", "xyzzyxyzzy"], ["serve", "now"],
+                      ["manage", "check", "--format=xml"]):
+            told = self.say(*words)
+            self.assertEqual((told.returncode, told.stdout), (2, ""), words)
+            self.assertNotEqual(told.stderr, "")
+
+
 class FullDisk(Workplace):
     """The volumes lie on a small file system; the service goes on when it is full."""
 

@@ -1,0 +1,118 @@
+#include "cmd/usage.h"
+
+#include "cmd/parts.h"
+#include "common/cleanup.h"
+#include "common/option_list.h"
+
+#include <string.h>
+
+const struct command *const commands[] = {
+    &serve_command, &api_command, &manager_command, &compute_command, &manage_command, NULL,
+};
+
+const struct command *usage_find(const char *name) {
+    for (const struct command *const *command = commands; *command; command++)
+        if (strcmp((*command)->name, name) == 0)
+            return *command;
+    return NULL;
+}
+
+void usage_print(FILE *out) {
+    fprintf(out,
+            "usage: scoria COMMAND [--config-file FILE] [--state-dir DIR] [--listen HOST:PORT]\n"
+            "              [--KEY=VALUE | --SECTION.KEY=VALUE]...\n\n");
+    for (const struct command *const *command = commands; *command; command++)
+        fprintf(out, "  %-8s %s\n", (*command)->name, (*command)->help);
+    fprintf(out, "\nscoria COMMAND --help, or scoria help COMMAND, tells more of one, with its "
+                 "options.\nscoria --version prints the version.\n");
+}
+
+/* ---- one command ---- */
+
+static void print_general(const struct command *command, bool json, FILE *out) {
+    fprintf(out,
+            "  --config-file FILE   configuration to read; else %s, if there\n"
+            "  --state-dir DIR      directory of everything that the service keeps\n",
+            DEFAULT_FILE);
+    if (command->listen_address)
+        fputs("  --listen HOST:PORT   where it answers; port 0 takes any free one\n", out);
+    if (json)
+        fputs("  --format FORM        table or json\n", out);
+    fputs("  --help, -h           this text\n", out);
+}
+
+static void print_words(const struct command *command, FILE *out) {
+    fprintf(out, "usage: scoria %s WHAT [OPTION]...\n\n%s. WHAT is\n\n", command->name,
+            command->help);
+    for (const struct command_word *word = command->words; word->name; word++)
+        fprintf(out, "  %-12s %s\n", word->name, word->help);
+    fputc('\n', out);
+    print_general(command, true, out);
+    fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help has them\n",
+          out);
+}
+
+void usage_print_command(const struct command *command, FILE *out) {
+    if (command->words) {
+        print_words(command, out);
+        return;
+    }
+    fprintf(out, "usage: scoria %s [OPTION]...\n\n%s.\n\n", command->name, command->help);
+    print_general(command, false, out);
+    fputs("\nOptions of scoria.conf, which have the same names there:\n\n", out);
+    option_print_usage(parts_option_tables(), out);
+}
+
+static bool begins_with(const char *name, const char *word) {
+    size_t length = strlen(word);
+
+    return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
+}
+
+int usage_print_word(const struct command *command, const char *word, FILE *out) {
+    bool found = false, json = false;
+
+    if (!word || !*word) {
+        usage_print_command(command, out);
+        return 0;
+    }
+    for (const struct command_word *each = command->words; each && each->name; each++)
+        if (begins_with(each->name, word)) {
+            fprintf(out, "usage: scoria %s %s [OPTION]...\n  %s.\n\n", command->name, each->name,
+                    each->help);
+            json |= each->json;
+            found = true;
+        }
+    if (found)
+        print_general(command, json, out);
+    return found ? 0 : -1;
+}
+
+/* ---- what is wrong ---- */
+
+int usage_no_command(const char *name) {
+    struct nearest nearest = nearest_to(name);
+
+    for (const struct command *const *command = commands; *command; command++)
+        nearest_try(&nearest, (*command)->name);
+    fprintf(stderr, "scoria: there is no command \"%s\"", name);
+    if (nearest.word)
+        fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
+    fputs("\nscoria --help names them all.\n", stderr);
+    return EXIT_USAGE;
+}
+
+int usage_no_word(const struct command *command, const char *word) {
+    struct nearest nearest = nearest_to(word);
+
+    for (const struct command_word *each = command->words; each && each->name; each++)
+        nearest_try(&nearest, each->name);
+    if (*word)
+        fprintf(stderr, "scoria %s: \"%s\" is not understood", command->name, word);
+    else
+        fprintf(stderr, "scoria %s: it is not said what", command->name);
+    if (nearest.word)
+        fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
+    fprintf(stderr, "\nscoria %s --help tells more.\n", command->name);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,25 @@
+/*
+ * What the program says of itself: its commands, the words and options of one, and the word that
+ * somebody may have meant.
+ */
+#pragma once
+
+#include "cmd/command.h"
+
+#include <stdio.h>
+
+/* What is read without --config-file, if it is there. */
+#define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
+
+/* Every command of the program, ended with NULL. */
+extern const struct command *const commands[];
+
+const struct command *usage_find(const char *name); /* NULL: there is none */
+void usage_print(FILE *out);                        /* of the program */
+void usage_print_command(const struct command *command, FILE *out);
+/* `word` NULL: as above; "db": of all that begin so. -1: the command has none like it. */
+int usage_print_word(const struct command *command, const char *word, FILE *out);
+
+/* On standard error, with the nearest right one. The status to end with. */
+int usage_no_command(const char *name);
+int usage_no_word(const struct command *command, const char *word);
