@@ -16,12 +16,64 @@ import urllib.parse
 
 import program
 from block_storage import BlockStorage, until
-from case import in_threads
+from case import Workplace, in_threads
 
 SCRIPT = os.path.join(program.REPOSITORY, "etc/dev-cluster")
 USERS = 6
 VOLUMES_EACH = 25
 SETTLED_S = 180
+
+
+class FailedStart(Workplace):
+    """A machine without the packages is stood for by a PATH without their programs."""
+
+    def start(self, *words, path):
+        environment = {**os.environ, "PATH": path, "SCORIA": program.BINARY,
+                       "SCORIA_CLUSTER": self.state}
+        os.chmod(self.directory, 0o711)
+        return subprocess.run([SCRIPT, "start", *words], env=environment, capture_output=True,
+                              text=True, timeout=600, check=False)
+
+    def programs(self, *without):
+        """A directory that has all programs of PATH but these."""
+        place = os.path.join(self.directory, "bin")
+        os.mkdir(place)
+        for directory in ("/usr/bin", "/usr/sbin", "/bin", "/sbin"):
+            for name in os.listdir(directory):
+                if name not in without and not os.path.lexists(os.path.join(place, name)):
+                    os.symlink(os.path.join(directory, name), os.path.join(place, name))
+        return place
+
+    def left(self):
+        """Processes that know the directory."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if self.state.encode() in file.read() and int(pid) != os.getpid():
+                        found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def test_missing_packages_are_named_at_once(self):
+        result = self.start(path=self.programs("keystone-manage", "openstack", "epmd"))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("missing: erlang-base keystone python3-openstackclient (", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.assertFalse(os.path.exists(self.state))
+
+    def test_a_start_that_fails_ends_what_it_has_started(self):
+        path = self.programs("keystone-manage")
+        script = os.path.join(path, "keystone-manage")
+        with open(script, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho no such luck >&2\nexit 1\n")
+        os.chmod(script, 0o755)
+        result = self.start("--with", "postgresql,keystone", path=path)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("no such luck", result.stderr)
+        self.assertFalse(os.path.exists(self.state))
+        self.assertEqual(self.left(), [])
 
 
 class Cluster(unittest.TestCase):
