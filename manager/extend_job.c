@@ -185,6 +185,14 @@ static int hand_over_body(struct work *work, void *arg, struct error *err) {
     return volume_extend_hand_over(work, job->operation.id, job_owner(job), &job->volume, err);
 }
 
+/* A worker before this one may sleep with the image's lock in its hands; one that does not wake up
+ * is given up after so many looks. */
+enum { LOOKS_AT_A_LOCK = 60 };
+
+static bool may_be_a_former_workers(const struct job *job) {
+    return job->operation.attempts > 1 && job->operation.attempts < LOOKS_AT_A_LOCK;
+}
+
 /* 1: the guest that held the image when the driver looked has been detached since. */
 static int hand_over(struct job *job, struct error *err) {
     bool was_attached = job_driver_volume(job).attached;
@@ -205,6 +213,8 @@ static int hand_over(struct job *job, struct error *err) {
               instances == 0 ? "the image is locked, but the volume is attached to no instance"
                              : "the image is locked and the volume is attached to %u instances",
               instances);
+    if (!job_driver_volume(job).attached && may_be_a_former_workers(job))
+        return job_ask_again(job, &failure, err);
     return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
 }
 

@@ -109,14 +109,20 @@ static bool fence_holds(const struct driver_fence *fence) {
         (const struct job *)(const void *)((const char *)fence - offsetof(struct job, fence));
     struct manager *manager = job->manager;
     int64_t safe_until_us;
+    bool holds;
 
     pthread_mutex_lock(&manager->lock);
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
-    return is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    if (!holds)
+        *job->fence_refused = true;
+    return holds;
 }
 
 int job_check_lease(struct job *job, struct error *err) {
+    if (job->fenced_off)
+        return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
     return driver_fence_check(&job->fence, err);
 }
 
@@ -186,6 +192,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     int64_t asked_us;
     int claimed, result;
 
+    job.fence_refused = &job.fenced_off;
     job.base = (struct work){
         .arena = arena,
         .context = &job.context,

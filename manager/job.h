@@ -29,8 +29,9 @@ struct job {
     struct volume volume;       /* as it was then, or at the last look */
     bool has_volume;
     struct running running;
-    struct driver_fence
-        fence; /* what drivers ask: does the lease hold, is the work still wanted? */
+    struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
+    bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
+    bool *fence_refused;
 };
 
 struct manager {
@@ -56,8 +57,8 @@ job_function job_create, job_delete, job_extend, job_connect, job_notify;
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
-/* 0: the lease holds.  -1: it may be over, so a failure of the driver says nothing of the volume:
- * the operation is given back. */
+/* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, so a
+ * failure of the driver says nothing of the volume: the operation is given back. */
 int job_check_lease(struct job *job, struct error *err);
 static inline const char *job_owner(const struct job *job) {
     return job->manager->settings.owner;

@@ -138,6 +138,30 @@ START_TEST(deferred_without_an_instance_fails) {
 }
 END_TEST
 
+/* A worker that sleeps in the middle of it holds the lock itself: whoever takes over waits for it, and
+ * in the end no longer. */
+START_TEST(a_lock_of_a_worker_that_sleeps_is_waited_for) {
+    for (int wakes = 0; wakes <= 1; wakes++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_sql(world, "UPDATE operations SET phase = 'running', owner = 'other:1:1', "
+                         "lease_until = 1, attempts = 1");
+        memory_lock(world->memory, id, true);
+        world_settle(world);
+        assert_volume(world, id, "extending", 2);
+        memory_lock(world->memory, id, !wakes);
+        if (!wakes)
+            world_sql(world, "UPDATE operations SET attempts = 59");
+        world_advance(world, 11);
+        world_settle(world);
+        assert_volume(world, id, wakes ? "available" : "error_extending", wakes ? 5 : 2);
+        assert_settled(world);
+    }
+}
+END_TEST
+
 /* X19: an attachment without an instance is nobody who could grow it. */
 START_TEST(deferred_for_a_host_without_an_instance_fails) {
     autoworld struct world *world = world_new(NULL);
@@ -689,22 +713,20 @@ START_TEST(a_disabled_agent_is_not_asked) {
 }
 END_TEST
 
-CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
-           an_extend_taken_over_waits_for_a_backend_that_is_away,
-           done_while_attached_tells_the_instances, refused_news_do_no_harm,
-           news_end_with_their_volume, deferred_without_an_instance_fails,
-           deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
-           two_attachments_of_one_instance_are_one, a_reserved_attachment_does_not_count,
-           deferred_with_one_instance_is_handed_over, refused_event_is_rolled_back,
-           unknown_answer_stays_pending, deadline_with_a_grown_image_is_a_success,
-           deadline_with_an_old_image_is_rolled_back, deadline_with_an_unreadable_image_waits_on,
-           detach_of_a_grown_image_is_a_success, detach_grows_the_image_offline,
-           detach_with_the_image_still_locked_is_rolled_back,
-           detach_during_the_drivers_call_is_settled_at_once,
-           the_event_goes_to_who_is_attached_at_the_hand_over,
-           detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
-           a_receiver_that_cannot_be_looked_up_is_no_refusal,
-           death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
-           a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
-           the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
-           a_disabled_agent_is_not_asked)
+CHECK_MAIN(
+    "extend job", failed_driver_of_an_attached_volume,
+    an_extend_taken_over_waits_for_a_backend_that_is_away, done_while_attached_tells_the_instances,
+    refused_news_do_no_harm, news_end_with_their_volume, deferred_without_an_instance_fails,
+    a_lock_of_a_worker_that_sleeps_is_waited_for, deferred_for_a_host_without_an_instance_fails,
+    deferred_with_two_instances_fails, two_attachments_of_one_instance_are_one,
+    a_reserved_attachment_does_not_count, deferred_with_one_instance_is_handed_over,
+    refused_event_is_rolled_back, unknown_answer_stays_pending,
+    deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
+    deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
+    detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,
+    detach_during_the_drivers_call_is_settled_at_once,
+    the_event_goes_to_who_is_attached_at_the_hand_over, detach_during_the_event_is_settled_at_once,
+    detach_before_the_event_is_settled_at_once, a_receiver_that_cannot_be_looked_up_is_no_refusal,
+    death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
+    a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
+    the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked, a_disabled_agent_is_not_asked)

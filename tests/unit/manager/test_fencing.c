@@ -175,6 +175,43 @@ START_TEST(a_failure_beyond_the_lease_is_tried_again) {
 }
 END_TEST
 
+static int64_t (*steady)(void *arg);
+
+static int64_t late_once(void *arg) {
+    struct world *world = arg;
+
+    world->clock.steady_us = steady;
+    return steady(arg) + INT64_C(3600) * 1000000;
+}
+
+static struct fault_decision the_fence_refuses_once(void *arg, const char *call, const char *id) {
+    struct world *world = arg;
+
+    (void)id;
+    if (strcmp(call, "extend_volume") == 0) {
+        world->decide = NULL;
+        steady = world->clock.steady_us;
+        world->clock.steady_us = late_once;
+    }
+    return passes;
+}
+
+/* What the driver says then is no verdict, also when the lease is found renewed right after. */
+START_TEST(a_fence_that_has_refused_once_is_no_failure) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world->decide = the_fence_refuses_once;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    world_advance(world, 2);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 /* A manager of another place is not disturbed by the start of this one. */
 START_TEST(leases_of_other_places_outlive_a_start) {
     autoworld struct world *world = world_new(NULL);
@@ -260,6 +297,6 @@ END_TEST
 CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
-           a_failure_beyond_the_lease_is_tried_again, leases_of_other_places_outlive_a_start,
-           every_lost_message_is_written_again,
+           a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
+           leases_of_other_places_outlive_a_start, every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)
