@@ -16,6 +16,7 @@
 #include "common/token_gate.h"
 #include "compute/agent.h"
 #include "compute/hypervisor.h"
+#include "compute/patience.h"
 #include "manager/manager.h"
 #include "manager/nova.h"
 #include "policy/identity.h"
@@ -33,8 +34,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define AGENT    "compute_agent"
-#define DRAIN_MS 5000
+#define AGENT                  "compute_agent"
+#define DRAIN_MS               5000
+#define HYPERVISOR_PATIENCE_MS 5000
 
 /* How long the start waits for backends, and the end of a start that failed for what it began. */
 enum { PATIENCE_MS = 10000, FAILED_START_S = 5 };
@@ -364,6 +366,7 @@ static int start_agent(struct parts *parts, struct error *err) {
     if (hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &parts->hypervisor, err) <
         0)
         return -1;
+    parts->hypervisor = patience_new(parts->hypervisor, HYPERVISOR_PATIENCE_MS);
     settings.hypervisor = parts->hypervisor;
     if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
         return -1;

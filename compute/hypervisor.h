@@ -1,6 +1,7 @@
 /*
  * What the agent needs of a hypervisor; libvirt.c is the real one, tests have their own.
- * Thread-safe; calls block.  ERROR_UNAVAILABLE always means that the hypervisor does not answer: a
+ * Thread-safe; calls block, for ever when a guest does (patience.h).
+ * ERROR_UNAVAILABLE always means that the hypervisor, or the guest, does not answer: a
  * call that changes something may have taken effect all the same (A10).  ERROR_CONFLICT means "not
  * now, look again": the guest has just stopped or moved, or something else works on it.
  */
@@ -28,6 +29,7 @@ struct disk {
     char format[16];   /* raw, qcow2 */
     int64_t capacity;  /* bytes, virtual; of a running guest's disk only */
     bool job;          /* a block job runs on it, or its guest is just being moved */
+    bool moving;       /* the latter: for as long as that takes */
     bool read_only;
 };
 

@@ -110,8 +110,9 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
         log_info(&log, "disk is on another host", "volume_id", job->volume_id, NULL);
         return JOB_ENDED;
     }
-    if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
-        return JOB_WAITS;
+    if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) &&
+        (resize->disk.moving || may_wait(job, outcome)))
+        return JOB_WAITS; /* of a guest that moves, the volume itself says for how long */
     resize->disk = job->disk;
     if (outcome == RESIZE_DONE ||
         (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena)))

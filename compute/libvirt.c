@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "compute/domain_xml.h"
 #include "compute/fence.h"
+#include "compute/guest_process.h"
 #include "compute/virt.h"
 
 #include <assert.h>
@@ -22,12 +23,15 @@
 #define RESIZE_EXTEND       4U
 #define RESIZE_EXTEND_SINCE 12003000UL
 
+/* Others use a guest's monitor too, but not for so long. */
+#define OCCUPIED_MS 1000
+
 static const struct log_context no_request;
 
 struct libvirt {
     struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
     char *uri;
-    pthread_mutex_t lock; /* guards the connection and `silent`; held while it is opened */
+    pthread_mutex_t lock; /* guards the connection and `silent` */
     virConnectPtr connection;
     bool silent; /* the outage is in the log */
 };
@@ -55,40 +59,70 @@ static void start_libvirt(void) {
         pthread_detach(thread);
 }
 
+static void note_outage(struct libvirt *libvirt, bool silent) {
+    bool changed;
+
+    pthread_mutex_lock(&libvirt->lock);
+    changed = libvirt->silent != silent;
+    libvirt->silent = silent;
+    pthread_mutex_unlock(&libvirt->lock);
+    if (changed && silent)
+        log_error(&no_request, "libvirt does not answer", "uri", libvirt->uri, NULL);
+    if (changed && !silent)
+        log_info(&no_request, "libvirt answers again", "uri", libvirt->uri, NULL);
+}
+
+/*
+ * A connection of the caller's own, as every question to a guest has it: libvirtd takes no more of
+ * a connection that waits for five answers.
+ */
 static virConnectPtr open_connection(struct libvirt *libvirt, struct error *err) {
     virConnectPtr connection = virConnectOpen(libvirt->uri);
 
-    if (connection) {
-        /* Drivers without a daemon in between have no keepalive and need none. */
-        virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
-        if (libvirt->silent)
-            log_info(&no_request, "libvirt answers again", "uri", libvirt->uri, NULL);
-        libvirt->silent = false;
-        return connection;
+    if (!connection) {
+        virt_fail(NULL, libvirt->uri, err);
+        if (err)
+            err->kind = ERROR_UNAVAILABLE;
+        note_outage(libvirt, true);
+        return NULL;
     }
-    virt_fail(NULL, libvirt->uri, err);
-    if (err)
-        err->kind = ERROR_UNAVAILABLE;
-    if (!libvirt->silent)
-        log_error(&no_request, "libvirt does not answer", "uri", libvirt->uri, NULL);
-    libvirt->silent = true;
-    return NULL;
+    /* Drivers without a daemon in between have no keepalive and need none. */
+    virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
+    note_outage(libvirt, false);
+    return connection;
 }
 
-/* The connection, opened when it is not there any more; the caller gets a reference of its own. */
-static virConnectPtr get_connection(struct libvirt *libvirt, struct error *err) {
-    virConnectPtr connection;
+/* A reference to the common connection, which is for what never waits for a guest; NULL when it is
+ * not there or not alive. */
+static virConnectPtr share_connection(struct libvirt *libvirt) {
+    virConnectPtr connection, dead = NULL;
 
     pthread_mutex_lock(&libvirt->lock);
-    if (libvirt->connection && virConnectIsAlive(libvirt->connection) != 1) {
-        virConnectClose(libvirt->connection);
-        libvirt->connection = NULL;
-    }
-    if (!libvirt->connection)
-        libvirt->connection = open_connection(libvirt, err);
     connection = libvirt->connection;
+    if (connection && virConnectIsAlive(connection) != 1) {
+        dead = connection;
+        connection = libvirt->connection = NULL;
+    }
     if (connection)
         virConnectRef(connection);
+    pthread_mutex_unlock(&libvirt->lock);
+    if (dead)
+        virConnectClose(dead);
+    return connection;
+}
+
+/* A daemon that takes connections and never answers holds only those who open one: not the lock. */
+static virConnectPtr get_connection(struct libvirt *libvirt, struct error *err) {
+    virConnectPtr connection = share_connection(libvirt);
+
+    if (connection)
+        return connection;
+    connection = open_connection(libvirt, err);
+    pthread_mutex_lock(&libvirt->lock);
+    if (connection && !libvirt->connection) {
+        libvirt->connection = connection;
+        virConnectRef(connection);
+    }
     pthread_mutex_unlock(&libvirt->lock);
     return connection;
 }
@@ -116,76 +150,130 @@ static int libvirt_has_instance(struct hypervisor *hypervisor, const char *insta
     return connection ? find_domain(connection, instance_uuid, &domain, err) : -1;
 }
 
+/* A guest of which the monitor is taken would keep whoever asks it, and a thread of libvirtd's. */
+static int check_monitor(virConnectPtr connection, virDomainPtr domain, bool *ret_moving,
+                         struct error *err) {
+    char uuid[VIR_UUID_STRING_BUFLEN];
+    virDomainControlInfo info = { .state = VIR_DOMAIN_CONTROL_OK };
+
+    *ret_moving = false;
+    if (virDomainGetUUIDString(domain, uuid) < 0 || guest_process_stands_still(uuid))
+        return error_set(err, ERROR_UNAVAILABLE, "the instance's process stands still");
+    if (virDomainGetControlInfo(domain, &info, 0) < 0)
+        return virGetLastErrorCode() == VIR_ERR_NO_SUPPORT
+                   ? 0
+                   : virt_fail_looking(connection, "looking at the instance's monitor", err);
+    if (info.state == VIR_DOMAIN_CONTROL_ERROR ||
+        (info.state == VIR_DOMAIN_CONTROL_OCCUPIED && info.stateTime >= OCCUPIED_MS))
+        return error_set(err, ERROR_UNAVAILABLE, "the instance's monitor does not answer");
+    *ret_moving = info.state == VIR_DOMAIN_CONTROL_JOB;
+    return 0;
+}
+
+static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
+                         struct error *err) {
+    virDomainBlockJobInfo job_info;
+    virDomainBlockInfo info;
+    int job = virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
+
+    if (job < 0)
+        return virt_fail_looking(connection, "reading the disk's jobs", err);
+    if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
+        return virt_fail_looking(connection, "reading the disk's size", err);
+    disk->job = job > 0 || disk->moving;
+    disk->capacity = (int64_t)info.capacity;
+    return 0;
+}
+
 /* Whether the guest holds the disk now, and whether something else is busy with it. */
 static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                       struct error *err) {
-    int active = virDomainIsActive(domain), state, reason, job;
-    virDomainBlockJobInfo job_info;
-    virDomainBlockInfo info;
+    int active = virDomainIsActive(domain), state, reason;
 
     if (active < 0 || virDomainGetState(domain, &state, &reason, 0) < 0)
         return virt_fail_looking(connection, "reading the domain's state", err);
     disk->state = active ? DISK_RUNNING : DISK_OFF;
     if (!active)
         return 0;
-    job = virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
-    if (job < 0)
-        return virt_fail_looking(connection, "reading the disk's jobs", err);
-    if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
-        return virt_fail_looking(connection, "reading the disk's size", err);
-    disk->job = job > 0 || (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION);
-    disk->capacity = (int64_t)info.capacity;
-    return 0;
+    if (check_monitor(connection, domain, &disk->moving, err) < 0)
+        return -1;
+    if (disk->moving) { /* it would answer at the end of that only */
+        disk->job = true;
+        return 0;
+    }
+    disk->moving = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION;
+    return read_capacity(connection, domain, disk, err);
 }
 
-/* 1 with *ret, 0 the domain has no such disk (or is gone), -1 failed. */
-static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
-                     struct disk *ret, struct error *err) {
+/* A domain that is gone by then has no such disk (0). */
+static int unless_gone(int found, const struct error *failure, struct error *err) {
+    if (found < 0 && failure->kind == ERROR_NOT_FOUND)
+        return 0;
+    return found < 0 ? error_set(err, failure->kind, "%s", failure->message) : found;
+}
+
+/* Asks libvirt alone, not the guest: 1 with *ret, 0 the domain has no such disk (or is gone), -1
+ * failed. */
+static int describe_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
+                         struct disk *ret, struct error *err) {
     autofree char *xml = virDomainGetXMLDesc(domain, 0);
     struct error failure = { 0 };
     struct disk disk = { .state = DISK_NOT_HERE };
     int found = xml ? domain_xml_find_disk(xml, volume_id, &disk, &failure)
                     : virt_fail(connection, "reading the domain", &failure);
 
-    if (found > 0 && (virDomainGetUUIDString(domain, disk.instance_uuid) < 0 ||
-                      read_state(connection, domain, &disk, &failure) < 0))
-        found = -1;
-    if (found < 0 && failure.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (found < 0)
-        return error_set(err, failure.kind, "%s", failure.message);
-    *ret = disk;
-    return found;
+    if (found > 0 && virDomainGetUUIDString(domain, disk.instance_uuid) < 0)
+        found = virt_fail(connection, "reading the domain's UUID", &failure);
+    if (found > 0)
+        *ret = disk;
+    return unless_gone(found, &failure, err);
 }
 
+/* The same with what the guest says of it. */
+static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
+                     struct disk *ret, struct error *err) {
+    struct error failure = { 0 };
+    struct disk disk;
+    int found = describe_disk(connection, domain, volume_id, &disk, err);
+
+    if (found <= 0)
+        return found;
+    if (read_state(connection, domain, &disk, &failure) < 0)
+        return unless_gone(-1, &failure, err);
+    *ret = disk;
+    return 1;
+}
+
+/* Only the guest that has the disk is asked: others may not answer. */
 static int find_anywhere(virConnectPtr connection, const char *volume_id, struct disk *ret,
                          struct error *err) {
     autodomains virDomainPtr *domains = NULL;
     int count = virConnectListAllDomains(connection, &domains, 0), total = 0;
+    virDomainPtr owner = NULL;
 
     if (count < 0)
         return virt_fail(connection, "listing the domains", err);
     for (int i = 0; i < count; i++) {
         struct disk disk;
-        int found = read_disk(connection, domains[i], volume_id, &disk, err);
+        int found = describe_disk(connection, domains[i], volume_id, &disk, err);
 
         if (found < 0)
             return -1;
         if (found > 0)
-            *ret = disk;
+            owner = domains[i];
         total += found;
     }
     if (total > 1)
         return error_set(err, ERROR_BACKEND, "%d domains have a disk with serial %s", total,
                          volume_id);
-    return 0;
+    return owner ? read_disk(connection, owner, volume_id, ret, err) : 0;
 }
 
 static int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena,
                              const char *instance_uuid, const char *volume_id, struct disk *ret,
                              struct error *err) {
     struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autoconnection virConnectPtr connection = open_connection(libvirt, err);
     autodomain virDomainPtr domain = NULL;
     struct disk disk = { .state = DISK_NOT_HERE };
     int found;
@@ -233,10 +321,20 @@ static int grow(const struct guest *guest, const struct disk *disk, int64_t byte
                                                 : fence_grow(guest, disk, bytes, err);
 }
 
+static int ask_and_grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
+                        struct error *err) {
+    bool moving;
+
+    if (check_monitor(guest->connection, guest->domain, &moving, err) < 0)
+        return -1;
+    return moving ? error_set(err, ERROR_CONFLICT, "the instance is being moved")
+                  : grow(guest, disk, bytes, err);
+}
+
 static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
                              const struct disk *disk, int64_t bytes, struct error *err) {
     struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autoconnection virConnectPtr connection = open_connection(libvirt, err);
     autodomain virDomainPtr domain = NULL;
     struct error failure = { 0 };
     struct guest guest;
@@ -248,7 +346,7 @@ static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     if (found < 0)
         return -1;
     guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
-    if (found > 0 && grow(&guest, disk, bytes, &failure) == 0)
+    if (found > 0 && ask_and_grow(&guest, disk, bytes, &failure) == 0)
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
@@ -282,16 +380,19 @@ static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
 static int libvirt_tidy(struct hypervisor *hypervisor, struct arena *arena,
                         const char *instance_uuid, struct error *err) {
     struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autoconnection virConnectPtr connection = open_connection(libvirt, err);
     autodomain virDomainPtr domain = NULL;
     struct guest guest;
+    bool moving;
     int found;
 
     if (!connection)
         return -1;
     found = find_domain(connection, instance_uuid, &domain, err);
     guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
-    return found > 0 ? fence_tidy(&guest, err) : found;
+    if (found <= 0 || check_monitor(connection, domain, &moving, err) < 0)
+        return found > 0 ? -1 : found;
+    return moving ? 0 : fence_tidy(&guest, err);
 }
 
 static void libvirt_free(struct hypervisor *hypervisor) {

@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	compute/hypervisor.h \
 	compute/image.c compute/image.h \
 	compute/job.c compute/job.h \
+	compute/patience.c compute/patience.h \
 	compute/reply.c compute/reply.h \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
@@ -17,6 +18,7 @@ if HAVE_LIBVIRT
 libscoria_a_SOURCES += \
 	compute/domain_xml.c compute/domain_xml.h \
 	compute/fence.c compute/fence.h \
+	compute/guest_process.c compute/guest_process.h \
 	compute/libvirt.c \
 	compute/virt.c compute/virt.h
 endif
@@ -37,6 +39,7 @@ if HAVE_LIBVIRT
 check_PROGRAMS += \
 	tests/contract/test_libvirt \
 	tests/unit/compute/test_domain_xml \
-	tests/unit/compute/test_libvirt
+	tests/unit/compute/test_libvirt \
+	tests/unit/compute/test_patience
 endif
 endif

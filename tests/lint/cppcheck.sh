@@ -1,7 +1,7 @@
 #!/bin/bash
 # Static analysis by cppcheck. What it is told to leave: a NULL that ends the arguments of a
-# variadic function is a pointer here; it does not know cleanup attributes; the heap of worker.c is
-# read only where it was written; a text of identity_none.c is longer than its fallback.
+# variadic function is a pointer here; it does not know cleanup attributes; the heaps of worker.c and
+# patience.c are read only where they were written; a text of identity_none.c is longer than its fallback.
 set -uo pipefail
 
 command -v cppcheck >/dev/null || {
@@ -11,5 +11,6 @@ command -v cppcheck >/dev/null || {
 cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
-    --suppress=uninitvar:common/worker.c --suppress=arrayIndexOutOfBoundsCond:policy/identity_none.c \
+    --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/patience.c \
+    --suppress=arrayIndexOutOfBoundsCond:policy/identity_none.c \
     api cmd common compute db drivers manager policy rpc volume

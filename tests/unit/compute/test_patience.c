@@ -1,0 +1,263 @@
+#include "tests/lib/check_main.h"
+
+#include "compute/guest_process.h"
+#include "compute/patience.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define PATIENCE_MS 20
+#define LATE_MOST   12
+#define VOLUME      "11111111-1111-4111-8111-111111111111"
+#define HEALTHY     "22222222-2222-4222-8222-222222222222"
+#define UUID(i)     "55555555-5555-4555-8555-55555555555" i
+
+/* Guests whose UUID begins with a 5 do not answer while `hung`. */
+static struct {
+    struct hypervisor hypervisor;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool hung, freed;
+    unsigned asked, waiting;
+} inner = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void ask(const char *uuid) {
+    pthread_mutex_lock(&inner.lock);
+    inner.asked++;
+    inner.waiting++;
+    while (inner.hung && uuid[0] == '5')
+        pthread_cond_wait(&inner.changed, &inner.lock);
+    inner.waiting--;
+    pthread_mutex_unlock(&inner.lock);
+}
+
+static int has_instance(struct hypervisor *hypervisor, const char *uuid, struct error *err) {
+    (void)hypervisor;
+    (void)err;
+    return uuid[0] != '0';
+}
+
+static int find_disk(struct hypervisor *hypervisor, struct arena *arena, const char *uuid,
+                     const char *volume_id, struct disk *ret, struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    ask(uuid);
+    if (strcmp(volume_id, VOLUME) != 0)
+        return error_set(err, ERROR_BACKEND, "another volume");
+    *ret = (struct disk){ .state = DISK_RUNNING, .capacity = 7 };
+    snprintf(ret->instance_uuid, sizeof(ret->instance_uuid), "%s", uuid);
+    return 0;
+}
+
+static int grow_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                     int64_t bytes, struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    ask(disk->instance_uuid);
+    return bytes == 9 ? 0 : error_set(err, ERROR_CONFLICT, "not nine");
+}
+
+static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                     struct error *err) {
+    static const char *const uuids[] = { HEALTHY, UUID("0"), NULL };
+
+    (void)hypervisor;
+    (void)arena;
+    (void)err;
+    *ret = uuids;
+    return 0;
+}
+
+static int tidy(struct hypervisor *hypervisor, struct arena *arena, const char *uuid,
+                struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    (void)err;
+    ask(uuid);
+    return 0;
+}
+
+static void inner_free(struct hypervisor *hypervisor) {
+    (void)hypervisor;
+    pthread_mutex_lock(&inner.lock);
+    inner.freed = true;
+    pthread_cond_broadcast(&inner.changed);
+    pthread_mutex_unlock(&inner.lock);
+}
+
+static struct hypervisor *patience(void) {
+    inner.hypervisor = (struct hypervisor){ .has_instance = has_instance,
+                                            .find_disk = find_disk,
+                                            .grow_disk = grow_disk,
+                                            .list_used = list_used,
+                                            .tidy = tidy,
+                                            .free = inner_free };
+    inner.hung = true;
+    return patience_new(&inner.hypervisor, PATIENCE_MS);
+}
+
+static void release(void) {
+    pthread_mutex_lock(&inner.lock);
+    inner.hung = false;
+    pthread_cond_broadcast(&inner.changed);
+    pthread_mutex_unlock(&inner.lock);
+}
+
+static unsigned asked(void) {
+    unsigned count;
+
+    pthread_mutex_lock(&inner.lock);
+    count = inner.asked;
+    pthread_mutex_unlock(&inner.lock);
+    return count;
+}
+
+static int find(struct hypervisor *hypervisor, const char *uuid, struct disk *ret) {
+    struct error err = { 0 };
+    int result = hypervisor->find_disk(hypervisor, NULL, uuid, VOLUME, ret, &err);
+
+    ck_assert(result == 0 || err.kind == ERROR_UNAVAILABLE);
+    return result;
+}
+
+/* Until it answers: on a busy machine a healthy one may be late too. */
+static void await_find(struct hypervisor *hypervisor, const char *uuid) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    struct disk disk = { 0 };
+
+    while (find(hypervisor, uuid, &disk) < 0)
+        nanosleep(&pause, NULL);
+    ck_assert_int_eq(disk.capacity, 7);
+    ck_assert_str_eq(disk.instance_uuid, uuid);
+}
+
+static void await_freed(void) {
+    pthread_mutex_lock(&inner.lock);
+    while (!inner.freed)
+        pthread_cond_wait(&inner.changed, &inner.lock);
+    pthread_mutex_unlock(&inner.lock);
+}
+
+START_TEST(answers_come_through) {
+    struct hypervisor *hypervisor = patience();
+    autoarena struct arena *arena = arena_new();
+    struct disk disk = { .instance_uuid = HEALTHY };
+    const char *const *uuids = NULL;
+    struct error err = { 0 };
+
+    while (hypervisor->grow_disk(hypervisor, NULL, &disk, 9, &err) < 0)
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    while (hypervisor->grow_disk(hypervisor, NULL, &disk, 8, &err) == 0 ||
+           err.kind == ERROR_UNAVAILABLE)
+        continue;
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_str_eq(err.message, "not nine");
+    while (hypervisor->list_used(hypervisor, arena, &uuids, &err) < 0)
+        continue;
+    ck_assert_str_eq(uuids[0], HEALTHY);
+    ck_assert_str_eq(uuids[1], UUID("0"));
+    ck_assert_ptr_null(uuids[2]);
+    while (hypervisor->tidy(hypervisor, NULL, HEALTHY, &err) < 0)
+        continue;
+    await_find(hypervisor, HEALTHY);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+START_TEST(a_guest_that_does_not_answer_is_asked_once) {
+    struct hypervisor *hypervisor = patience();
+    struct disk disk = { .instance_uuid = UUID("0") };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
+    ck_assert_uint_eq(asked(), 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
+        ck_assert_int_eq(hypervisor->grow_disk(hypervisor, NULL, &disk, 9, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    }
+    ck_assert_uint_eq(asked(), 1);
+    await_find(hypervisor, HEALTHY);
+    while (hypervisor->has_instance(hypervisor, UUID("0"), &err) < 0)
+        continue;
+    release();
+    await_find(hypervisor, UUID("0"));
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+/* libvirtd has threads left for others. */
+START_TEST(so_many_are_asked_and_no_more) {
+    static const char *const uuids[LATE_MOST] = {
+        UUID("0"), UUID("1"), UUID("2"), UUID("3"), UUID("4"), UUID("5"),
+        UUID("6"), UUID("7"), UUID("8"), UUID("9"), UUID("a"), UUID("b"),
+    };
+    struct hypervisor *hypervisor = patience();
+    struct error err = { 0 };
+    struct disk disk;
+
+    for (int i = 0; i < LATE_MOST; i++)
+        ck_assert_int_eq(find(hypervisor, uuids[i], &disk), -1);
+    ck_assert_uint_eq(asked(), LATE_MOST);
+    ck_assert_int_eq(find(hypervisor, UUID("c"), &disk), -1);
+    ck_assert_uint_eq(asked(), LATE_MOST);
+    while (hypervisor->has_instance(hypervisor, HEALTHY, &err) < 0)
+        continue;
+    release();
+    for (int i = 0; i < LATE_MOST; i++)
+        await_find(hypervisor, uuids[i]);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+START_TEST(the_end_does_not_wait_for_it) {
+    struct hypervisor *hypervisor = patience();
+    struct disk disk;
+
+    ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
+    hypervisor->free(hypervisor);
+    ck_assert(!inner.freed);
+    release();
+    await_freed();
+}
+END_TEST
+
+static pid_t start_process(void) {
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execlp("sh", "sh", "-c", "while :; do sleep 1; done", "-uuid", HEALTHY, NULL);
+        _exit(1);
+    }
+    return pid;
+}
+
+START_TEST(a_process_that_stands_still_is_seen) {
+    pid_t pid = start_process();
+    int status;
+
+    kill(pid, SIGSTOP);
+    waitpid(pid, &status, WUNTRACED);
+    while (!guest_process_stands_still(HEALTHY))
+        kill(pid, SIGCONT), kill(pid, SIGSTOP); /* it was stopped before it was the program */
+    ck_assert(!guest_process_stands_still(VOLUME));
+    kill(pid, SIGCONT);
+    while (guest_process_stands_still(HEALTHY))
+        continue;
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    ck_assert(!guest_process_stands_still(HEALTHY));
+}
+END_TEST
+
+CHECK_MAIN("patience", answers_come_through, a_guest_that_does_not_answer_is_asked_once,
+           so_many_are_asked_and_no_more, the_end_does_not_wait_for_it,
+           a_process_that_stands_still_is_seen)
