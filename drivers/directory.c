@@ -48,16 +48,19 @@ json_t *directory_capabilities(const struct directory_settings *settings, unsign
     return report;
 }
 
+static int flush_above(const char *path) {
+    autofree char *copy = strdup(path);
+    autoclose int above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return above < 0 ? -1 : fsync(above);
+}
+
 /* The name of the new one is on disk before anything is kept in it. */
 static int make_one(const char *path, mode_t mode, struct error *err) {
-    autofree char *copy = strdup(path);
-    autoclose int above = -1;
-
     if (mkdir(path, mode) < 0)
         return errno == EEXIST ? 0
                                : error_errno(err, ERROR_BACKEND, "making the directory %s", path);
-    above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (above >= 0 && fsync(above) == 0)
+    if (flush_above(path) == 0)
         return 0;
     error_errno(err, ERROR_BACKEND, "flushing the directory above %s", path);
     rmdir(path); /* so that the next attempt makes it again, and flushes */

@@ -207,8 +207,8 @@ class FirstWords(Workplace):
 
     def test_a_wrong_word_names_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),
-                               (["help", "comptue"], "compute"), (["manage", "chekc"], "check"),
-                               (["manage", "db", "snyc"], "db sync"),
+                               (["help", "computte"], "compute"), (["manage", "chexck"], "check"),
+                               (["manage", "db", "syncc"], "db sync"),
                                (["manage", "route", "--help"], "routes")):
             told = self.say(*words)
             self.assertEqual((told.returncode, told.stdout), (2, ""), words)
