@@ -370,7 +370,7 @@ class Hostile(ServiceCase):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(60)
         connection.connect(self.address)
-        connection.sendall(f"GET /v3{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        connection.sendall(f"GET /v3{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         answer = b""
         while len(answer) < 12:
             piece = connection.recv(12 - len(answer))
