@@ -59,6 +59,7 @@ struct thread {
      * read it last. */
     char watches[37], operation[37];
     bool reports;
+    char locks[37]; /* the volume whose image a driver holds for it; "": none */
 };
 
 /* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
