@@ -20,7 +20,7 @@ struct check {
     const struct manager_backend *backends;
     const char *node;
     void (*wrong)(void *arg, const char *promise, const char *text); /* called for each finding */
-    void (*note)(void *arg, const char *text); /* what is as it may be, but not as one would expect */
+    void (*note)(void *arg, const char *text);                       /* no finding, but odd */
     void *arg;
 };
 

@@ -232,6 +232,15 @@ START_TEST(a_reserved_attachment_does_not_count) {
 }
 END_TEST
 
+static void pending_extend_of_many(struct world *world) {
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "extending");
+}
+
 /* R35–R38: both keys, the event with the promise of a report, and the volume stays extending. */
 START_TEST(deferred_with_one_instance_is_handed_over) {
     autoworld struct world *world = world_new(NULL);
@@ -247,6 +256,24 @@ START_TEST(deferred_with_one_instance_is_handed_over) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE phase = 'waiting' "
                                         "AND owner IS NULL"),
                      1);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* X40: the one thread of this world, its database and its locks are free for others meanwhile. */
+START_TEST(many_pending_extends_hold_up_nobody) {
+    autoworld struct world *world = world_new(NULL);
+    const char *other;
+
+    for (int i = 0; i < 40; i++)
+        pending_extend_of_many(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE phase = 'waiting' "
+                                        "AND owner IS NULL AND lease_until IS NULL"),
+                     40);
+    other = world_volume(world, 2);
+    ck_assert_int_eq(world_action(world, other, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, other, "available", 5);
     ck_assert_int_eq(world_check(world), 0);
 }
 END_TEST
@@ -720,7 +747,7 @@ CHECK_MAIN(
     a_lock_of_a_worker_that_sleeps_is_waited_for, deferred_for_a_host_without_an_instance_fails,
     deferred_with_two_instances_fails, two_attachments_of_one_instance_are_one,
     a_reserved_attachment_does_not_count, deferred_with_one_instance_is_handed_over,
-    refused_event_is_rolled_back, unknown_answer_stays_pending,
+    many_pending_extends_hold_up_nobody, refused_event_is_rolled_back, unknown_answer_stays_pending,
     deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
     deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
     detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,

@@ -140,7 +140,7 @@ static void create(void) {
     new_volume();
 }
 
-static void delete (void) {
+static void open_delete(void) {
     autoarena struct arena *arena = arena_new();
 
     ready(false);
@@ -212,8 +212,8 @@ static const struct setting {
 } settings[] = {
     { CREATE_QUEUED, "create", create, BETWEEN, NULL, false },
     { CREATE_RUNNING, "create", create, IN_DRIVER, "create_volume", false },
-    { DELETE_QUEUED, "delete", delete, BETWEEN, NULL, false },
-    { DELETE_RUNNING, "delete", delete, IN_DRIVER, "delete_volume", false },
+    { DELETE_QUEUED, "delete", open_delete, BETWEEN, NULL, false },
+    { DELETE_RUNNING, "delete", open_delete, IN_DRIVER, "delete_volume", false },
     { EXTEND_QUEUED, "extend", extend_free, BETWEEN, NULL, false },
     { EXTEND_QUEUED, "extend of a used one", extend_used, BETWEEN, NULL, false },
     { EXTEND_RUNNING, "extend", extend_free, IN_DRIVER, "extend_volume", false },
@@ -227,7 +227,7 @@ static const struct setting {
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify queued", notify_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify running", notify_running, BETWEEN, NULL, false },
-    { WORK_CANCELLED, "cancelled delete", delete, IN_DRIVER, "delete_volume", true },
+    { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
       true },
@@ -354,7 +354,7 @@ static void assert_whole(struct world *world, const char *id, const char *status
 START_TEST(a_queued_delete_that_was_reset_destroys_nothing) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
-    delete();
+    open_delete();
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
     world_attach(world, meeting.id, WORLD_INSTANCE);
@@ -400,7 +400,7 @@ static void reset_and_nobody_gets_it(struct world *world) {
 START_TEST(a_running_delete_that_was_reset_destroys_nothing) {
     autoworld struct world *world = world_with("delete_volume", reset_and_nobody_gets_it);
 
-    delete();
+    open_delete();
     world_settle(world);
     assert_whole(world, meeting.id, "available");
     world_attach(world, meeting.id, WORLD_INSTANCE);
@@ -420,7 +420,7 @@ static void reset_and_given_to_a_guest(struct world *world) {
 START_TEST(a_delete_that_wakes_up_late_destroys_nothing) {
     autoworld struct world *world = world_with("delete_volume", reset_and_given_to_a_guest);
 
-    delete();
+    open_delete();
     world_settle(world);
     ck_assert_uint_eq(calls, 1);
     rest(world);
@@ -438,7 +438,7 @@ START_TEST(a_delete_looks_for_attachments_before_it_begins_and_in_the_middle) {
     for (int before = 0; before <= 1; before++) {
         autoworld struct world *world = world_with("delete_volume", guest_without_a_request);
 
-        delete();
+        open_delete();
         if (before) {
             world->decide = NULL;
             guest_without_a_request(world);
@@ -463,7 +463,7 @@ START_TEST(a_delete_that_was_reset_too_late_leaves_an_error) {
     autoworld struct world *world = world_with("delete_volume", destroyed_and_reset);
     autoarena struct arena *arena = arena_new();
 
-    delete();
+    open_delete();
     world_settle(world);
     ck_assert_str_eq(world_status(world, meeting.id), "error");
     ck_assert(world_has_message(world, meeting.id, "VOLUME_VOLUME_901_901"));
@@ -482,7 +482,7 @@ START_TEST(a_reset_of_a_delete_whose_worker_died_looks_at_the_object) {
     for (int destroyed = 0; destroyed <= 1; destroyed++) {
         autoworld struct world *world = meeting.world = world_new(NULL);
 
-        delete();
+        open_delete();
         world_sql(world, "UPDATE operations SET phase = 'running', owner = 'dead:1:1', "
                          "lease_until = 1, attempts = 1");
         if (destroyed)
@@ -503,7 +503,7 @@ END_TEST
 START_TEST(a_reset_delete_waits_for_its_backend) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
-    delete();
+    open_delete();
     world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1");
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
     memory_fail_next(world->memory, "get_size", ERROR_UNAVAILABLE);
@@ -523,7 +523,7 @@ static void reset_and_the_manager_dies(struct world *world) {
 
 START_TEST(what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start) {
     static const char *const when[] = { "delete_volume", "extend_volume" };
-    static void (*const open[])(void) = { delete, extend_free };
+    static void (*const open[])(void) = { open_delete, extend_free };
 
     for (unsigned i = 0; i < LENGTH(when); i++) {
         autoworld struct world *world = world_with(when[i], reset_and_the_manager_dies);
