@@ -450,22 +450,29 @@ const struct check *check_parse(struct arena *arena, const char *text, struct er
 
 /* ---- references ---- */
 
-int check_resolve(const struct check *check, check_resolver *resolve, void *arg,
-                  struct error *err) {
-    int left = 0, right = 0;
+static int reference_resolve(const struct check *check, unsigned above, check_resolver *resolve,
+                             void *arg, struct check_weight *ret, struct error *err) {
+    /* The one change that a tree sees after it was built, before anybody asks it. */
+    struct check *reference = (struct check *)(uintptr_t)check;
+
+    reference->left = resolve(arg, check->name, above + 1, ret, err);
+    return reference->left ? 0 : -1;
+}
+
+int check_resolve(const struct check *check, unsigned above, check_resolver *resolve, void *arg,
+                  struct check_weight *ret, struct error *err) {
+    struct check_weight left = { 0 }, right = { 0 };
 
     if (check->test == test_rule) {
-        /* The one change that a tree sees after it was built, before anybody asks it. */
-        struct check *reference = (struct check *)(uintptr_t)check;
-
-        reference->left = resolve(arg, check->name, &left, err);
-        return reference->left ? left + 1 : -1;
+        if (reference_resolve(check, above, resolve, arg, &left, err) < 0)
+            return -1;
+    } else {
+        if (check->left && check_resolve(check->left, above + 1, resolve, arg, &left, err) < 0)
+            return -1;
+        if (check->right && check_resolve(check->right, above + 1, resolve, arg, &right, err) < 0)
+            return -1;
     }
-    if (check->left)
-        left = check_resolve(check->left, resolve, arg, err);
-    if (check->right && left >= 0)
-        right = check_resolve(check->right, resolve, arg, err);
-    if (left < 0 || right < 0)
-        return -1;
-    return 1 + (left > right ? left : right);
+    ret->depth = 1 + (left.depth > right.depth ? left.depth : right.depth);
+    ret->checks = 1 + left.checks + right.checks;
+    return 0;
 }

@@ -36,12 +36,20 @@ const struct check *check_all(struct arena *arena, const struct check *left,
                               const struct check *right);
 const struct check *check_constant(bool value);
 
+/* What a question costs at most, with all that a tree refers to. */
+struct check_weight {
+    unsigned depth; /* of nested calls */
+    int64_t checks; /* asked; a rule that two others lead to counts twice */
+};
+
 /*
- * Calls resolve() for every "rule:name" of the tree: it gives the named rule's tree and its depth,
- * or NULL with err set.  Returns how deep the tree is with all that it refers to, or -1.
+ * Calls resolve() for every "rule:name" of the tree, which stands `above` levels deep: it gives the
+ * named rule's tree and weight, or NULL with err set.  0 with the weight of the whole, or -1.
+ * resolve() refuses when `above` is too much: nothing else bounds how deep this goes.
  */
-typedef const struct check *check_resolver(void *arg, const char *name, int *ret_depth,
-                                           struct error *err);
-int check_resolve(const struct check *check, check_resolver *resolve, void *arg, struct error *err);
+typedef const struct check *check_resolver(void *arg, const char *name, unsigned above,
+                                           struct check_weight *ret, struct error *err);
+int check_resolve(const struct check *check, unsigned above, check_resolver *resolve, void *arg,
+                  struct check_weight *ret, struct error *err);
 
 bool check_is_true(const struct check *check, const struct check_question *question);

@@ -4,8 +4,12 @@
 #include "policy/check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <yaml.h>
+
+#define SIZE_MOST (1 << 20) /* of a file, in bytes */
 
 struct reader {
     struct arena *arena;
@@ -16,6 +20,8 @@ struct reader {
     bool has_event;
     const char *rule; /* whose value is being read, NULL: none */
     unsigned checks;  /* of that rule in list form */
+    FILE *file;
+    size_t size; /* read so far */
 };
 
 static unsigned reader_line(const struct reader *reader) {
@@ -36,6 +42,10 @@ static int reader_next(struct reader *reader) {
     reader->has_event = yaml_parser_parse(&reader->parser, &reader->event);
     if (reader->has_event)
         return 0;
+    if (reader->size > SIZE_MOST)
+        return error_set(reader->err, ERROR_BAD_REQUEST,
+                         "%s:%zu: the file has more than %d bytes up to here", reader->path,
+                         reader->parser.mark.line + 1, SIZE_MOST);
     return error_set(reader->err, ERROR_BAD_REQUEST, "%s:%zu: %s", reader->path,
                      reader->parser.problem_mark.line + 1,
                      reader->parser.problem ? reader->parser.problem : "cannot be read");
@@ -183,21 +193,52 @@ static int read_stream(struct reader *reader, struct rule_entry **ret) {
     return 0;
 }
 
+/* A yaml_read_handler_t. */
+static int read_bytes(void *arg, unsigned char *bytes, size_t room, size_t *ret) {
+    struct reader *reader = arg;
+
+    *ret = fread(bytes, 1, room, reader->file);
+    reader->size += *ret;
+    return reader->size <= SIZE_MOST && !ferror(reader->file);
+}
+
+/* What is no plain file may have no end. */
+static FILE *stream_of(int *fd, const char *path, struct error *err) {
+    struct stat found;
+    FILE *file;
+
+    if (fstat(*fd, &found) < 0 || !S_ISREG(found.st_mode)) {
+        error_set(err, ERROR_BAD_REQUEST, "%s: this is no plain file", path);
+        return NULL;
+    }
+    file = fdopen(*fd, "r");
+    if (file)
+        take_fd(*fd);
+    else
+        error_errno(err, ERROR_UNAVAILABLE, "%s", path);
+    return file;
+}
+
 int rule_file_read(struct arena *arena, const char *path, bool optional, struct rule_entry **ret,
                    struct error *err) {
-    autofile FILE *file = fopen(path, "re");
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no writer */
     struct reader reader = { .arena = arena, .err = err };
+    autofile FILE *file = NULL;
     int result;
 
     *ret = NULL;
-    if (!file && errno == ENOENT && optional)
+    if (fd < 0 && errno == ENOENT && optional)
         return 0;
-    if (!file)
+    if (fd < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "%s", path);
+    file = stream_of(&fd, path, err);
+    if (!file)
+        return -1;
     if (!yaml_parser_initialize(&reader.parser))
         return error_set(err, ERROR_UNAVAILABLE, "%s: no memory to read it", path);
     reader.path = arena_text(arena, path);
-    yaml_parser_set_input_file(&reader.parser, file);
+    reader.file = file;
+    yaml_parser_set_input(&reader.parser, read_bytes, &reader);
     result = read_stream(&reader, ret);
     if (reader.has_event)
         yaml_event_delete(&reader.event);

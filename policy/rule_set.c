@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define DEPTH_MOST 2000 /* of references to references, so that an answer's stack is bounded */
+#define DEPTH_MOST  2000 /* of a rule with all that it leads to: what loading and answering nest */
+#define CHECKS_MOST 100000 /* of the same, asked for one answer */
+#define RULES_MOST  10000
+#define FILES_MOST  1000 /* in the directory */
 
 struct rule {
     const char *name;
@@ -17,14 +20,13 @@ struct rule {
     const char *file; /* NULL: built in */
     unsigned line;
     enum { RULE_NEW, RULE_OPEN, RULE_DONE } state; /* of resolving */
-    int depth;
+    struct check_weight weight;
 };
 
 struct rule_set {
     struct arena *arena;
     struct rule **slots; /* open addressing; room is a power of two, more than twice the count */
     size_t room, count;
-    unsigned open; /* rules that are being resolved */
 };
 
 /* ---- rules by name ---- */
@@ -103,6 +105,9 @@ static int rule_set_add_file(struct rule_set *set, const char *path, bool option
         if (rule->file == entry->file)
             return error_set(err, ERROR_BAD_REQUEST, "%s:%u: rule %s stands in line %u already",
                              entry->file, entry->line, entry->name, rule->line);
+        if (set->count > RULES_MOST)
+            return error_set(err, ERROR_BAD_REQUEST, "%s:%u: there are more than %d rules",
+                             entry->file, entry->line, RULES_MOST);
         rule->check = entry->check;
         rule->file = entry->file;
         rule->line = entry->line;
@@ -135,6 +140,9 @@ static int rule_set_add_directory(struct rule_set *set, const char *directory, s
         return 0;
     if (count < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "%s", directory);
+    if (count > FILES_MOST)
+        result = error_set(err, ERROR_BAD_REQUEST, "%s: there are more than %d files of rules",
+                           directory, FILES_MOST);
     for (int i = 0; i < count; i++) {
         if (result == 0)
             result = rule_set_add_file(
@@ -157,10 +165,10 @@ static int rule_refuse(const struct rule *rule, struct error *err, const char *r
                      rule->file ? rule->file : "built-in", rule->line, rule->name, reason, name);
 }
 
-static int rule_resolve(struct rule_set *set, struct rule *rule, struct error *err);
+static int rule_resolve(struct rule_set *set, struct rule *rule, unsigned above, struct error *err);
 
-static const struct check *resolve_reference(void *arg, const char *name, int *ret_depth,
-                                             struct error *err) {
+static const struct check *resolve_reference(void *arg, const char *name, unsigned above,
+                                             struct check_weight *ret, struct error *err) {
     const struct resolving *resolving = arg;
     struct rule *rule = *rule_set_slot(resolving->set, name);
 
@@ -172,32 +180,38 @@ static const struct check *resolve_reference(void *arg, const char *name, int *r
         rule_refuse(resolving->rule, err, "it leads back to itself through", name);
         return NULL;
     }
-    if (rule_resolve(resolving->set, rule, err) < 0)
+    if (above > DEPTH_MOST) {
+        rule_refuse(resolving->rule, err, "too many others lead to", name);
         return NULL;
-    *ret_depth = rule->depth;
+    }
+    if (rule_resolve(resolving->set, rule, above, err) < 0)
+        return NULL;
+    *ret = rule->weight;
     return rule->check;
 }
 
-static int rule_resolve(struct rule_set *set, struct rule *rule, struct error *err) {
+static int rule_resolve(struct rule_set *set, struct rule *rule, unsigned above,
+                        struct error *err) {
     struct resolving resolving = { set, rule };
 
     if (rule->state == RULE_DONE)
         return 0;
-    if (++set->open > DEPTH_MOST)
-        return rule_refuse(rule, err, "too many others lead to", rule->name);
     rule->state = RULE_OPEN;
-    rule->depth = check_resolve(rule->check, resolve_reference, &resolving, err);
+    if (check_resolve(rule->check, above, resolve_reference, &resolving, &rule->weight, err) < 0)
+        return -1;
     rule->state = RULE_DONE;
-    set->open--;
-    if (rule->depth > DEPTH_MOST)
+    if (rule->weight.depth > DEPTH_MOST)
         return rule_refuse(rule, err, "it leads through too many others, the last being",
                            rule->name);
-    return rule->depth < 0 ? -1 : 0;
+    if (rule->weight.checks > CHECKS_MOST)
+        return rule_refuse(
+            rule, err, "with all that it leads to it has too many checks, as seen in", rule->name);
+    return 0;
 }
 
 static int rule_set_resolve(struct rule_set *set, struct error *err) {
     for (size_t i = 0; i < set->room; i++)
-        if (set->slots[i] && rule_resolve(set, set->slots[i], err) < 0)
+        if (set->slots[i] && rule_resolve(set, set->slots[i], 0, err) < 0)
             return -1;
     return 0;
 }

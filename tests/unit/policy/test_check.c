@@ -188,11 +188,14 @@ START_TEST(size_and_depth_of_a_rule_are_bounded) {
 }
 END_TEST
 
-static const struct check *resolve_one(void *arg, const char *name, int *ret_depth,
-                                       struct error *err) {
+static unsigned deepest; /* that a reference stood */
+
+static const struct check *resolve_one(void *arg, const char *name, unsigned above,
+                                       struct check_weight *ret, struct error *err) {
     const char *known = arg;
 
-    *ret_depth = 5;
+    deepest = above > deepest ? above : deepest;
+    *ret = (struct check_weight){ .depth = 5, .checks = 50 };
     if (strcmp(name, known) == 0)
         return check_constant(true);
     error_set(err, ERROR_BAD_REQUEST, "no %s", name);
@@ -205,14 +208,18 @@ START_TEST(references_are_resolved_everywhere_in_the_tree) {
     struct error err = { .kind = ERROR_NONE };
     char known[] = "known";
     const struct check *check = check_parse(arena, "! or (not ! and rule:known)", &err);
+    struct check_weight weight;
 
-    ck_assert_int_eq(check_resolve(check, resolve_one, known, &err), 8);
+    ck_assert_int_eq(check_resolve(check, 10, resolve_one, known, &weight, &err), 0);
+    ck_assert_uint_eq(weight.depth, 8);
+    ck_assert_int_eq(weight.checks, 56);
+    ck_assert_uint_eq(deepest, 13);
     ck_assert(check_is_true(check, &question));
     check = check_parse(arena, "rule:known and (rule:unknown or @)", &err);
-    ck_assert_int_eq(check_resolve(check, resolve_one, known, &err), -1);
+    ck_assert_int_eq(check_resolve(check, 0, resolve_one, known, &weight, &err), -1);
     ck_assert_str_eq(err.message, "no unknown");
     check = check_parse(arena, "rule:unknown and rule:known", &err);
-    ck_assert_int_eq(check_resolve(check, resolve_one, known, &err), -1);
+    ck_assert_int_eq(check_resolve(check, 0, resolve_one, known, &weight, &err), -1);
 }
 END_TEST
 

@@ -272,6 +272,9 @@ START_TEST(files_that_change_are_read_again_and_wrong_ones_are_not_taken) {
     usleep(20000);
     ck_assert(policy_allows(policy, "volume:extend", &guest, &p1));
     ck_assert(!policy_allows(policy, "volume:extend", &member, &p1));
+    files_put(&files, "10.yaml", "x: rule:y or rule:y\ny: rule:x\n"); /* without end */
+    usleep(20000);
+    ck_assert(policy_allows(policy, "volume:extend", &guest, &p1));
     files_put(&files, "10.yaml", "volume:extend: role:reader\n");
     ck_assert(soon(policy, &guest, false));
     ck_assert(policy_allows(policy, "volume:extend", &reader, &p1));
@@ -337,6 +340,44 @@ START_TEST(chains_of_references_are_bounded) {
 }
 END_TEST
 
+/* Each rule is as deep as one may be, and they lead to each other. */
+START_TEST(deep_rules_behind_each_other_are_bounded) {
+    static char text[1000000];
+    size_t size = 0;
+
+    for (int i = 0; i < 100; i++) {
+        size += (size_t)sprintf(text + size, "r%d: \"rule:r%d", i, i + 1);
+        for (int j = 0; j < 990; j++)
+            size += (size_t)sprintf(text + size, " or @");
+        size += (size_t)sprintf(text + size, "\"\n");
+    }
+    sprintf(text + size, "r100: \"@\"\n");
+    refused(text, "too many others");
+}
+END_TEST
+
+/* One answer would ask 2^200 checks. */
+START_TEST(rules_that_double_each_other_are_bounded) {
+    static char text[20000];
+    size_t size = 0;
+
+    for (int i = 0; i < 200; i++)
+        size += (size_t)sprintf(text + size, "r%d: rule:r%d or rule:r%d\n", i, i + 1, i + 1);
+    sprintf(text + size, "r200: \"!\"\n");
+    refused(text, "too many checks");
+}
+END_TEST
+
+START_TEST(more_rules_than_anybody_needs_are_refused) {
+    static char text[400000];
+    size_t size = 0;
+
+    for (int i = 0; i < 20000; i++)
+        size += (size_t)sprintf(text + size, "r%d: \"@\"\n", i);
+    refused(text, "there are more than 10000 rules");
+}
+END_TEST
+
 START_TEST(many_rules_are_found) {
     static char text[200000];
     size_t size = 0;
@@ -387,6 +428,8 @@ CHECK_MAIN("rule", there_are_161_rules_of_three_kinds, defaults_let_the_right_ca
            files_of_the_directory_win_in_alphabetical_order,
            missing_files_are_fine_where_they_may_be, a_bad_file_of_the_directory_is_refused,
            loops_and_unknown_references_are_refused_at_load, chains_of_references_are_bounded,
-           many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
+           deep_rules_behind_each_other_are_bounded, rules_that_double_each_other_are_bounded,
+           more_rules_than_anybody_needs_are_refused, many_rules_are_found,
+           the_sample_shows_every_rule_and_loads_as_the_defaults,
            files_that_change_are_read_again_and_wrong_ones_are_not_taken,
            many_may_ask_while_files_change)

@@ -141,6 +141,58 @@ START_TEST(what_is_wrong_is_named_with_file_line_and_rule) {
 }
 END_TEST
 
+/* Whatever YAML can nest, repeat or multiply. */
+START_TEST(size_and_depth_of_a_file_are_bounded) {
+    static const struct {
+        const char *before, *again, *why;
+        unsigned times;
+    } cases[] = {
+        { "a: ", "[", "a text is expected", 100000 },
+        { "a: ", "{a: ", "a text is expected", 100000 },
+        { "a:\n ", "- ", "a text is expected", 100000 },
+        { "", "? ", "a text is expected", 100000 },
+        { "a: &a [\"@\"]\nb: [", "*a, ", "a text is expected", 100000 },
+        { "a: \"", "(", "nested too deeply", 100000 },
+        { "a: \"", "not ", "nested too deeply", 100000 },
+        { "a: [", "\"@\", ", "too many checks", 100000 },
+        { "a: \"", "@ or ", "too many checks", 100000 },
+        { "a: \"", "xxxxxxxxxx", "more than 1048576 bytes", 110000 },
+        { "", "#xxxxxxxxxxxxxxxxx\n", "more than 1048576 bytes", 110000 },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t before = strlen(cases[i].before), again = strlen(cases[i].again);
+        char *text = calloc(1, before + again * cases[i].times + 8);
+
+        ck_assert_ptr_nonnull(text);
+        memcpy(text, cases[i].before, before);
+        for (unsigned j = 0; j < cases[i].times; j++)
+            memcpy(text + before + again * j, cases[i].again, again);
+        strcat(text, strchr(cases[i].before, '"') && *cases[i].again != '"' ? "@\"\n" : "\n");
+        refused(text, cases[i].why);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_plain_file_is_refused_at_once) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { .kind = ERROR_NONE };
+    struct rule_entry *entries;
+    char pipe[] = "/tmp/scoria-rules-pipe-XXXXXX";
+    const char *const paths[] = { "/dev/zero", "/tmp", pipe };
+
+    ck_assert_ptr_nonnull(mkdtemp(pipe));
+    ck_assert_int_eq(rmdir(pipe), 0);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        ck_assert_int_lt(rule_file_read(arena, paths[i], true, &entries, &err), 0);
+        ck_assert_ptr_nonnull(strstr(err.message, "no plain file"));
+    }
+    unlink(pipe);
+}
+END_TEST
+
 START_TEST(a_missing_file_is_empty_only_when_it_may_be) {
     autoarena struct arena *arena = arena_new();
     struct error err = { .kind = ERROR_NONE };
@@ -172,5 +224,6 @@ END_TEST
 
 CHECK_MAIN("rule_file", yaml_and_json_are_read_in_order_with_their_lines,
            the_old_list_form_is_any_of_all, files_with_nothing_in_them_have_no_rules,
-           what_is_wrong_is_named_with_file_line_and_rule,
-           a_missing_file_is_empty_only_when_it_may_be, a_list_is_bounded_too)
+           what_is_wrong_is_named_with_file_line_and_rule, size_and_depth_of_a_file_are_bounded,
+           what_is_no_plain_file_is_refused_at_once, a_missing_file_is_empty_only_when_it_may_be,
+           a_list_is_bounded_too)
