@@ -182,7 +182,7 @@ static int force_detach(struct request *request, struct error *err) {
 
     if (authorize(request, "volume_extension:volume_actions:terminate_connection", err) < 0 ||
         authorize(request, "volume_extension:volume_actions:detach", err) < 0 ||
-        volume_terminate_connection(&request->work, &request->volume, err) < 0 ||
+        volume_unreserve(&request->work, &request->volume, err) < 0 ||
         volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
         return -1;
     return volume_detach(&request->work, &request->volume, text_or_null(body->attachment_id), err);

@@ -191,6 +191,11 @@ static bool knows_callers(const struct parts *parts) {
     return strcmp(text(parts, "auth_strategy"), "keystone") == 0;
 }
 
+/* One that comes with a token of its own; agents do not detach. */
+static bool has_compute_service(const struct config *config) {
+    return strcmp(config_text(config, "compute", "service"), "nova") == 0;
+}
+
 static int check_exposure(const struct parts *parts, struct error *err) {
     const char *address = listen_address(parts);
 
@@ -556,6 +561,7 @@ int parts_run(const struct config *config, struct roles roles) {
     pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread: all of them inherit it */
     settings_load(config, &clock_system, &parts.settings);
     parts.settings.node = parts_node(config);
+    parts.settings.only_services_detach = knows_callers(&parts) && has_compute_service(config);
     parts.settings.one_process = roles.api && roles.manager;
     if (notify_open(&parts.notify, &err) < 0 || start(&parts, &err) < 0) {
         fprintf(stderr, "scoria: %s\n", err.message);

@@ -84,6 +84,27 @@ int attachment_get(struct work *work, const char *id, struct attachment *ret, st
     return 0;
 }
 
+/* ---- a server's disk ---- */
+
+/* A disk that is taken from a server without the server's knowledge leaves a device that shows
+ * another volume's data later (CVE-2023-2088).  So only those who speak for servers take it away:
+ * the compute service, by its service token; where there is none that could, administrators. */
+static bool speaks_for_servers(const struct work *work) {
+    const struct context *context = work->context;
+
+    return context->from_service || (context->is_admin && !work->settings->only_services_detach);
+}
+
+int attachment_check_release(const struct work *work, const struct attachment *attachment,
+                             struct error *err) {
+    if (!attachment->instance_uuid || !attachment->connection_info || speaks_for_servers(work))
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "ConflictNovaUsingAttachment: Detach volume from instance %s using the "
+                     "Compute API",
+                     attachment->instance_uuid);
+}
+
 /* ---- create ---- */
 
 static bool has_instance(const struct volume *volume, const char *instance_uuid) {
@@ -230,6 +251,9 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         mode = attachment->attach_mode;
     if (!mode || (strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0))
         mode = "rw";
+    if (strcmp(attachment->attach_status, "attached") == 0 &&
+        attachment_check_release(work, attachment, err) < 0)
+        return -1;
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
         conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
@@ -261,6 +285,13 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
 }
 
 int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err) {
+    if (volume->attachment_count > 1 && !work->context->from_service)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s has several attachments: which connection ends is not said.",
+                         volume->id);
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_check_release(work, &volume->attachments[i], err) < 0)
+            return -1;
     if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0)
         return -1;
     return volume_unreserve(work, volume, err);
@@ -329,8 +360,11 @@ int attachment_complete(struct work *work, const struct attachment *attachment, 
 
 int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err) {
     struct operation operation;
-    int found = operation_of(work, attachment->id, &operation, err);
+    int found;
 
+    if (attachment_check_release(work, attachment, err) < 0)
+        return -1;
+    found = operation_of(work, attachment->id, &operation, err);
     if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
         return -1;
     if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||

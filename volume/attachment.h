@@ -34,6 +34,11 @@ enum volume_status attachment_status_of(const struct volume *volume);
 /* An attachment that is more than reserved. */
 bool attachment_in_use(const struct attachment *attachment);
 
+/* May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller
+ * speaks for servers. */
+int attachment_check_release(const struct work *work, const struct attachment *attachment,
+                             struct error *err);
+
 /* ---- attachments API (3.27) ---- */
 
 /* POST: reserves the volume. mode NULL below 3.54. */

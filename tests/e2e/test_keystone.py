@@ -306,6 +306,25 @@ class Tokens(KeystoneCase):
         self.assertEqual(self.status(user, X_Service_Token="forged"), 401)
         self.assertEqual(self.status("forged", X_Service_Token=service), 401)
 
+    def test_a_servers_disk_is_taken_away_with_a_services_token_alone(self):
+        volume_id, member = self.volume(), self.of("mia")
+        made = member.ask("POST", "/attachments", {"attachment": {
+            "volume_uuid": volume_id, "instance_uuid": "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11",
+            "connector": {"host": NODE}}})["attachment"]["id"]
+        path, action = f"/attachments/{made}", f"/volumes/{volume_id}/action"
+        self.assertEqual(member.call("POST", f"{path}/action", {"os-complete": {}}).status, 204)
+        for method, place, body in (("DELETE", path, None),
+                                    ("POST", action, {"os-detach": {"attachment_id": made}}),
+                                    ("POST", action, {"os-terminate_connection":
+                                                      {"connector": {"host": NODE}}})):
+            answer = member.call(method, place, body)
+            self.assertEqual(answer.status, 409, answer.message)
+            self.assertIn("ConflictNovaUsingAttachment", answer.message)
+        self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+        service = {"X-Service-Token": keystone.token("scoria", "service")}
+        self.assertEqual(member.call("DELETE", path, None, headers=service).status, 200)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+
     def test_many_at_once_with_one_new_token(self):
         token = keystone.token("mia", "mine")
 

@@ -1,3 +1,4 @@
+#include "common/cleanup.h"
 #include "drivers/memory.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
@@ -240,6 +241,154 @@ START_TEST(a_shared_boot_disk_needs_a_right_of_its_own) {
 }
 END_TEST
 
+/* ---- a server's disk ---- */
+
+#define MEMBER  "member:" WORLD_PROJECT
+#define SERVICE "service:" WORLD_PROJECT
+#define ADMIN   "admin:" WORLD_PROJECT
+
+static void expect_kept(struct world *world, const char *volume, const char *id) {
+    ck_assert_msg(world->status == 409, "%d: %s", world->status, world->answer_text);
+    world->token = ADMIN;
+    ck_assert_str_eq(world_status(world, volume), "in-use");
+    ck_assert_int_eq(call(world, "GET", id, NULL), 200);
+    ck_assert_str_eq(answered_text(world, "status"), "attached");
+    ck_assert_ptr_nonnull(
+        json_object_get(answered(world, "connection_info"), "driver_volume_type"));
+}
+
+static void expect_nobody_takes(struct world *world, const char *token, const char *volume,
+                                const char *id) {
+    world->token = token;
+    call(world, "DELETE", id, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(world->answer_text,
+               "ConflictNovaUsingAttachment: Detach volume from instance " WORLD_INSTANCE
+               " using the Compute API"));
+    expect_kept(world, volume, id);
+    world->token = token;
+    call(world, "PUT", id, "{\"attachment\": {\"connector\": {\"host\": \"elsewhere\"}}}");
+    expect_kept(world, volume, id);
+    world->token = token;
+    world_action(world, volume, "{\"os-detach\": {}}");
+    expect_kept(world, volume, id);
+    world->token = token;
+    world_action(world, volume, "{\"os-detach\": {\"attachment_id\": \"%s\"}}", id);
+    expect_kept(world, volume, id);
+    world->token = token;
+    world_action(world, volume, "{\"os-terminate_connection\": {\"connector\": null}}");
+    expect_kept(world, volume, id);
+    world->token = token;
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", volume), NULL), 400);
+}
+
+START_TEST(a_servers_disk_is_taken_away_by_those_who_speak_for_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id = reserve(world, volume, INSTANCE CONNECTOR);
+
+    ck_assert_int_eq(complete(world, id), 204);
+    roles_enter(world, NULL);
+    expect_nobody_takes(world, MEMBER, volume, id);
+    world->settings.only_services_detach = true;
+    expect_nobody_takes(world, MEMBER, volume, id);
+    expect_nobody_takes(world, ADMIN, volume, id);
+    world->token = ADMIN;
+    world_action(world, volume, "{\"os-force_detach\": {\"attachment_id\": \"%s\"}}", id);
+    expect_kept(world, volume, id);
+
+    world->token = SERVICE;
+    ck_assert_int_eq(
+        world_action(world, volume, "{\"os-terminate_connection\": {\"connector\": null}}"), 202);
+    ck_assert_int_eq(call(world, "DELETE", id, NULL), 200);
+    ck_assert_str_eq(world_status(world, volume), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* Before it is complete, too: the server may have the device already. */
+START_TEST(a_disk_on_its_way_to_a_server_is_the_servers) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id = reserve(world, volume, INSTANCE CONNECTOR);
+
+    roles_enter(world, NULL);
+    world->token = MEMBER;
+    ck_assert_int_eq(call(world, "DELETE", id, NULL), 409);
+    ck_assert_int_eq(
+        world_action(world, volume, "{\"os-terminate_connection\": {\"connector\": null}}"), 409);
+    ck_assert_str_eq(world_status(world, volume), "attaching");
+    ck_assert_int_eq(call(world, "PUT", id, UPDATE), 200); /* nobody has it yet */
+}
+END_TEST
+
+START_TEST(administrators_take_disks_away_where_no_compute_service_could) {
+    static const char *const actions[] = {
+        "{\"os-detach\": {}}",
+        "{\"os-detach\": {\"attachment_id\": \"%s\"}}",
+        "{\"os-force_detach\": {\"attachment_id\": \"%s\"}}",
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    roles_enter(world, NULL);
+    for (size_t i = 0; i < LENGTH(actions); i++) {
+        const char *id;
+
+        world->token = SERVICE;
+        id = reserve(world, volume, INSTANCE CONNECTOR);
+        ck_assert_int_eq(complete(world, id), 204);
+        world->token = ADMIN;
+        ck_assert_int_eq(
+            world_call(world, "POST", PATH("/volumes/%s/action", volume),
+                       strstr(actions[i], "%s")
+                           ? PATH("%.*s%s\"}}", (int)(strstr(actions[i], "%s") - actions[i]),
+                                  actions[i], id)
+                           : actions[i]),
+            202);
+        ck_assert_str_eq(world_status(world, volume), "available");
+    }
+}
+END_TEST
+
+/* No server, or none that is connected: nobody else has to know. */
+START_TEST(what_no_server_uses_its_project_takes_away) {
+    static const char *const members[] = { CONNECTOR, INSTANCE, "" };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    roles_enter(world, NULL);
+    world->settings.only_services_detach = true;
+    world->token = MEMBER;
+    for (size_t i = 0; i < LENGTH(members); i++) {
+        const char *id = reserve(world, volume, members[i]);
+
+        ck_assert_int_eq(complete(world, id), 204);
+        ck_assert_int_eq(call(world, "DELETE", id, NULL), 200);
+        ck_assert_str_eq(world_status(world, volume), "available");
+    }
+    ck_assert_int_eq(world_action(world, volume,
+                                  "{\"os-attach\": {\"mountpoint\": \"m\", \"instance_uuid\": "
+                                  "\"" WORLD_INSTANCE "\"}}"),
+                     202);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-detach\": {}}"), 202);
+    ck_assert_str_eq(world_status(world, volume), "available");
+}
+END_TEST
+
+START_TEST(which_of_several_connections_ends_must_be_said) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    world_sql(world, "UPDATE volumes SET multiattach = 1");
+    world_attach(world, volume, WORLD_INSTANCE2);
+    roles_enter(world, NULL);
+    world->token = MEMBER;
+    ck_assert_int_eq(
+        world_action(world, volume, "{\"os-terminate_connection\": {\"connector\": null}}"), 409);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 2);
+}
+END_TEST
+
 /* ---- lists ---- */
 
 static size_t listed(struct world *world, const char *query) {
@@ -322,6 +471,11 @@ CHECK_MAIN("attachments", an_attachment_lives_from_reserved_to_deleted,
            a_volume_in_use_takes_no_second_server, the_backends_failure_is_the_answer,
            the_format_of_the_volume_shows_in_its_connection, delete_answers_what_is_left,
            everything_needs_3_27_and_completing_3_44, readers_and_strangers_change_nothing,
-           a_shared_boot_disk_needs_a_right_of_its_own, lists_are_short_or_full_and_have_no_links,
-           lists_filter_by_volume_server_and_status,
+           a_shared_boot_disk_needs_a_right_of_its_own,
+           a_servers_disk_is_taken_away_by_those_who_speak_for_it,
+           a_disk_on_its_way_to_a_server_is_the_servers,
+           administrators_take_disks_away_where_no_compute_service_could,
+           what_no_server_uses_its_project_takes_away,
+           which_of_several_connections_ends_must_be_said,
+           lists_are_short_or_full_and_have_no_links, lists_filter_by_volume_server_and_status,
            lists_show_the_project_and_all_to_admins_who_ask, a_table_that_fails_is_an_error)
