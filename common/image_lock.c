@@ -10,6 +10,7 @@ enum { LOCK_USE = 100, LOCK_KEEP = 200 };
 /* consistent read, write, resize */
 static const int resize_permissions[] = { 0, 1, 3 };
 enum { RESIZE = 3 };
+enum { LOCKS_END = LOCK_KEEP + 100 };
 
 static int take_byte(int fd, int byte, struct error *err) {
     struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
@@ -62,4 +63,16 @@ enum image_hold image_lock(int fd, struct error *err) {
 
 enum image_hold image_lock_alone(int fd, struct error *err) {
     return lock(fd, true, err);
+}
+
+enum image_hold image_lock_look(int fd, struct error *err) {
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_USE, .l_len = LOCKS_END - LOCK_USE
+    };
+
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0) {
+        error_errno(err, ERROR_BACKEND, "looking for locks");
+        return IMAGE_LOCK_FAILED;
+    }
+    return lock.l_type == F_UNLCK ? IMAGE_LOCKED : IMAGE_HELD;
 }

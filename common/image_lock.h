@@ -21,3 +21,7 @@ enum image_hold image_lock(int fd, struct error *err);
 /* The same, and for as long as it is held nobody else resizes the image: whoever tries finds the
  * lock, and who is at it already is found. */
 enum image_hold image_lock_alone(int fd, struct error *err);
+
+/* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
+ * taken.  `fd` may be open for reading alone. */
+enum image_hold image_lock_look(int fd, struct error *err);

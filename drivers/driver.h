@@ -106,6 +106,7 @@ struct driver {
 
     int (*create_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                          struct driver_created *ret, struct error *err);
+    /* What a running guest has open stays, and the call fails. */
     int (*delete_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                          struct error *err);
     enum driver_outcome (*extend_volume)(void *handle, struct arena *arena,

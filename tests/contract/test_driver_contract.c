@@ -155,12 +155,6 @@ static void assert_gone(struct place *place, const struct driver_volume *volume)
     assert_listed(place, volume, 0);
 }
 
-static int delete_volume(struct place *place, const struct driver_volume *volume) {
-    struct bench *bench = &place->bench;
-
-    return bench->driver->delete_volume(bench->handle, bench->arena, volume, &bench->err);
-}
-
 static int connect_volume(struct place *place, const struct driver_volume *volume, json_t **ret) {
     struct bench *bench = &place->bench;
 
@@ -193,15 +187,15 @@ END_TEST
 static void delete_twice(struct place *place) {
     struct driver_volume volume = a_volume(place), unmade = a_volume(place);
 
-    ck_assert_int_eq(delete_volume(place, &unmade), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &unmade), 0);
     assert_created(place, &volume);
-    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
     assert_gone(place, &volume);
-    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
 
     /* The create's answer was lost: the record knows neither place nor format. */
     assert_created(place, &volume);
-    ck_assert_int_eq(delete_volume(place, &unmade), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &unmade), 0);
     assert_gone(place, &volume);
 }
 
@@ -222,7 +216,7 @@ static void extend_twice(struct place *place) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), 3 * GIB);
     assert_listed(place, &volume, 3);
 
-    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
     place->bench.err.kind = ERROR_NONE;
     ck_assert_int_eq(bench_extend(&place->bench, &volume, 4), DRIVER_FAILED);
     ck_assert_int_eq(place->bench.err.kind, ERROR_NOT_FOUND);
@@ -290,6 +284,30 @@ START_TEST(an_image_that_a_guest_holds_is_deferred) {
 }
 END_TEST
 
+static void keep_for_guest(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    if (place->subject->driver == &memory_driver)
+        return;
+    assert_created(place, &volume);
+    {
+        autoclose int guest = open_image(place);
+
+        hold_image(place, guest);
+        ck_assert_int_eq(bench_delete(&place->bench, &volume), -1);
+        ck_assert_int_eq(place->bench.err.kind, ERROR_BACKEND);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    }
+    ck_assert_msg(bench_delete(&place->bench, &volume) == 0, "%s: %s", place->subject->name,
+                  place->bench.err.message);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
+}
+
+START_TEST(an_image_that_a_guest_holds_is_not_deleted) {
+    each_subject(keep_for_guest);
+}
+END_TEST
+
 static void extend_too_far(struct place *place) {
     struct driver_volume volume = a_volume(place);
 
@@ -326,7 +344,7 @@ static void connect_twice(struct place *place) {
     json_decref(first);
     json_decref(second);
 
-    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
     ck_assert_int_eq(connect_volume(place, &volume, &none), -1);
     ck_assert_int_eq(place->bench.err.kind, ERROR_NOT_FOUND);
 }
@@ -374,7 +392,7 @@ static void refuse_tricks(struct place *place) {
         ck_assert_int_eq(bench->driver->create_volume(bench->handle, bench->arena, &volume,
                                                       &created, &bench->err),
                          -1);
-        ck_assert_int_eq(delete_volume(place, &volume), -1);
+        ck_assert_int_eq(bench_delete(&place->bench, &volume), -1);
         ck_assert_int_eq(bench_extend(bench, &volume, 2), DRIVER_FAILED);
         ck_assert_int_eq(
             bench->driver->get_size(bench->handle, bench->arena, &volume, &bytes, &bench->err), -1);
@@ -419,8 +437,8 @@ static void repeat_after_lost_answers(struct place *place) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), -1);
 
     order(place, "delete_volume", FAULT_AFTER);
-    ck_assert_int_eq(delete_volume(place, &volume), -1);
-    ck_assert_int_eq(delete_volume(place, &volume), 0);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), -1);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
     assert_gone(place, &volume);
 }
 
@@ -440,7 +458,7 @@ static void fail_before(struct place *place) {
     ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_FAILED);
     ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
     order(place, "delete_volume", FAULT_BEFORE);
-    ck_assert_int_eq(delete_volume(place, &volume), -1);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), -1);
     assert_listed(place, &volume, 1);
 }
 
@@ -548,8 +566,8 @@ END_TEST
 
 CHECK_MAIN("driver contract", create_twice_makes_one_volume, delete_twice_is_fine,
            extend_twice_grows_once_and_never_shrinks, an_image_that_a_guest_holds_is_deferred,
-           extend_beyond_the_room_changes_nothing, connect_takes_an_image_larger_than_its_record,
-           pools_tell_their_room, an_id_that_is_a_path_is_refused,
-           a_repeat_after_a_lost_answer_does_nothing, a_fault_before_changes_nothing,
-           after_a_crash_nothing_answers_until_the_restart, a_restart_needs_nothing_but_the_files,
-           different_volumes_do_not_disturb_each_other)
+           an_image_that_a_guest_holds_is_not_deleted, extend_beyond_the_room_changes_nothing,
+           connect_takes_an_image_larger_than_its_record, pools_tell_their_room,
+           an_id_that_is_a_path_is_refused, a_repeat_after_a_lost_answer_does_nothing,
+           a_fault_before_changes_nothing, after_a_crash_nothing_answers_until_the_restart,
+           a_restart_needs_nothing_but_the_files, different_volumes_do_not_disturb_each_other)

@@ -136,6 +136,33 @@ START_TEST(a_guest_cannot_start_while_we_grow) {
 }
 END_TEST
 
+START_TEST(what_a_guest_has_open_is_not_deleted) {
+    static const struct {
+        const char *option;
+        bool shareable;
+    } cases[] = {
+        { "file_qcow2_volumes=false", false },
+        { "file_qcow2_volumes=false", true },
+        { "file_qcow2_volumes=true", false },
+    };
+
+    for (size_t i = 0; have_qemu() && i < LENGTH(cases); i++) {
+        autobench struct bench bench;
+        autoguest struct guest guest = { 0 };
+        struct driver_volume volume;
+
+        open_with_volume(&bench, cases[i].option, &volume);
+        volume.attached = false; /* the rows are wrong */
+        ck_assert(
+            start_guest(&bench, image_path(&bench), volume.format, cases[i].shareable, &guest));
+        ck_assert_int_eq(bench_delete(&bench, &volume), -1);
+        ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+        stop_guest(&guest);
+        ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
+    }
+}
+END_TEST
+
 CHECK_MAIN("driver and guest", a_guest_on_raw_defers_until_it_is_gone,
            a_guest_on_qcow2_defers_until_it_is_gone, guests_that_share_raw_are_extended_under,
-           a_guest_cannot_start_while_we_grow)
+           a_guest_cannot_start_while_we_grow, what_a_guest_has_open_is_not_deleted)

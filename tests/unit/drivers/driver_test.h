@@ -169,6 +169,10 @@ static inline enum driver_outcome bench_extend(struct bench *bench,
     return bench->driver->extend_volume(bench->handle, bench->arena, volume, new_gb, &bench->err);
 }
 
+static inline int bench_delete(struct bench *bench, const struct driver_volume *volume) {
+    return bench->driver->delete_volume(bench->handle, bench->arena, volume, &bench->err);
+}
+
 static inline int64_t bench_size(struct bench *bench, const struct driver_volume *volume) {
     int64_t bytes = -1;
 
