@@ -9,51 +9,111 @@
 #define NOTIFY_ATTEMPTS 5
 #define NOTIFY_PAUSE_US 5000000
 
-/* Of several attachments of one instance (it moves to another host) the connected one counts. */
-static const char *host_of(const struct volume *volume, const char *instance_uuid) {
-    const char *host = NULL;
+/* One instance has attachments on two hosts while it moves. */
+#define HOSTS_MOST 4
+
+struct receivers {
+    struct compute_event event;
+    const char *hosts[HOSTS_MOST], *endpoints[HOSTS_MOST]; /* of agents that are there */
+    unsigned count;
+};
+
+static bool has_host(const struct receivers *receivers, const char *host) {
+    for (unsigned i = 0; i < receivers->count; i++)
+        if (strcmp(receivers->hosts[i], host) == 0)
+            return true;
+    return false;
+}
+
+/* The agent of an attachment's host, when there is one that was not found before. */
+static int add_receiver(struct work *work, const struct attachment *attachment,
+                        struct receivers *receivers, struct error *err) {
+    const char *host = attachment->attached_host;
+    struct service service;
+    int found;
+
+    if (!host || has_host(receivers, host) || receivers->count == HOSTS_MOST)
+        return 0;
+    found = service_find(work, SERVICE_COMPUTE, host, &service, err);
+    if (found <= 0 || !service.up || service.disabled || !service.endpoint)
+        return found < 0 ? -1 : 0;
+    receivers->hosts[receivers->count] = host;
+    receivers->endpoints[receivers->count++] = service.endpoint;
+    return 0;
+}
+
+/* The attachment that is connected comes first. */
+static int add_receivers(struct work *work, const struct volume *volume, bool attached,
+                         struct receivers *receivers, struct error *err) {
+    struct compute_event *event = &receivers->event;
 
     for (unsigned i = 0; i < volume->attachment_count; i++) {
         const struct attachment *attachment = &volume->attachments[i];
 
-        if (!attachment->instance_uuid || strcmp(attachment->instance_uuid, instance_uuid) != 0)
+        if (!attachment->instance_uuid ||
+            strcmp(attachment->instance_uuid, event->instance_uuid) != 0 ||
+            (strcmp(attachment->attach_status, "attached") == 0) != attached)
             continue;
-        if (!host || strcmp(attachment->attach_status, "attached") == 0)
-            host = attachment->attached_host;
+        if (!event->host)
+            event->host = attachment->attached_host;
+        if (add_receiver(work, attachment, receivers, err) < 0)
+            return -1;
     }
-    return host;
+    return 0;
 }
 
-static int receiver_body(struct work *work, void *arg, struct error *err) {
-    struct compute_event *event = arg;
-    struct service service;
+static int receivers_body(struct work *work, void *arg, struct error *err) {
+    struct receivers *receivers = arg;
     struct volume volume;
-    int found = 0;
 
-    event->host = event->endpoint = NULL;
-    if (volume_details(work, event->volume_id, &volume, err) < 0)
+    receivers->event.host = receivers->event.endpoint = NULL;
+    receivers->count = 0;
+    if (volume_details(work, receivers->event.volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    event->host = host_of(&volume, event->instance_uuid);
-    if (event->host)
-        found = service_find(work, SERVICE_COMPUTE, event->host, &service, err);
-    if (found > 0 && service.up && !service.disabled)
-        event->endpoint = service.endpoint;
-    return found < 0 ? -1 : 0;
+    if (add_receivers(work, &volume, true, receivers, err) < 0)
+        return -1;
+    return add_receivers(work, &volume, false, receivers, err);
+}
+
+/* While the instance moves both hosts hear of it, as with a compute service: only the one that has
+ * it takes the event, and nobody here knows which that is (X21). */
+static enum event_verdict send_to_all(struct job *job, struct receivers *receivers,
+                                      struct error *answer) {
+    struct compute_sender *compute = job->manager->settings.compute;
+    struct compute_event *event = &receivers->event;
+    enum event_verdict best = EVENT_REFUSED;
+
+    for (unsigned i = 0; i < receivers->count; i++) {
+        struct error said = { 0 };
+        enum event_verdict verdict;
+
+        event->host = receivers->hosts[i];
+        event->endpoint = receivers->endpoints[i];
+        verdict = compute->send(compute, job->arena, event, &said);
+        if (i == 0 || (best == EVENT_REFUSED && verdict == EVENT_UNKNOWN))
+            *answer = said;
+        if (best != EVENT_ACCEPTED && verdict != EVENT_REFUSED)
+            best = verdict;
+    }
+    return best;
 }
 
 int event_send(struct job *job, const char *instance_uuid, bool completion, enum event_verdict *ret,
                struct error *answer, struct error *err) {
     struct compute_sender *compute = job->manager->settings.compute;
-    struct compute_event event = {
-        .volume_id = job->volume.id,
-        .instance_uuid = instance_uuid,
-        .request_id = job->operation.request_id,
-        .wants_completion = completion,
+    struct receivers receivers = {
+        .event = {
+            .volume_id = job->volume.id,
+            .instance_uuid = instance_uuid,
+            .request_id = job->operation.request_id,
+            .wants_completion = completion,
+        },
     };
 
-    if (work_read(job->manager->settings.db, &job->base, receiver_body, &event, err) < 0)
+    if (work_read(job->manager->settings.db, &job->base, receivers_body, &receivers, err) < 0)
         return -1;
-    *ret = compute->send(compute, job->arena, &event, answer);
+    *ret = receivers.count > 0 ? send_to_all(job, &receivers, answer)
+                               : compute->send(compute, job->arena, &receivers.event, answer);
     return 0;
 }
 

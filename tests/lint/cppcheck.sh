@@ -1,7 +1,8 @@
 #!/bin/bash
 # Static analysis by cppcheck. What it is told to leave: a NULL that ends the arguments of a
 # variadic function is a pointer here; it does not know cleanup attributes; the heaps of worker.c and
-# patience.c are read only where they were written; a text of identity_none.c is longer than its fallback.
+# patience.c are read only where they were written; a text of identity_none.c is longer than its
+# fallback.
 set -uo pipefail
 
 command -v cppcheck >/dev/null || {

@@ -157,6 +157,27 @@ START_TEST(a_report_says_which_extend_it_is_about) {
 }
 END_TEST
 
+/* A move takes as long as it takes; what waits for it is the volume, which says so each time. */
+START_TEST(a_guest_that_moves_is_waited_for) {
+    struct scene *scene = scene_with(1, 1);
+
+    scene->disk.job = scene->disk.moving = true;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    put(scene);
+    ck_assert(script_server_await(scene->server, "GET", READ, 20));
+    ck_assert_uint_eq(reports(scene), 0);
+    scene->disk.job = scene->disk.moving = false;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    await_end(scene);
+    ck_assert_uint_eq(reports(scene), 1);
+    ck_assert_str_eq(last_report(scene), SUCCESS);
+    ck_assert_int_eq(capacity(scene), 3 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_refused_report_is_not_repeated) {
     struct scene *scene = scene_new();
 
@@ -700,8 +721,8 @@ START_TEST(stopping_forgets_what_waits) {
 }
 END_TEST
 
-CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_refused_report_is_not_repeated,
-           an_extending_volume_grows_and_is_reported_once,
+CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_waited_for,
+           a_refused_report_is_not_repeated, an_extending_volume_grows_and_is_reported_once,
            a_missing_or_bad_target_is_reported_as_error, a_failed_resize_is_reported_as_error,
            any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
            a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,

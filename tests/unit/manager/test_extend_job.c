@@ -740,20 +740,77 @@ START_TEST(a_disabled_agent_is_not_asked) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "extend job", failed_driver_of_an_attached_volume,
-    an_extend_taken_over_waits_for_a_backend_that_is_away, done_while_attached_tells_the_instances,
-    refused_news_do_no_harm, news_end_with_their_volume, deferred_without_an_instance_fails,
-    a_lock_of_a_worker_that_sleeps_is_waited_for, deferred_for_a_host_without_an_instance_fails,
-    deferred_with_two_instances_fails, two_attachments_of_one_instance_are_one,
-    a_reserved_attachment_does_not_count, deferred_with_one_instance_is_handed_over,
-    many_pending_extends_hold_up_nobody, refused_event_is_rolled_back, unknown_answer_stays_pending,
-    deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
-    deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
-    detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,
-    detach_during_the_drivers_call_is_settled_at_once,
-    the_event_goes_to_who_is_attached_at_the_hand_over, detach_during_the_event_is_settled_at_once,
-    detach_before_the_event_is_settled_at_once, a_receiver_that_cannot_be_looked_up_is_no_refusal,
-    death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
-    a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
-    the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked, a_disabled_agent_is_not_asked)
+/* A compute side where each host answers for itself. */
+static struct {
+    enum event_verdict here, there;
+    char told[128];
+} hosts;
+
+static enum event_verdict answer_by_host(struct compute_sender *sender, struct arena *arena,
+                                         const struct compute_event *event, struct error *err) {
+    bool here = strcmp(event->host, WORLD_NODE) == 0;
+    size_t length = strlen(hosts.told);
+
+    (void)sender, (void)arena;
+    snprintf(hosts.told + length, sizeof hosts.told - length, "%s ", event->endpoint);
+    error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
+    return here ? hosts.here : hosts.there;
+}
+
+/* X21: the instance moves and has an attachment on either host: both hear of it, and one that has
+ * the guest is enough. */
+START_TEST(both_hosts_of_an_instance_that_moves_hear_of_it) {
+    static const struct {
+        enum event_verdict here, there;
+        const char *becomes;
+    } rows[] = {
+        { EVENT_ACCEPTED, EVENT_REFUSED, "extending" },
+        { EVENT_REFUSED, EVENT_ACCEPTED, "extending" },
+        { EVENT_REFUSED, EVENT_UNKNOWN, "extending" },
+        { EVENT_ACCEPTED, EVENT_ACCEPTED, "extending" },
+        { EVENT_REFUSED, EVENT_REFUSED, "error_extending" },
+    };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        world->sender.send = answer_by_host;
+        hosts.here = rows[i].here;
+        hosts.there = rows[i].there;
+        hosts.told[0] = '\0';
+        world_attach(world, id, WORLD_INSTANCE);
+        world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, "
+                         "attach_status, attached_host, created_at) SELECT 'a', id, project_id, "
+                         "'" WORLD_INSTANCE "', 'attaching', 'there', 1 FROM volumes");
+        ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT(WORLD_NODE)), 200);
+        ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT("there")), 200);
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+
+        assert_volume(world, id, rows[i].becomes, 2);
+        ck_assert_str_eq(hosts.told, "http://" WORLD_NODE "/v2.1 http://there/v2.1 ");
+    }
+}
+END_TEST
+
+CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
+           an_extend_taken_over_waits_for_a_backend_that_is_away,
+           done_while_attached_tells_the_instances, refused_news_do_no_harm,
+           news_end_with_their_volume, deferred_without_an_instance_fails,
+           a_lock_of_a_worker_that_sleeps_is_waited_for,
+           deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
+           two_attachments_of_one_instance_are_one, a_reserved_attachment_does_not_count,
+           deferred_with_one_instance_is_handed_over, many_pending_extends_hold_up_nobody,
+           refused_event_is_rolled_back, unknown_answer_stays_pending,
+           deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
+           deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
+           detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,
+           detach_during_the_drivers_call_is_settled_at_once,
+           the_event_goes_to_who_is_attached_at_the_hand_over,
+           detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
+           a_receiver_that_cannot_be_looked_up_is_no_refusal,
+           death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
+           a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
+           the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
+           a_disabled_agent_is_not_asked, both_hosts_of_an_instance_that_moves_hear_of_it)
