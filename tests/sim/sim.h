@@ -65,7 +65,7 @@ struct thread {
 /* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
 struct temper {
     bool pauses, node_pauses, deaths, clock_steps, driver_faults, commit_faults, late_guests, lies,
-        losses, power;
+        losses;
     bool deletes, resets, old_reports;
     bool gap; /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
