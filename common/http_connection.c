@@ -215,8 +215,8 @@ static const char *skip_authority(const char *uri) {
 /*
  * libmicrohttpd would take some 60 bytes of the connection's memory for each parameter of the
  * query; a few hundred of them leave it no room to go on, and the client would wait in vain.  The
- * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.  It
- * looks for one up to the version, also behind a NUL, where nobody else sees one.
+ * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.
+ * It looks for one up to the version, also behind a NUL, where nobody else sees one.
  */
 static void hide_query(const char *uri) {
     char *text = (char *)(uintptr_t)uri, *query = strchr(text, '?');
@@ -291,8 +291,8 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
 }
 
 /*
- * A body in pieces ends its connection: libmicrohttpd takes a lone LF for the end of a piece's size,
- * and a proxy in front may not, so nothing that follows is believed to be a request.
+ * A body in pieces ends its connection: libmicrohttpd takes a lone LF for the end of a piece's
+ * size, and a proxy in front may not, so nothing that follows is believed to be a request.
  */
 static void look_at_head(struct http_connection *connection, const char *method, const char *url,
                          const char *version) {

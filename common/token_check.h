@@ -2,8 +2,8 @@
  * Is a caller's token good?  What is known is answered in place; what is not goes to a small pool
  * of threads that ask Keystone, so that no HTTP thread ever waits for it.  Requests that come with
  * the same unknown token share one question.  Addresses are asked for in turn, so that one with
- * many unknown tokens delays itself.  The queue is bounded: when it is full, the last question of the
- * address with most goes for a question of one with fewer.  Whoever waits has his answer by a
+ * many unknown tokens delays itself.  The queue is bounded: when it is full, the last question of
+ * the address with most goes for a question of one with fewer.  Whoever waits has his answer by a
  * deadline: ERROR_UNAVAILABLE, never "let him in".
  *
  * Thread-safe.  Order of locks: none is held while anything else is called.

@@ -2,11 +2,11 @@
  * The database's clock on PostgreSQL: the server's, and what it is corrected by when somebody sets
  * that.
  *
- * A process measures how far the server's clock and its own CLOCK_BOOTTIME are apart and goes by the
- * latter in between.  When they are further apart than clocks that run can drift, the server's was
- * set: whoever sees it first changes the correction in the table, so that for all processes time
- * goes on as if nothing had happened.  But when somebody has told an instant that is still to come
- * here, it is this machine whose clock stood still, and it follows.
+ * A process measures how far the server's clock and its own CLOCK_BOOTTIME are apart and goes by
+ * the latter in between.  When they are further apart than clocks that run can drift, the server's
+ * was set: whoever sees it first changes the correction in the table, so that for all processes
+ * time goes on as if nothing had happened.  But when somebody has told an instant that is still to
+ * come here, it is this machine whose clock stood still, and it follows.
  *
  * A process that has just started knows no time before.  It takes the server's word unless that is
  * behind what was told.  When it is far ahead of what was told, either nobody has been here for a

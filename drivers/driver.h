@@ -39,9 +39,9 @@ enum driver_feature {
  * A worker that was paused may wake up after another one has taken its work over, finished it, and
  * others have built on that.  So a driver asks right before each side effect whether the work is
  * still its own, and makes the effect one that harms nobody even when the pause comes between: grow
- * only, replace nothing, remove only what carries the volume's own name.  A create that was late all
- * the same says so (ERROR_CONFLICT); whether there is still a volume that its object belongs to, only
- * the caller can know.
+ * only, replace nothing, remove only what carries the volume's own name.  A create that was late
+ * all the same says so (ERROR_CONFLICT); whether there is still a volume that its object belongs
+ * to, only the caller can know.
  */
 struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);
@@ -113,11 +113,13 @@ struct driver {
                                          const struct driver_volume *volume, int64_t new_gb,
                                          struct error *err);
     /* Virtual size in bytes, opened anew so that nothing cached is believed (X23), and flushed:
-     * the caller writes it into a row (S2). Works on a locked image. -1 with ERROR_NOT_FOUND when there is no object. */
+     * the caller writes it into a row (S2). Works on a locked image. -1 with ERROR_NOT_FOUND
+     * when there is no object. */
     int (*get_size)(void *handle, struct arena *arena, const struct driver_volume *volume,
                     int64_t *ret_bytes, struct error *err);
-    /* connection_info: {"driver_volume_type", "data": {…}} (a new reference).  An object larger than
-     * its record is as good as any: a guest may have grown it after its extend was given up (X24). */
+    /* connection_info: {"driver_volume_type", "data": {…}} (a new reference).  An object larger
+     * than its record is as good as any: a guest may have grown it after its extend was given up
+     * (X24). */
     int (*connect)(void *handle, struct arena *arena, const struct driver_volume *volume,
                    const json_t *connector, json_t **ret, struct error *err);
     /* Every object of this backend's naming, for the check of files against rows: calls

@@ -46,11 +46,11 @@ bool image_looks_qcow2(int fd);
 bool image_looks_luks(int fd);
 
 /*
- * Makes the file as long as `bytes`, and flushes it; one that is so long already stays, also when it
- * became so during the call.  The new part reads as zeros; when not sparse its blocks are taken.
+ * Makes the file as long as `bytes`, and flushes it; one that is so long already stays, also when
+ * it became so during the call.  The new part reads as zeros; when not sparse its blocks are taken.
  * After a failure the length is what it was, but for a sparse file that could not be flushed.  On
- * file systems without fallocate (NFS before 4.2) the length is set after a last look: there the fence alone keeps a paused worker from
- * undoing what another one did meanwhile.
+ * file systems without fallocate (NFS before 4.2) the length is set after a last look: there the
+ * fence alone keeps a paused worker from undoing what another one did meanwhile.
  */
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err);

@@ -239,8 +239,8 @@ int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **r
 
 /* ---- volumes ---- */
 
-/* Among the shares of the volume's pool: the one that has its file, else the one with most room.  An
- * attempt before this one may have made the file, on any share: then all of them are asked. */
+/* Among the shares of the volume's pool: the one that has its file, else the one with most room.
+ * An attempt before this one may have made the file, on any share: then all of them are asked. */
 static struct mounted_share *choose_share(const struct remotefs *remotefs, struct arena *arena,
                                           const struct driver_volume *volume, struct error *err) {
     struct mounted_share *best = NULL;

@@ -81,8 +81,8 @@ static const char *new_format(const struct directory *directory) {
     return directory->settings->qcow2 ? "qcow2" : "raw";
 }
 
-/* One without a length was left by a crash: it is filled, never removed, because a worker that wakes
- * up late would remove what another one has filled. */
+/* One without a length was left by a crash: it is filled, never removed, because a worker that
+ * wakes up late would remove what another one has filled. */
 static int fill_empty(const struct directory *directory, const struct driver_volume *volume, int fd,
                       int64_t bytes, struct image_facts *facts, struct error *err) {
     const struct directory_settings *settings = directory->settings;
@@ -175,8 +175,8 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
 }
 
 /* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
- * right in front of publish() can still give a name to what nobody wants any more: the fence says so
- * behind it, and the caller takes the file away if the volume is gone. */
+ * right in front of publish() can still give a name to what nobody wants any more: the fence
+ * says so behind it, and the caller takes the file away if the volume is gone. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {

@@ -1,6 +1,6 @@
 /*
- * Create and delete: the driver's call between claim and finish; and what is left of operations that
- * were cancelled.
+ * Create and delete: the driver's call between claim and finish; and what is left of operations
+ * that were cancelled.
  */
 #include "manager/job.h"
 
@@ -31,9 +31,9 @@ static int unwanted_body(struct work *work, void *arg, struct error *err) {
 }
 
 /*
- * This create is somebody else's by now, or was cancelled.  When nobody wants the volume any more, an
- * object that this late one has made, whole or in part, would stay for ever; names are never given
- * twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
+ * This create is somebody else's by now, or was cancelled.  When nobody wants the volume any more,
+ * an object that this late one has made, whole or in part, would stay for ever; names are never
+ * given twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
  */
 static int create_clean_up(struct job *job, struct driver_volume *volume, struct error *err) {
     int unwanted = work_read(job->manager->settings.db, &job->base, unwanted_body, job, err);

@@ -69,8 +69,10 @@ EXTRA_DIST += \
 	tests/e2e/test_keystone.py \
 	tests/e2e/test_roles.py \
 	tests/e2e/test_steps.py \
+	tests/e2e/test_tls.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
+	tests/lib/certificates.py \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \

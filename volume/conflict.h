@@ -50,8 +50,9 @@ enum open_work {
     EXTEND_SENDING,
     EXTEND_WAITING,
     EXTEND_COMPLETING,
-    WORK_BESIDE,    /* connect, notify: in any phase they change nothing of the volume */
-    WORK_CANCELLED, /* of any kind: its former worker may still be at it, or has to be looked after */
+    WORK_BESIDE, /* connect, notify: in any phase they change nothing of the volume */
+    /* of any kind: its former worker may still be at it, or has to be looked after */
+    WORK_CANCELLED,
     OPEN_WORK
 };
 

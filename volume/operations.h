@@ -51,11 +51,12 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
 int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb,
                   bool attached_allowed, struct error *err);
 
-/* What the manager does with the driver's outcome DEFERRED: judged by the rows of this moment, which
- * *ret_volume gets unless it is lost. */
+/* What the manager does with the driver's outcome DEFERRED: judged by the rows of this moment,
+ * which *ret_volume gets unless it is lost. */
 enum hand_over {
     HAND_OVER_LOST, /* the operation is no longer this owner's */
-    HAND_OVER_DONE, /* exactly one instance (R35): both keys and the deadline stored, phase sending */
+    /* exactly one instance (R35): both keys and the deadline stored, phase sending */
+    HAND_OVER_DONE,
     HAND_OVER_NOT_ONE, /* nothing changed */
 };
 int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,

@@ -26,8 +26,8 @@ struct settings {
     int64_t metadata_items; /* of one volume, of its image metadata, of one type's specs */
     int64_t per_volume_attachments, per_project_messages;
     bool only_services_detach; /* a server's disk; else administrators do so too */
-    bool notifications;       /* are any made? */
-    bool notifications_whole; /* as a listener gets them; else the payload alone, for the log */
+    bool notifications;        /* are any made? */
+    bool notifications_whole;  /* as a listener gets them; else the payload alone, for the log */
     /* Ended with NULL; the topic is this and the priority. */
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
     const char *node; /* name of this one among the services; NULL: "localhost" */

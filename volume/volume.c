@@ -307,8 +307,8 @@ int volume_list(struct work *work, const struct volume_query *query, struct volu
     return kept;
 }
 
-/* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not found, in
- * the same statement and without a look at its details. */
+/* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not
+ * found, in the same statement and without a look at its details. */
 #define VOLUME_VISIBLE "WHERE v.id = $1 AND ($2 = 1 OR v.project_id = $3)"
 
 static int volume_one(struct work *work, const char *id, bool all, bool with_details,

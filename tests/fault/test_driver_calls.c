@@ -87,8 +87,8 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
     return fails("fallocate") ? -1 : (int)syscall(SYS_fallocate, fd, mode, from, size);
 }
 
-/* What a disk has of a qcow2 header whose flush failed: the kernel reads it again when told to forget
- * its own. */
+/* What a disk has of a qcow2 header whose flush failed: the kernel reads it again when told to
+ * forget its own. */
 static struct {
     bool behind;
     unsigned char size[8];

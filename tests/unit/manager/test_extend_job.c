@@ -138,8 +138,8 @@ START_TEST(deferred_without_an_instance_fails) {
 }
 END_TEST
 
-/* A worker that sleeps in the middle of it holds the lock itself: whoever takes over waits for it, and
- * in the end no longer. */
+/* A worker that sleeps in the middle of it holds the lock itself: whoever takes over waits for
+ * it, and in the end no longer. */
 START_TEST(a_lock_of_a_worker_that_sleeps_is_waited_for) {
     for (int wakes = 0; wakes <= 1; wakes++) {
         autoworld struct world *world = world_new(NULL);

@@ -1,6 +1,6 @@
 /*
- * An image that grows after its extend was given up (X24): a guest that was stopped does late what it
- * was told before the verdict.  The volume stays as useful as any other.
+ * An image that grows after its extend was given up (X24): a guest that was stopped does late what
+ * it was told before the verdict.  The volume stays as useful as any other.
  */
 #include "tests/lib/extend.h"
 
@@ -43,7 +43,8 @@ static void reset(struct world *world, const char *id) {
         world_action(world, id, "{\"os-reset_status\": {\"status\": \"error_extending\"}}"), 202);
 }
 
-/* A program that another manager's paused one has started ends its work when that one is long dead. */
+/* A program that another manager's paused one has started ends its work when that one is long
+ * dead. */
 static void failed_in_the_driver(struct world *world, const char *id) {
     memory_fail_next(world->memory, "extend_volume", ERROR_BACKEND);
     extend_to_5(world, id);

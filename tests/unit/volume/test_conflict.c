@@ -1,7 +1,7 @@
 /*
  * Every open operation, in every phase, meets every action: what the table says happens, and
- * whatever happens, everything comes to rest, nothing that somebody uses is destroyed, and what must
- * always hold does.  Then the stories behind the table, one by one.
+ * whatever happens, everything comes to rest, nothing that somebody uses is destroyed, and what
+ * must always hold does.  Then the stories behind the table, one by one.
  */
 #include "volume/conflict.h"
 
