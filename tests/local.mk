@@ -15,8 +15,11 @@ libtests_a_SOURCES = \
 EXTRA_PROGRAMS += tests/sim/sim
 tests_sim_sim_SOURCES = \
 	tests/sim/clients.c \
-	tests/sim/compute.c \
+	tests/sim/compute.c tests/sim/compute.h \
+	tests/sim/door.c \
 	tests/sim/fiber.c tests/sim/fiber.h \
+	tests/sim/guests.c \
+	tests/sim/messages.c \
 	tests/sim/model.c \
 	tests/sim/nodes.c tests/sim/nodes.h \
 	tests/sim/sim.c tests/sim/sim.h

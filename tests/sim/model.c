@@ -4,7 +4,7 @@
  */
 #include "drivers/memory.h"
 #include "manager/check.h"
-#include "tests/sim/nodes.h"
+#include "tests/sim/sim.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Inside of nodes.c; compute.c and model.c see the processes. */
+/* Inside of nodes.c, door.c and messages.c. */
 #pragma once
 
 #include "api/router.h"
@@ -31,3 +31,13 @@ struct node {
     struct test_exchange *abandoned[SIM_THREADS];
     unsigned abandoned_count;
 };
+
+/* ---- door.c ---- */
+
+void door_open(struct node *node);
+
+/* ---- messages.c ---- */
+
+struct rpc *messages_new(struct node *node);
+bool messages_deliver(struct sim *sim, struct node *node); /* starts one; false: none waits */
+void messages_lose(struct rpc *rpc);                       /* those on their way are given back */

@@ -5,7 +5,10 @@
  *     fiber     stacks that change places
  *     sim       the seed, the threads and who goes on; many seeds
  *     nodes     the service's processes: API and managers, each with a clock, a relay and messages
- *     compute   hypervisor hosts: the real agent's work, guests and their disks
+ *     door      their way to the database
+ *     messages  what is on its way inside a process
+ *     compute   hypervisor hosts: the real agent's work
+ *     guests    guests and their disks, the hypervisor, the images
  *     clients   what people and programs ask for
  *     model     what must hold
  *
@@ -173,9 +176,12 @@ void hosts_free(struct sim *sim);
 bool hosts_work(struct sim *sim);
 void hosts_revive(struct sim *sim);
 void host_act(struct sim *sim);
-void guest_act(struct sim *sim);
 enum event_verdict host_event(struct sim *sim, const struct compute_event *event,
                               struct error *err);
+
+/* ---- guests.c ---- */
+
+void guest_act(struct sim *sim);
 const char *guest_instance(unsigned guest);
 const char *guest_host(struct sim *sim, unsigned guest);
 /* false: its image cannot be locked, or is not there. */
