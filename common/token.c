@@ -177,14 +177,14 @@ bool token_has_role(const struct token *token, const char *role) {
 #define PATH_MOST 255 /* of a pattern that is looked at; Keystone keeps 128 characters */
 
 /* One step of a pattern: what it stands for, and where the next one begins. */
-enum piece { PIECE_LITERAL, PIECE_NAME, PIECE_SEGMENT, PIECE_ANY };
+enum piece { PIECE_LITERAL, PIECE_SEGMENT, PIECE_ANY };
 
 static enum piece read_piece(const char *pattern, size_t *ret_length) {
     const char *end = *pattern == '{' ? strchr(pattern, '}') : NULL;
 
     if (end) {
         *ret_length = (size_t)(end - pattern) + 1;
-        return PIECE_NAME;
+        return PIECE_SEGMENT;
     }
     if (*pattern == '*' && pattern[1] == '*') {
         *ret_length = 2;
@@ -200,7 +200,7 @@ static void take_piece(enum piece piece, char literal, const char *path, size_t 
                        bool *reached) {
     bool before = reached[0]; /* of the character in front, before this piece */
 
-    if (piece == PIECE_LITERAL || piece == PIECE_NAME)
+    if (piece != PIECE_ANY)
         reached[0] = false;
     for (size_t i = 1; i <= length; i++) {
         bool now = reached[i];
@@ -210,11 +210,8 @@ static void take_piece(enum piece piece, char literal, const char *path, size_t 
         case PIECE_LITERAL:
             reached[i] = before && path[i - 1] == literal;
             break;
-        case PIECE_NAME: /* one character at least */
+        case PIECE_SEGMENT: /* one character at least */
             reached[i] = inside && (before || reached[i - 1]);
-            break;
-        case PIECE_SEGMENT:
-            reached[i] = now || (inside && reached[i - 1]);
             break;
         case PIECE_ANY:
             reached[i] = now || reached[i - 1];
