@@ -162,6 +162,13 @@ START_TEST(predecessors_count_for_unchanged_rules_only_and_when_asked_for) {
     ck_assert(!policy_allows(policy, "volume:delete", &guest, &p1));
     ck_assert(policy_allows(policy, "volume:delete", &member, &p2));
     ck_assert(!policy_allows(policy, "volume:force_delete", &guest, &p1));
+    ck_assert(policy_allows(policy, "volume_extension:type_get", &guest, &p1));
+    ck_assert(policy_allows(policy, "volume_extension:types_extra_specs:index", &guest, &p1));
+    /* Former releases showed these to administrators alone, or did not have them at all. */
+    ck_assert(!policy_allows(policy, "volume_extension:access_types_extra_specs", &guest, &p1));
+    ck_assert(policy_allows(policy, "volume_extension:access_types_extra_specs", &reader, &p1));
+    ck_assert(!policy_allows(policy, "volume:reimage", &guest, &p1));
+    ck_assert(!policy_allows(policy, "volume:reimage_reserved", &guest, &p1));
     policy_free(policy);
 }
 END_TEST
