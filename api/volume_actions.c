@@ -36,9 +36,9 @@ static const struct field extend_fields[] = {
 static int extend(struct request *request, struct error *err) {
     const struct extend_body *body = request->body;
     bool attached_allowed = request->minor >= SINCE_EXTEND_ATTACHED;
+    bool attached = attached_allowed && request->volume.status == VOLUME_IN_USE;
 
-    if (attached_allowed && request->volume.status == VOLUME_IN_USE &&
-        authorize(request, "volume:extend_attached_volume", err) < 0)
+    if (authorize(request, attached ? "volume:extend_attached_volume" : "volume:extend", err) < 0)
         return -1;
     return volume_extend(&request->work, &request->volume, body->new_size_gb, attached_allowed,
                          err);
@@ -343,7 +343,7 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
 /* clang-format off */
 const struct route volume_action_routes[] = {
-    { ACTION("os-extend"), .rule = "volume:extend", BODY(extend_fields, struct extend_body),
+    { ACTION("os-extend"), BODY(extend_fields, struct extend_body),
       .handler = extend, .status = 202 },
     { ACTION("os-extend_volume_completion"), .since = 71, ADMIN("extend_volume_completion"),
       BODY(completion_fields, struct completion_body),

@@ -82,22 +82,25 @@ START_TEST(extend_grows_an_available_volume_at_every_version) {
 }
 END_TEST
 
+/* One rule is asked: which one, the volume's status and the version say. */
 START_TEST(extend_of_a_volume_in_use_needs_3_42_and_its_own_right) {
     static const char *const body[] = { "{\"os-extend\": {\"new_size\": 3}}", NULL };
     autoworld struct world *world = world_new(NULL);
-    const char *id = world_volume(world, 2);
+    const char *free = world_volume(world, 2), *id = world_volume(world, 2);
 
     world_attach(world, id, WORLD_INSTANCE);
     world->minor = 41;
     assert_refused(world, id, 400, body);
-    world->minor = 42;
     roles_enter(world, "volume:extend_attached_volume: '!'\n");
     world->token = "member:" WORLD_PROJECT;
+    assert_refused(world, id, 400, body);
+    world->minor = 42;
     assert_refused(world, id, 403, body);
     roles_enter(world, "volume:extend: '!'\n");
-    assert_refused(world, id, 403, body);
-    roles_enter(world, "volume:extend: 'role:member'\n");
+    assert_refused(world, free, 403, body);
     assert_accepted(world, id, 202, body[0], "extending");
+    world->minor = 41;
+    assert_refused(world, id, 403, body);
 }
 END_TEST
 
