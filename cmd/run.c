@@ -385,6 +385,14 @@ static int start_agent(struct parts *parts, struct error *err) {
 
 /* ---- the whole ---- */
 
+/* Half of the clients, and no more, may wait for Keystone to say who they are: a quarter with
+ * tokens of their own, a quarter with the same as another. */
+static int start_gate(struct parts *parts, struct error *err) {
+    unsigned clients = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections");
+
+    return token_gate_new(parts->config, clients / 4, &parts->gate, err);
+}
+
 static int start(struct parts *parts, struct error *err) {
     bool storing = parts->roles.api || parts->roles.manager;
 
@@ -394,7 +402,7 @@ static int start(struct parts *parts, struct error *err) {
     if (storing && start_store(parts, err) < 0)
         return -1;
     if ((parts->roles.api || parts->roles.agent) && knows_callers(parts) &&
-        token_gate_new(parts->config, &parts->gate, err) < 0)
+        start_gate(parts, err) < 0)
         return -1;
     if (parts->roles.api && start_api(parts, err) < 0)
         return -1;

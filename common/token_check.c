@@ -15,7 +15,7 @@
 
 #define DEADLINE_MS   10000
 #define THREADS       8
-#define QUEUE         1000
+#define QUEUE         250
 #define GOOD_TOKENS   10000
 #define BAD_TOKENS    1000
 #define BAD_LIFE_US   (INT64_C(5) * 1000 * 1000)
@@ -31,6 +31,7 @@ struct question {
     struct asker *asker; /* while it is queued */
     LIST_ENTRY(question) open;
     struct token_waiters waiters;
+    unsigned joined; /* those behind the first */
     struct token_digest digest;
     bool allow_expired;
     int64_t deadline_us;
@@ -60,7 +61,7 @@ struct token_checker {
     struct token_cache *cache;
     struct askers askers;      /* the next one in turn first; each has a question at least */
     struct question_list open; /* queued and asked: at most queue + threads */
-    unsigned queued;
+    unsigned queued, joined;   /* the latter: callers behind the first of each that is open */
     bool stops;
     int64_t told_us; /* when an outage was last logged */
     unsigned thread_count;
@@ -165,11 +166,16 @@ static void question_free(struct question *question) {
     free(question);
 }
 
-/* Nobody joins the question from here on: its waiters are the thread's own. */
+/* Nobody joins the question from here on: its waiters are the caller's own. */
+static void unlist(struct token_checker *checker, struct question *question) {
+    LIST_REMOVE(question, open);
+    checker->joined -= question->joined;
+}
+
 static void finish(struct token_checker *checker, struct question *question,
                    const struct token *token, struct error *err) {
     pthread_mutex_lock(&checker->lock);
-    LIST_REMOVE(question, open);
+    unlist(checker, question);
     keep_verdict(checker, question, token, err);
     pthread_mutex_unlock(&checker->lock);
     if (!token && err->kind != ERROR_UNAUTHORIZED)
@@ -326,9 +332,21 @@ static bool make_place(struct token_checker *checker, const char *name,
     if (!gone)
         return false;
     unqueue(checker, gone);
-    LIST_REMOVE(gone, open);
+    unlist(checker, gone);
     *ret_gone = gone;
     return true;
+}
+
+/* Nobody knows yet who they are, so they must not hold all places that the server has for clients:
+ * neither by many tokens nor by one that all of them bring. */
+static int join(struct token_checker *checker, struct question *question,
+                struct token_waiter *waiter) {
+    if (checker->joined >= checker->settings.queue)
+        return -1;
+    checker->joined++;
+    question->joined++;
+    STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
+    return 0;
 }
 
 /* Called with the lock held: joins a question that is open, or puts one. *ret_gone: had to go for
@@ -339,13 +357,13 @@ static int wait_for_verdict(struct token_checker *checker, const char *text, siz
     struct question *question = find_question(checker, digest, allow_expired);
     char name[INET6_ADDRSTRLEN];
 
-    if (!question) {
-        name_asker(waiter->peer, name);
-        if (!make_place(checker, name, ret_gone))
-            return -1;
-        question = question_new(checker, text, size, digest, allow_expired);
-        queue_question(checker, question, name);
-    }
+    if (question)
+        return join(checker, question, waiter);
+    name_asker(waiter->peer, name);
+    if (!make_place(checker, name, ret_gone))
+        return -1;
+    question = question_new(checker, text, size, digest, allow_expired);
+    queue_question(checker, question, name);
     STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
     return 0;
 }

@@ -3,8 +3,8 @@
  * of threads that ask Keystone, so that no HTTP thread ever waits for it.  Requests that come with
  * the same unknown token share one question.  Addresses are asked for in turn, so that one with
  * many unknown tokens delays itself.  The queue is bounded: when it is full, the last question of
- * the address with most goes for a question of one with fewer.  Whoever waits has his answer by a
- * deadline: ERROR_UNAVAILABLE, never "let him in".
+ * the address with most goes for a question of one with fewer; and so is the number of those who
+ * share one.  Whoever waits has his answer by a deadline: ERROR_UNAVAILABLE, never "let him in".
  *
  * Thread-safe.  Order of locks: none is held while anything else is called.
  */
@@ -22,10 +22,11 @@ struct token_checker_settings {
     int64_t cache_ms;          /* life of a verdict; 0: a verdict is for those who wait for it */
     int64_t deadline_ms;       /* for an unknown token; 0: 10 000 */
     unsigned threads;          /* 0: 8 */
-    unsigned queue;            /* questions that may wait at once; 0: 1 000 */
-    unsigned tokens;           /* good ones that are remembered; 0: 10 000 */
-    const char *service_type;  /* in the catalog's words; NULL: unset */
-    bool catalog;              /* Keystone is asked for the catalog too */
+    unsigned queue;           /* questions that may wait at once, and as many callers more who share
+                                * one; 0: 250 */
+    unsigned tokens;          /* good ones that are remembered; 0: 10 000 */
+    const char *service_type; /* in the catalog's words; NULL: unset */
+    bool catalog;             /* Keystone is asked for the catalog too */
 };
 
 struct token_checker *token_checker_new(const struct token_checker_settings *settings);

@@ -40,12 +40,14 @@ const struct option token_gate_options[] = {
 };
 /* clang-format on */
 
-static struct token_checker *start_checker(const struct config *config, struct keystone *keystone) {
+static struct token_checker *start_checker(const struct config *config, unsigned queue,
+                                           struct keystone *keystone) {
     int64_t cache_s = config_int(config, SECTION, "token_cache_time");
     struct token_checker_settings settings = {
         .keystone = keystone,
         .cache_ms = cache_s > 0 ? cache_s * 1000 : 0,
         .deadline_ms = config_int(config, SECTION, "http_connect_timeout") * 1000,
+        .queue = queue,
         .service_type = config_text(config, SECTION, "service_type"),
         .catalog = config_bool(config, SECTION, "include_service_catalog"),
     };
@@ -53,7 +55,8 @@ static struct token_checker *start_checker(const struct config *config, struct k
     return token_checker_new(&settings);
 }
 
-int token_gate_new(const struct config *config, struct token_gate **ret, struct error *err) {
+int token_gate_new(const struct config *config, unsigned queue, struct token_gate **ret,
+                   struct error *err) {
     const char *uri = config_text(config, SECTION, "www_authenticate_uri");
     struct keystone_settings settings;
     struct arena *arena;
@@ -73,7 +76,7 @@ int token_gate_new(const struct config *config, struct token_gate **ret, struct 
     gate->config = config;
     gate->roles_required = config_bool(config, SECTION, "service_token_roles_required");
     gate->keystone = keystone_new(&settings);
-    gate->checker = start_checker(config, gate->keystone);
+    gate->checker = start_checker(config, queue, gate->keystone);
     *ret = gate;
     return 0;
 }

@@ -18,8 +18,9 @@ struct token_gate {
     struct arena *arena;
 };
 
-/* The config must outlive it. */
-int token_gate_new(const struct config *config, struct token_gate **ret, struct error *err);
+/* The config must outlive it.  `queue` as in token_check.h. */
+int token_gate_new(const struct config *config, unsigned queue, struct token_gate **ret,
+                   struct error *err);
 /* Has the token, which came as X-Service-Token, a role of service_token_roles? */
 bool token_gate_is_service(const struct token_gate *gate, const struct token *token);
 /* The process ends: whoever waits for Keystone has a second or two left. Any thread. */

@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 import urllib.parse
+import uuid
 
 from block_storage import BlockStorage, until
 from case import ServiceCase, in_threads
@@ -450,17 +451,20 @@ class Hostile(ServiceCase):
                 self.api.wait_gone(volume["id"])
 
 
-class Crowd(ServiceCase):
+PLACES = 100
+
+
+class CrowdCase(ServiceCase):
     """More clients than places, from one address."""
-    PLACES = 100
     options = (f"--osapi_volume_connections={PLACES}", "--compute_agent.enabled=false")
+    answer = 200
 
     def crowd(self, data=b""):
         url = urllib.parse.urlsplit(self.service.endpoint)
-        for _ in range(4 * self.PLACES):
+        for _ in range(4 * PLACES):
             connection = socket.create_connection((url.hostname, url.port), 60)
             self.addCleanup(connection.close)
-            connection.sendall(data)
+            connection.sendall(data % {b"token": uuid.uuid4().hex.encode()})
 
     def is_served(self, path):
         """One who is among the idlest for a moment may be shown out, and comes again."""
@@ -468,15 +472,19 @@ class Crowd(ServiceCase):
                                             timeout=60)
         try:
             client.request("GET", path)
-            return client.getresponse().status == 200
+            return client.getresponse().status == self.answer
         except (OSError, http.client.HTTPException):
             return False
         finally:
             client.close()
 
     def assert_newcomers_are_served(self):
-        for path in ["/v3/volumes"] * 20 + ["/healthcheck"]:
+        for path in self.paths:
             until(lambda path=path: self.is_served(path), 60, "a newcomer is served")
+
+
+class Crowd(CrowdCase):
+    paths = ["/v3/volumes"] * 20 + ["/healthcheck"]
 
     def test_silent_clients_shut_out_nobody(self):
         self.crowd()
@@ -493,3 +501,32 @@ class Crowd(ServiceCase):
     def test_the_limit_of_descriptors_is_raised(self):
         limits = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)
         self.assertEqual(limits[0], limits[1])
+
+
+class UnknownCrowd(CrowdCase):
+    """A Keystone that says nothing: those who wait for it hold half of the places at most."""
+    paths = ["/v3/volumes"] * 20
+    answer = 401
+
+    @classmethod
+    def setUpClass(cls):
+        silent = socket.create_server(("127.0.0.1", 0))
+        cls.addClassCleanup(silent.close)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v3"
+        cls.options = (*cls.options, "--auth_strategy=keystone",
+                       f"--keystone_authtoken.auth_url={url}",
+                       "--keystone_authtoken.username=scoria",
+                       "--keystone_authtoken.password=secret",
+                       "--keystone_authtoken.project_name=service",
+                       "--keystone_authtoken.http_connect_timeout=300")
+        super().setUpClass()
+
+    def test_unknown_tokens_shut_out_nobody(self):
+        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
+                   b"X-Auth-Token: %(token)b\r\n\r\n")
+        self.assert_newcomers_are_served()
+
+    def test_an_unknown_token_of_many_shuts_out_nobody(self):
+        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
+                   b"X-Auth-Token: the-same\r\n\r\n")
+        self.assert_newcomers_are_served()

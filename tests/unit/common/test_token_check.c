@@ -385,6 +385,36 @@ START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
 }
 END_TEST
 
+START_TEST(those_who_share_a_question_are_bounded) {
+    struct scene *scene = scene_with((struct token_checker_settings){
+        .cache_ms = 300000, .threads = 1, .queue = 2, .deadline_ms = 60000 });
+    static const char *const others[] = { "one", "two" };
+    struct caller callers[4], one_more;
+
+    for (unsigned round = 1; round <= 2; round++) { /* what they held is given back */
+        script_server_add(scene->server, &(struct script_rule){ .method = "GET",
+                                                                .path = KEYSTONE_TOKENS "*",
+                                                                .manner = SCRIPT_SILENT });
+        ck_assert_int_eq(put(scene, &callers[0], "same"), TOKEN_LATER);
+        ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 2 * round - 1));
+        ck_assert_int_eq(put(scene, &callers[1], "same"), TOKEN_LATER);
+        ck_assert_int_eq(put(scene, &callers[2], "same"), TOKEN_LATER);
+        ck_assert_int_eq(put(scene, &one_more, "same"), TOKEN_REFUSED);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(put(scene, &callers[3], others[round - 1]), TOKEN_LATER);
+        ck_assert_int_eq(put(scene, &one_more, others[round - 1]), TOKEN_REFUSED);
+        script_server_clear(scene->server);
+        script_keystone_say(scene->server, 404, "{}", 0);
+        script_server_drop_silent(scene->server);
+        for (size_t i = 0; i < LENGTH(callers); i++) {
+            await(&callers[i]);
+            ck_assert_ptr_null(callers[i].token);
+        }
+    }
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 400 });
@@ -456,6 +486,6 @@ CHECK_MAIN("token_check", a_good_token_is_asked_about_once,
            an_expired_token_is_good_only_for_who_may_come_with_one,
            silence_is_never_a_yes_and_never_a_no, silence_without_end_is_none_either,
            many_tokens_of_one_address_delay_no_other, callers_with_one_token_share_one_question,
-           the_queue_has_an_end_and_known_tokens_pass_it,
+           the_queue_has_an_end_and_known_tokens_pass_it, those_who_share_a_question_are_bounded,
            whoever_waits_too_long_in_the_queue_is_answered, whoever_waits_at_the_end_is_answered,
            the_end_waits_for_no_keystone)

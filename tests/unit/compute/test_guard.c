@@ -30,7 +30,7 @@ static struct scene scene_with(const char *more) {
     snprintf(url, sizeof(url), "--keystone_authtoken.auth_url=%s/v3",
              script_server_url(scene.server));
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene.config, &err), 0);
-    ck_assert_int_eq(token_gate_new(scene.config, &scene.gate, &err), 0);
+    ck_assert_int_eq(token_gate_new(scene.config, 0, &scene.gate, &err), 0);
     return scene;
 }
 

@@ -48,7 +48,7 @@ static struct scene *scene_with(const char *option1, const char *option2) {
              script_server_url(scene->server));
     arguments[0] = url;
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
-    ck_assert_int_eq(token_gate_new(scene->config, &scene->gate, &scene->err), 0);
+    ck_assert_int_eq(token_gate_new(scene->config, 0, &scene->gate, &scene->err), 0);
     identity_keystone_new(scene->config, scene->gate, &scene->identity);
     pthread_mutex_init(&scene->lock, NULL);
     pthread_cond_init(&scene->changed, NULL);
@@ -295,11 +295,11 @@ START_TEST(without_an_address_nothing_starts) {
     struct error err;
 
     ck_assert_int_eq(config_load(tables, NULL, NULL, &config, &err), 0);
-    ck_assert_int_eq(token_gate_new(config, &gate, &err), -1);
+    ck_assert_int_eq(token_gate_new(config, 0, &gate, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "auth_url"));
     config_free(config);
     ck_assert_int_eq(config_load(tables, NULL, incomplete, &config, &err), 0);
-    ck_assert_int_eq(token_gate_new(config, &gate, &err), -1);
+    ck_assert_int_eq(token_gate_new(config, 0, &gate, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "username"));
     config_free(config);
     token_gate_free(NULL);
