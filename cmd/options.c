@@ -47,7 +47,7 @@ static const struct option service_options[] = {
               "first line to its end." },
     { .section = "DEFAULT", .key = "osapi_waiting_answers_mb", .type = OPTION_INT, .fallback = "64", .min = 1, .max = 65536,
       .help = "MiB of large answers that wait for clients to read them, half of it for those of one address. When "
-              "it is full, a list that is asked for is answered 503." },
+              "it is full, the slowest reader of the address with most is cut for another's list, or that is answered 503." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on the volumes of one backend; every backend has its own." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,

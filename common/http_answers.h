@@ -1,6 +1,7 @@
 /*
  * Answers that wait until their clients have read them: how much memory all of them and those of
- * one address may take.  Small ones are not counted: the number of connections bounds them.
+ * one address may take.  When it is full, the slowest reader of the address with most is cut for
+ * one that has less.  Small ones are not counted: the number of connections bounds them.
  */
 #pragma once
 

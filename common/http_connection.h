@@ -81,8 +81,8 @@ struct http_connection {
     bool last;        /* no request follows the one at hand */
     size_t target;    /* length of the request target as sent */
     size_t body_room;
-    uint64_t excess;     /* bytes thrown away */
-    size_t answer_bytes; /* see http_answers.h; with the server's lock */
+    uint64_t excess;            /* bytes thrown away */
+    atomic_size_t answer_bytes; /* see http_answers.h; changed with the server's lock */
     char peer[INET6_ADDRSTRLEN];
     enum http_place place;            /* these two with the server's lock held */
     struct http_neighbour *neighbour; /* lives as long as a connection of it */

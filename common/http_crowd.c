@@ -172,6 +172,31 @@ void http_crowd_settle(struct http_server *server, struct http_connection *conne
     take_place(server, connection);
 }
 
+/* Of those who hold most room for answers the one that has been at its answer longest. */
+static struct http_connection *slowest_taker(const struct http_server *server) {
+    struct http_connection *slowest = NULL, *connection;
+
+    LIST_FOREACH(connection, &server->all, all) {
+        size_t held = connection->neighbour->answer_bytes;
+        size_t most = slowest ? slowest->neighbour->answer_bytes : 0;
+
+        if (connection->turn != HTTP_TURN_ANSWER || connection->answer_bytes == 0)
+            continue;
+        if (held > most || (held == most && connection->since_us < slowest->since_us))
+            slowest = connection;
+    }
+    return slowest;
+}
+
+struct http_connection *http_crowd_cut_taker(struct http_server *server, size_t least) {
+    struct http_connection *slowest;
+
+    while ((slowest = slowest_taker(server)) && slowest->neighbour->answer_bytes > least)
+        if (show_out(server, slowest, HTTP_TURN_ANSWER))
+            return slowest;
+    return NULL;
+}
+
 /*
  * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
  * would keep its place for ever.

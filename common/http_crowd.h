@@ -23,3 +23,6 @@ void http_crowd_leave(struct http_server *server, struct http_connection *connec
 void http_crowd_settle(struct http_server *server, struct http_connection *connection);
 /* Shows out who takes longer than its turn may last. */
 void http_crowd_cut_slow(struct http_server *server);
+/* Shows out the slowest of those at their answers, of the address that holds most room for them,
+ * when that is more than `least` bytes.  NULL: there is none. */
+struct http_connection *http_crowd_cut_taker(struct http_server *server, size_t least);

@@ -78,7 +78,8 @@ static struct http_server *start(size_t answer_bytes) {
 }
 
 /* A client that has asked, whose kernel takes little for it. */
-static int ask(const struct http_server *server, const char *path) {
+static int ask_from(uint32_t address, const struct http_server *server, const char *path) {
+    const struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     const struct sockaddr_in where = { .sin_family = AF_INET,
                                        .sin_port = htons((uint16_t)http_server_port(server)),
                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -90,9 +91,14 @@ static int ask(const struct http_server *server, const char *path) {
     ck_assert_int_ge(fd, 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&here, sizeof(here)), 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&where, sizeof(where)), 0);
     ck_assert_int_eq(send(fd, request, (size_t)length, MSG_NOSIGNAL), length);
     return fd;
+}
+
+static int ask(const struct http_server *server, const char *path) {
+    return ask_from(INADDR_LOOPBACK, server, path);
 }
 
 /* The status, which comes when the answer has found its room; the rest of it stays where it is. */
@@ -131,6 +137,30 @@ START_TEST(one_address_has_half_of_the_room_for_answers_that_wait) {
     close(second);
     close(third);
     close(other);
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(the_slowest_of_the_address_with_most_goes_for_another) {
+    struct http_server *server = start(4 * LARGE);
+    int readers[4], other, own;
+
+    for (unsigned i = 0; i < LENGTH(readers); i++) { /* two of one address, two of another */
+        readers[i] = ask_from(INADDR_LOOPBACK + 1 + i / 2, server, "/large");
+        ck_assert_int_eq(status_of(readers[i]), 200);
+    }
+    other = ask(server, "/large");
+    ck_assert_int_eq(status_of(other), 200);
+    ck_assert_uint_lt(read_the_rest(readers[0], LARGE), LARGE - 1000);
+    own = ask(server, "/large"); /* it would have as much as the one with most */
+    ck_assert_int_eq(status_of(own), 503);
+    for (unsigned i = 1; i < LENGTH(readers); i++)
+        ck_assert_uint_gt(read_the_rest(readers[i], LARGE), LARGE - 1000);
+    ck_assert_uint_gt(read_the_rest(other, LARGE), LARGE - 1000);
+    for (unsigned i = 0; i < LENGTH(readers); i++)
+        close(readers[i]);
+    close(other);
+    close(own);
     http_server_stop(server, 0);
 }
 END_TEST
@@ -185,5 +215,6 @@ START_TEST(only_the_answer_waits_for_its_client) {
 END_TEST
 
 CHECK_MAIN("http_answers", one_address_has_half_of_the_room_for_answers_that_wait,
+           the_slowest_of_the_address_with_most_goes_for_another,
            an_answer_that_was_read_or_left_makes_room, a_single_answer_fits_whatever_its_size,
            only_the_answer_waits_for_its_client)
