@@ -114,7 +114,9 @@ static void extend(struct sim *sim, void *arg) {
     struct model *model = arg;
     int64_t size =
         chance(sim, 90) ? row_size(sim, model->id) + 1 + below(sim, 3) : 1 + below(sim, 10);
-    bool quiet = !guest_holds(sim, model->id) && attachments_of(sim, model) == 0;
+    /* One that an operator has called available may have no image. */
+    bool quiet = memory_bytes(sim->world->memory, model->id) >= 0 && !guest_holds(sim, model->id) &&
+                 attachments_of(sim, model) == 0;
     unsigned before = model->disturbances;
     int verdict;
 

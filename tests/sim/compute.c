@@ -6,6 +6,7 @@
  */
 #include "tests/sim/compute.h"
 
+#include "common/extend_header.h"
 #include "common/own_user.h"
 #include "common/worker.h"
 #include "compute/job.h"
@@ -156,6 +157,13 @@ int own_user_endpoint(struct own_user *user, struct arena *arena, const char *co
     return error_set(err, ERROR_UNAVAILABLE, "there is no catalog");
 }
 
+static const char *header_of(const struct http_call *call, const char *name) {
+    for (const struct http_header *header = call->headers; header && header->name; header++)
+        if (strcmp(header->name, name) == 0)
+            return header->value;
+    return NULL;
+}
+
 /* Whose read or report the thread sends: volumes/ID or volumes/ID/action. */
 static void watch(struct thread *thread, const char *method, const char *path) {
     thread->watches[0] = '\0';
@@ -173,8 +181,10 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
 
     (void)user;
     watch(present->current, call->method, path);
+    present->current->extend = header_of(call, EXTEND_HEADER);
     call_api(present, "admin:" WORLD_PROJECT, call->method, path, call->body, &answer);
     present->current->watches[0] = '\0';
+    present->current->extend = NULL;
     if (answer.status == 0) {
         error_set(err, ERROR_UNAVAILABLE, "no answer");
         return HTTP_NO_ANSWER;
@@ -184,6 +194,7 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
     *ret = (struct http_answer){ .status = answer.status };
     ret->body = arena_text(arena, text ? text : "");
     ret->body_size = strlen(ret->body);
+    ret->header = answer.extend[0] ? arena_text(arena, answer.extend) : NULL;
     return 0;
 }
 

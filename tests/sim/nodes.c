@@ -4,6 +4,7 @@
  */
 #include "tests/sim/nodes.h"
 
+#include "common/extend_header.h"
 #include "drivers/memory.h"
 #include "tests/lib/exchange.h"
 
@@ -284,7 +285,9 @@ void nodes_repeat(struct sim *sim) {
 
 static void keep_answer(struct test_exchange *exchange, struct answer *ret) {
     const struct http_exchange *http = test_exchange_of(exchange);
+    const char *extend = test_exchange_header(exchange, EXTEND_HEADER);
 
+    snprintf(ret->extend, sizeof ret->extend, "%s", extend ? extend : "");
     ret->status = http->status;
     ret->body = json_loadb(http->reply_body, http->reply_size, 0, NULL);
     snprintf(ret->text, sizeof ret->text, "%.*s", (int)http->reply_size,
@@ -306,13 +309,15 @@ static void await_answer(struct sim *sim, struct node *node, struct test_exchang
 
 /* The texts live as long as the world: a request that is cut off is answered when the API ends. */
 static struct test_exchange *exchange_new(struct arena *arena, const char *token,
-                                          const char *method, const char *path, const char *body) {
+                                          const char *method, const char *path, const char *body,
+                                          const char *extend) {
     const char *query = strchr(path, '?');
     size_t length = query ? (size_t)(query - path) : strlen(path);
     const struct http_header headers[] = {
         { "Content-Type", "application/json" },
         { "X-Auth-Token", arena_text(arena, token) },
         { "OpenStack-API-Version", "volume 3.71" },
+        { extend ? EXTEND_HEADER : NULL, arena_text(arena, extend) },
         { NULL, NULL },
     };
     struct test_exchange *exchange = test_exchange_new(
@@ -333,7 +338,8 @@ void call_api(struct sim *sim, const char *token, const char *method, const char
     *ret = (struct answer){ .status = 0 };
     if (!pause_here(sim, "before a request") || !node_works(node))
         return;
-    exchange = exchange_new(sim->world->arena, token, method, path, body);
+    exchange =
+        exchange_new(sim->world->arena, token, method, path, body, thread ? thread->extend : NULL);
     if (thread) {
         thread->inside = &node->process;
         thread->commits = 0;

@@ -62,7 +62,8 @@ struct thread {
      * read it last. */
     char watches[37], operation[37];
     bool reports;
-    char locks[37]; /* the volume whose image a driver holds for it; "": none */
+    const char *extend; /* that its next request names; NULL: none */
+    char locks[37];     /* the volume whose image a driver holds for it; "": none */
 };
 
 /* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
@@ -151,7 +152,8 @@ struct answer {
     int status; /* 0: none came */
     json_t *body;
     char text[512];
-    bool changed; /* a transaction of the request was committed */
+    char extend[64]; /* that it names; "": none */
+    bool changed;    /* a transaction of the request was committed */
 };
 
 void nodes_start(struct sim *sim);
