@@ -214,6 +214,8 @@ static void check_stranded(struct sim *sim) {
 
 static void come_to_rest(struct sim *sim) {
     note(sim, "rest");
+    if (chance(sim, 50))
+        nodes_power_off(sim);
     sim->calm = true;
     nodes_revive(sim);
     hosts_revive(sim);

@@ -223,6 +223,28 @@ void nodes_free(struct sim *sim) {
     sim->nodes = NULL;
 }
 
+/* All of them run on one machine, and die before anybody sees what it has lost. */
+static void power_off(struct sim *sim) {
+    struct node *end = sim->nodes + SIM_MANAGERS + 1;
+
+    for (struct node *node = sim->nodes; node < end; node++)
+        node->process.dying = node->process.alive;
+    disk_lose(sim);
+    for (struct node *node = sim->nodes; node < end; node++) {
+        if (node->process.alive)
+            node_stop(node);
+        node->booted_us = sim->world->now_us;
+    }
+}
+
+void nodes_power_off(struct sim *sim) {
+    if (!sim->temper.power)
+        return;
+    note(sim, "the machine loses its power");
+    sim->counts[COUNT_POWER]++;
+    power_off(sim);
+}
+
 static void node_revive(struct node *node) {
     if (!node->process.alive)
         node_start(node);
@@ -230,6 +252,8 @@ static void node_revive(struct node *node) {
 }
 
 void nodes_revive(struct sim *sim) {
+    if (sim->disk == DISK_LOST)
+        nodes_power_off(sim);
     for (unsigned i = 0; i <= SIM_MANAGERS; i++)
         node_revive(&sim->nodes[i]);
 }
@@ -247,6 +271,10 @@ void node_act(struct sim *sim) {
     struct node *node = &sim->nodes[chance(sim, 10) ? SIM_MANAGERS : below(sim, SIM_MANAGERS)];
     unsigned drawn = below(sim, 100);
 
+    if (sim->disk == DISK_LOST || (drawn < 10 && sim->temper.power && chance(sim, 50))) {
+        nodes_power_off(sim);
+        return;
+    }
     if (sim->nodes[SIM_MANAGERS].process.paused) /* without it there is little to see */
         node = &sim->nodes[SIM_MANAGERS];
     if (!node->process.alive) {
@@ -279,6 +307,7 @@ void nodes_repeat(struct sim *sim) {
     world_sql(sim->world, "INSERT INTO outbox (topic, method, key, payload, created_at) "
                           "SELECT 'cinder-volume.' || host, 'extend_volume', volume_id, "
                           "'{\"operation_id\": \"' || id || '\"}', created_at FROM operations");
+    disk_flush(sim);
 }
 
 /* ---- requests ---- */

@@ -35,6 +35,8 @@ struct node {
 /* ---- door.c ---- */
 
 void door_open(struct node *node);
+void disk_lose(struct sim *sim);  /* it is as a loss of power leaves it */
+void disk_flush(struct sim *sim); /* somebody has committed who uses no door */
 
 /* ---- messages.c ---- */
 

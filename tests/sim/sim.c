@@ -19,10 +19,10 @@
 
 struct sim *present;
 
-static const char *const count_names[COUNTS] = { "steps",          "accepted", "refused",
-                                                 "unanswered",     "pauses",   "deaths",
-                                                 "grown disks",    "reports",  "resets",
-                                                 "steps of clocks" };
+static const char *const count_names[COUNTS] = {
+    "steps",           "accepted",          "refused",     "unanswered", "pauses", "deaths",
+    "losses of power", "losses of commits", "grown disks", "reports",    "resets", "steps of clocks"
+};
 
 /* ---- chance ---- */
 
@@ -282,6 +282,7 @@ static struct temper temper_draw(struct sim *sim) {
         .losses = below(sim, 2),
         .deletes = true,
         .resets = true,
+        .power = below(sim, 3) == 0,
         .old_reports = true,
         .gap = below(sim, 2),
         .sleep_percent = 1 + below(sim, 8),
@@ -296,7 +297,8 @@ static void run_seed(struct sim *sim, uint64_t seed) {
 
     memset(sim->models, 0, sizeof sim->models);
     sim->seed = sim->random = seed;
-    sim->calm = sim->failed = false;
+    sim->calm = sim->failed = sim->disk_lags = false;
+    sim->disk = DISK_GOOD;
     sim->temper = temper_draw(sim);
     sim->world = world_new(&settings);
     present = sim;

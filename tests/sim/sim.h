@@ -5,7 +5,7 @@
  *     fiber     stacks that change places
  *     sim       the seed, the threads and who goes on; many seeds
  *     nodes     the service's processes: API and managers, each with a clock, a relay and messages
- *     door      their way to the database
+ *     door      their way to the database, and its disk
  *     messages  what is on its way inside a process
  *     compute   hypervisor hosts: the real agent's work
  *     guests    guests and their disks, the hypervisor, the images
@@ -16,7 +16,8 @@
  * after each transaction, before each call of a driver and between its look and its effect, around
  * each event and each call of the agent.  Meanwhile others go on and time passes; it wakes up later
  * and goes on where it was.  A process that dies is one whose threads get to the end without any
- * further effect.
+ * further effect.  When the power fails all of the service dies at once, and what was not flushed
+ * is gone; after a flush that failed nothing is committed until the log is good.
  */
 #pragma once
 
@@ -71,7 +72,8 @@ struct temper {
     bool pauses, node_pauses, deaths, clock_steps, driver_faults, commit_faults, late_guests, lies,
         losses;
     bool deletes, resets, old_reports;
-    bool gap; /* pauses between the fence and the effect, too */
+    bool power; /* it fails, and so do flushes */
+    bool gap;   /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
 };
 
@@ -91,6 +93,9 @@ struct model {
     unsigned disturbances; /* requests and mishaps that may decide otherwise, so far */
 };
 
+/* Of the database; a process that finds a part of the log lost stops for good, as do all others. */
+enum sim_disk { DISK_GOOD, DISK_DOUBTFUL, DISK_LOST };
+
 enum count {
     COUNT_STEPS,
     COUNT_ACCEPTED,
@@ -98,6 +103,8 @@ enum count {
     COUNT_UNANSWERED,
     COUNT_PAUSES,
     COUNT_DEATHS,
+    COUNT_POWER,
+    COUNT_LOST,
     COUNT_GROWN,
     COUNT_REPORTS,
     COUNT_RESETS,
@@ -116,7 +123,9 @@ struct sim {
     struct model models[SIM_VOLUMES];
     uint64_t random, seed;
     unsigned step;
-    bool calm; /* nothing pauses, fails or lies any more */
+    enum sim_disk disk;
+    bool disk_lags; /* behind what unsynced transactions have committed */
+    bool calm;      /* nothing pauses, fails or lies any more */
     bool verbose, failed;
     char doing[256];
     unsigned counts[COUNTS];
@@ -158,12 +167,13 @@ struct answer {
 
 void nodes_start(struct sim *sim);
 void nodes_free(struct sim *sim);
-bool nodes_work(struct sim *sim);   /* starts what waits at one of them; false: nothing does */
-void nodes_tick(struct sim *sim);   /* the periodic work of all */
-void nodes_revive(struct sim *sim); /* all that are dead or paused */
-void node_act(struct sim *sim);     /* dies, starts again, pauses, wakes up, steps its clock */
-void nodes_lose(struct sim *sim);   /* messages on their way are given back */
-void nodes_repeat(struct sim *sim); /* a message for every open operation */
+bool nodes_work(struct sim *sim);      /* starts what waits at one of them; false: nothing does */
+void nodes_tick(struct sim *sim);      /* the periodic work of all */
+void nodes_revive(struct sim *sim);    /* all that are dead or paused */
+void node_act(struct sim *sim);        /* dies, starts again, pauses, wakes up, steps its clock */
+void nodes_power_off(struct sim *sim); /* all at once, where the power fails */
+void nodes_lose(struct sim *sim);      /* messages on their way are given back */
+void nodes_repeat(struct sim *sim);    /* a message for every open operation */
 /* A request (path behind /v3/<project>) by admin or member; in the thread that runs, or, when none
  * does, until everything that it needs is done. */
 void call_api(struct sim *sim, const char *token, const char *method, const char *path,
