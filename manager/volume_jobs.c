@@ -135,22 +135,42 @@ static int close_body(struct work *work, void *arg, struct error *err) {
     return closed < 0 ? -1 : 0;
 }
 
-/* A delete that was cancelled may have come that far: then the volume has nothing to be used. */
-int job_close(struct job *job, struct error *err) {
-    const struct driver *driver = job->backend->driver;
-    struct closing closing = { .job = job };
-    struct error why = { 0 };
+/* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
+ * the volume could not even be deleted. */
+enum { LOOKS_AT_AN_OBJECT = 30 };
+
+static bool looks_again(const struct job *job, const struct error *why) {
+    return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
+}
+
+/* Is the object of a delete that was cancelled gone?  1 it is, 0 not as far as anybody can tell, -1
+ * it has to be looked at again. */
+static int object_is_gone(struct job *job, struct error *why) {
+    const struct driver_volume volume = job_driver_volume(job);
     int64_t bytes;
 
-    if (job->has_volume &&
-        strcmp(job->operation.kind, operation_kinds[OPERATION_DELETE].name) == 0) {
-        const struct driver_volume volume = job_driver_volume(job);
+    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, why) == 0)
+        return 0;
+    if (why->kind == ERROR_NOT_FOUND)
+        return 1;
+    if (looks_again(job, why))
+        return -1;
+    log_error(&job->context.log, "nobody can tell whether a cancelled delete has left the object",
+              "volume_id", volume.id, "reason", why->message, NULL);
+    return 0;
+}
 
-        closing.object_gone =
-            driver->get_size(job->backend->handle, job->arena, &volume, &bytes, &why) < 0;
-        if (closing.object_gone && why.kind != ERROR_NOT_FOUND)
-            return job_ask_again(job, &why, err);
-    }
+/* A delete that was cancelled may have come that far: then the volume has nothing to be used. */
+int job_close(struct job *job, struct error *err) {
+    struct closing closing = { .job = job };
+    struct error why = { 0 };
+    int gone = 0;
+
+    if (job->has_volume && strcmp(job->operation.kind, operation_kinds[OPERATION_DELETE].name) == 0)
+        gone = object_is_gone(job, &why);
+    if (gone < 0)
+        return job_ask_again(job, &why, err);
+    closing.object_gone = gone > 0;
     if (closing.object_gone)
         log_error(&job->context.log, "a delete was cancelled too late: its object is gone",
                   "volume_id", job->operation.volume_id, NULL);

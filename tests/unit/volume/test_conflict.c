@@ -515,6 +515,33 @@ START_TEST(a_reset_delete_waits_for_its_backend) {
 }
 END_TEST
 
+/* An object that will never be readable is no reason to keep the volume for ever. */
+static struct fault_decision no_size(void *arg, const char *call, const char *volume_id) {
+    (void)volume_id;
+    if (strcmp(call, "get_size") == 0)
+        memory_fail_next(((struct world *)arg)->memory, "get_size", ERROR_BACKEND);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read) {
+    autoworld struct world *world = meeting.world = world_new(NULL);
+
+    open_delete();
+    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1");
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("error")), 202);
+    world->decide = no_size;
+    world_settle(world);
+    ck_assert_int_eq(world_action(world, meeting.id, "{\"os-force_delete\": null}"), 202);
+    for (int i = 0; i < 100 && strcmp(world_status(world, meeting.id), "gone") != 0; i++) {
+        world_advance(world, 31);
+        world_settle(world);
+    }
+    ck_assert_str_eq(world_status(world, meeting.id), "gone");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    assert_quota(world, 0, 0);
+}
+END_TEST
+
 /* A manager that dies with what was cancelled in its hands: its next start sees to it. */
 static void reset_and_the_manager_dies(struct world *world) {
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
@@ -570,5 +597,6 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_delete_that_was_reset_too_late_leaves_an_error,
            a_reset_of_a_delete_whose_worker_died_looks_at_the_object,
            a_reset_delete_waits_for_its_backend,
+           a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read,
            what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start,
            a_create_that_was_reset_ends_as_what_it_is)
