@@ -101,8 +101,13 @@ static int finish_failed(struct job *job, unsigned allowed, enum extend_ending e
 static int stay_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     int64_t deadline = work->clock_us + work->settings->extend_deadline_s * 1000000;
-    int stayed = operation_postpone(work, job->operation.id, job_owner(job), deadline, err);
+    int stayed;
 
+    /* One whose event was never sent waits as well: a deadline holds back only what waits. */
+    if (operation_move(work, job->operation.id, job_owner(job), PHASE_SENDING, PHASE_WAITING, true,
+                       err) < 0)
+        return -1;
+    stayed = operation_postpone(work, job->operation.id, job_owner(job), deadline, err);
     if (stayed <= 0)
         return stayed;
     return message_put(work, job->operation.project_id, job->operation.request_id,

@@ -533,6 +533,38 @@ static struct fault_decision services_vanish(void *arg, const char *call, const 
 }
 
 /* X18: a database that does not answer says nothing of the compute side. */
+static struct fault_decision away(void *arg, const char *call, const char *volume_id) {
+    (void)volume_id;
+    if (strcmp(call, "get_size") == 0)
+        memory_fail_next(((struct world *)arg)->memory, "get_size", ERROR_UNAVAILABLE);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* Nobody is told every minute that a backend is away. */
+START_TEST(detach_before_the_event_waits_for_the_backend_in_silence) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attachment, *id = pending_with_attachment(world, &attachment);
+
+    world_sql(world,
+              "UPDATE operations SET phase = 'sending', owner = 'dead:1:1', lease_until = 1");
+    detach(world, attachment);
+    world->decide = away;
+    for (int i = 0; i < 10; i++) {
+        world_settle(world);
+        world_advance(world, 31);
+    }
+    ck_assert_int_le(world_count(world, "SELECT COUNT(*) FROM messages"), 1);
+    world->decide = NULL;
+    memory_lock(world->memory, id, false);
+    for (int i = 0; i < 30; i++) {
+        world_advance(world, 31);
+        world_settle(world);
+    }
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 START_TEST(a_receiver_that_cannot_be_looked_up_is_no_refusal) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -809,6 +841,7 @@ CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            detach_during_the_drivers_call_is_settled_at_once,
            the_event_goes_to_who_is_attached_at_the_hand_over,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
+           detach_before_the_event_waits_for_the_backend_in_silence,
            a_receiver_that_cannot_be_looked_up_is_no_refusal,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
            a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
