@@ -1,6 +1,7 @@
 #include "drivers/directory.h"
 
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "drivers/image.h"
 #include "drivers/volume_file.h"
 
@@ -220,6 +221,7 @@ int directory_claim(const struct directory *directory, const struct driver_backe
     autoarena struct arena *arena = arena_new();
     const char *marker = marker_name(arena, backend);
     struct own_volumes own = { .backend = backend };
+    struct error unwritten = { .kind = ERROR_NONE };
     struct stat status;
     int known;
 
@@ -237,5 +239,12 @@ int directory_claim(const struct directory *directory, const struct driver_backe
                          "%s has none of the volumes that are recorded there: is it mounted? If "
                          "they are gone for good, make a file %s in it.",
                          directory->path, marker);
-    return marker_write(directory, marker, err);
+    if (marker_write(directory, marker, &unwritten) == 0)
+        return 0;
+    /* It is full, or only read for now; its volumes say as well as the marker where we are. */
+    if (!own.found)
+        return error_set(err, unwritten.kind, "%s", unwritten.message);
+    log_warning(NULL, "directory takes no marker yet", "directory", directory->path, "reason",
+                unwritten.message, NULL);
+    return 0;
 }

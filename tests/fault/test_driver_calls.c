@@ -654,6 +654,40 @@ START_TEST(an_open_directory_that_cannot_be_replaced_stays) {
 }
 END_TEST
 
+/* ---- the right directory ---- */
+
+static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
+    const struct driver_volume *volume = backend->knows_arg;
+
+    (void)location;
+    return volume->provider_location && (!name_id || strcmp(name_id, volume->name_id) == 0);
+}
+
+/* A share that is full, or cannot be written for now, is still where its volumes are. */
+START_TEST(a_place_that_takes_no_marker_is_known_by_its_volumes) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    bench_new(&bench);
+    bench_configure(&bench, &file_driver, NULL);
+    bench.backend.knows = knows;
+    bench.backend.knows_arg = &volume;
+    fail_all("fsync", ENOSPC);
+    ck_assert_int_eq(bench_try_open(&bench), -1); /* nothing says that it is the right one */
+    fail_none();
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    volume.provider_location = "recorded";
+    file_driver.close(bench.handle);
+    bench.handle = NULL;
+    ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
+    fail_all("fsync", ENOSPC);
+    ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
+    fail_none();
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+}
+END_TEST
+
 /* ---- dead mounts ---- */
 
 START_TEST(a_dead_mount_is_replaced) {
@@ -712,5 +746,6 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
            whose_lease_is_over_changes_nothing, a_file_system_without_that_rename_gets_a_link,
            an_open_directory_that_cannot_be_replaced_stays,
-           growth_that_cannot_be_taken_back_is_said, a_dead_mount_is_replaced,
+           growth_that_cannot_be_taken_back_is_said,
+           a_place_that_takes_no_marker_is_known_by_its_volumes, a_dead_mount_is_replaced,
            a_dead_mount_that_stays_is_not_used)
