@@ -98,7 +98,7 @@ void db_tx_wrote_outbox(struct db_tx *tx);
  */
 const struct clock *db_clock(struct db *db);
 /* False for some seconds after the start when the server's clock may just have been set: then what
- * another process wrote may look older than it is. */
+ * another process wrote may look older than it is, and no lease and no deadline is over. */
 bool db_clock_sure(struct db *db);
 
 /*

@@ -11,7 +11,8 @@
  * A process that has just started knows no time before.  It takes the server's word unless that is
  * behind what was told.  When it is far ahead of what was told, either nobody has been here for a
  * while, or the server's clock was set just now: until the others must have seen that, it is not
- * sure of the time, and no lease of another place is over for it (db_clock_sure()).
+ * sure of the time: no lease of another place, no deadline and nothing kept is over for it
+ * (db_clock_sure()).
  */
 #pragma once
 

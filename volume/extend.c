@@ -350,7 +350,7 @@ int volume_extend_settle(struct work *work, const char *volume_id, struct error 
     if (db_run(work->tx, err,
                "UPDATE operations SET deadline = $1 WHERE id = $2 AND kind = 'extend' AND "
                "phase IN ('sending', 'waiting')",
-               DB_INT(work->clock_us), DB_TEXT(operation.id)) < 0)
+               DB_INT(DEADLINE_OVER_US), DB_TEXT(operation.id)) < 0)
         return -1;
     return operation_notify(work, &operation, "extend_volume", err);
 }

@@ -175,5 +175,5 @@ int message_delete(struct work *work, const char *id, struct error *err) {
 
 int message_expire(struct work *work, struct error *err) {
     return db_run(work->tx, err, "DELETE FROM messages WHERE keep_until <= $1",
-                  DB_INT(work->clock_us));
+                  DB_INT(work->over_us));
 }

@@ -128,7 +128,7 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                  "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
                  "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
                  "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND "
-                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $3) AND "
+                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $5) AND "
                  "(phase = 'cancelled' OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
                  "other.volume_id = operations.volume_id AND other.phase = 'cancelled')) "
                  "RETURNING " OPERATION_COLUMNS,
@@ -195,7 +195,7 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {
     return db_run(work->tx, err,
                   "DELETE FROM operations WHERE phase = 'answered' AND updated_at < $1",
-                  DB_INT(work->clock_us - age_us));
+                  DB_INT(work->over_us - age_us));
 }
 
 static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
@@ -275,33 +275,33 @@ int operation_close(struct work *work, const struct operation *operation, const 
     return closed <= 0 ? closed : tell_waiting(work, operation->volume_id, err);
 }
 
-/* $1 now, $2, $3 and $5 of the rule. */
+/* $1 what is over, $2 and $3 of the rule. */
 #define IS_ORPHAN                                                                  \
-    "(lease_until < $5 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
+    "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
     "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 ELSE $3 END)) AND "       \
     "phase <> 'answered' AND "                                                     \
     "(phase <> 'waiting' OR deadline <= $1)"
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
-    return operation_all(
-        work,
-        db_query(work->tx, err,
-                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $4 AND " IS_ORPHAN
-                 " ORDER BY created_at, id LIMIT $6",
-                 DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-                 DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(work->over_us), DB_INT(most)),
-        ret, err);
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE host = $4 AND " IS_ORPHAN
+                                  " ORDER BY created_at, id LIMIT $5",
+                                  DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
+                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most)),
+                         ret, err);
 }
 
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err) {
     /* Without its dead owner it counts as handed out just now. */
     int freed = db_run(work->tx, err,
-                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $1 "
+                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
                        "WHERE id = $4 AND " IS_ORPHAN,
-                       DB_INT(work->clock_us), DB_INT(rule->waiting_since_us),
-                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->over_us));
+                       DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
+                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->clock_us));
 
     return freed <= 0
                ? freed

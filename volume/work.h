@@ -12,8 +12,9 @@
 #include "policy/context.h"
 #include "volume/settings.h"
 
-/* What ends a lease by a word and not by time. */
-#define LEASE_ENDED_US 0
+/* What ends a lease, or a deadline, by a word and not by time. */
+#define LEASE_ENDED_US   0
+#define DEADLINE_OVER_US 0
 
 struct work {
     struct db_tx *tx;
@@ -22,7 +23,7 @@ struct work {
     const struct settings *settings;
     int64_t now_us;   /* what is shown */
     int64_t clock_us; /* the database's clock: what is compared */
-    int64_t over_us;  /* leases that ended before are over (db_clock_sure()) */
+    int64_t over_us;  /* what should end before is over (db_clock_sure()) */
 };
 
 /* An instant of the database's clock as the wall's has it now; 0 stays. */

@@ -2,6 +2,7 @@
  * A manager that is paused beyond its lease in the middle of a driver's call, and another one that
  * takes its work over meanwhile: the late one ends nothing.
  */
+#include "db/engine.h"
 #include "tests/lib/extend.h"
 
 static const struct fault_decision passes = { .action = FAULT_PASS };
@@ -231,6 +232,33 @@ START_TEST(leases_of_other_places_outlive_a_start) {
 }
 END_TEST
 
+/* The database server's clock was set ahead, and this manager has just started: until the others
+ * have set it right, what waits is not over, and nothing that is kept is thrown away. */
+START_TEST(who_is_not_sure_of_the_time_ends_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    world_sql(world, "INSERT INTO messages (id, project_id, request_id, action_id, detail_id, "
+                     "message_level, created_at, expires_at, keep_until) "
+                     "SELECT 'm', 'p', 'r', '007', '009', 'ERROR', 1, 1, deadline FROM operations");
+    world->db->unsure = true;
+    world_advance(world, 3600);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages"), 1);
+    world->now_us -= 3600 * INT64_C(1000000);
+    world->db->unsure = false;
+    memory_grow(world->memory, id, 5 * GIB);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+    world_settle(world);
+    assert_volume(world, id, "in-use", 5);
+    assert_settled(world);
+}
+END_TEST
+
 /* ---- lost messages ---- */
 
 static int64_t open_operations(struct world *world) {
@@ -298,5 +326,6 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
-           leases_of_other_places_outlive_a_start, every_lost_message_is_written_again,
+           leases_of_other_places_outlive_a_start, who_is_not_sure_of_the_time_ends_nothing,
+           every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)
