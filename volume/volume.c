@@ -398,6 +398,11 @@ int volume_begin(struct work *work, struct volume *volume, int kind, const struc
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is on no backend and cannot %s.", volume->id,
                          row->name);
+    /* Its create failed or was cancelled, or a delete was cancelled too late. */
+    if (!volume->provider_location)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s has nothing on its backend and cannot %s.",
+                         volume->id, row->name);
     changed = db_run(work->tx, err,
                      "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
                      "WHERE id = $3 AND status = $4",

@@ -126,6 +126,34 @@ START_TEST(a_reset_volume_that_nobody_can_extend_yet) {
 }
 END_TEST
 
+/* Nor is what was never made: the create was cancelled by a delete, and the delete by a reset. */
+START_TEST(a_reset_volume_that_was_never_made_cannot_be_extended) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
+    id = arena_text(world->arena, json_string_value(json_object_get(
+                                      json_object_get(world->answer, "volume"), "id")));
+    ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 202);
+    ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_real_gb(world, id), -1);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(2)), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "has nothing on its backend"));
+    assert_volume(world, id, "available", 1);
+    assert_quota(world, 1, 0);
+    ck_assert_int_eq(world_check(world), 0);
+
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "gone");
+}
+END_TEST
+
 START_TEST(refused_resets_change_nothing) {
     static const char *const bodies[] = {
         RESET("deleting"),
@@ -168,5 +196,6 @@ END_TEST
 
 CHECK_MAIN("reset", reset_of_a_pending_extend_rolls_it_back, lost_answer_reset_and_retry,
            reset_and_report_exclude_each_other, reset_before_the_driver_is_called, stray_keys_go,
-           a_reset_volume_that_nobody_can_extend_yet, refused_resets_change_nothing,
+           a_reset_volume_that_nobody_can_extend_yet,
+           a_reset_volume_that_was_never_made_cannot_be_extended, refused_resets_change_nothing,
            reset_of_the_attach_status_detaches)
