@@ -428,12 +428,13 @@ class SlowKeystone(KeystoneCase):
         until(lambda: self.status(keystone.token("mia", "mine")) == 200, 120, "service again")
 
     def flood(self, known):
-        """300 unknown tokens at once, and 100 requests of a known caller that overtake them all."""
+        """As many unknown tokens at once as may wait for Keystone, a quarter of the clients, and
+        100 requests of a known caller that overtake them all."""
         url = self.service.endpoint
         host, port = "127.0.0.1", int(url.split(":")[2].split("/")[0])
         sockets = []
         begin = time.monotonic()
-        for number in range(300):
+        for number in range(250):
             client = socket.create_connection((host, port), timeout=60)
             client.sendall(f"GET /v3/volumes HTTP/1.1\r\nHost: x\r\nX-Auth-Token: t{number}\r\n"
                            "Connection: close\r\n\r\n".encode())
