@@ -38,7 +38,7 @@ static enum identity_outcome authenticate(const struct identity *identity,
     return IDENTITY_FAILED;
 }
 
-static const struct identity identity_roles = { .name = "roles", .authenticate = authenticate };
+const struct identity identity_roles = { .name = "roles", .authenticate = authenticate };
 
 static int load_rules(const char *rules, struct policy **ret, struct error *err) {
     char path[] = "/tmp/rules-XXXXXX.yaml";

@@ -7,5 +7,8 @@
 
 #include "tests/lib/world.h"
 
+struct identity;
+extern const struct identity identity_roles;
+
 /* Until the world's end; `rules` is the text of a policy file, or NULL for the built-in rules. */
 void roles_enter(struct world *world, const char *rules);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MEMBER "member:" WORLD_PROJECT
-#define ADMIN  "admin:" WORLD_PROJECT
 
 /* ---- what the client knows ---- */
 
@@ -45,7 +44,7 @@ static struct model *pick(struct sim *sim) {
 }
 
 static const char *anybody(struct sim *sim) {
-    return chance(sim, 30) ? MEMBER : ADMIN;
+    return chance(sim, 30) ? MEMBER : SIM_ADMIN;
 }
 
 /* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
@@ -140,7 +139,7 @@ static void delete (struct sim *sim, void *arg) {
 
     disturb(model);
     before = model->disturbances;
-    call_api(sim, force ? ADMIN : anybody(sim), "DELETE",
+    call_api(sim, force ? SIM_ADMIN : anybody(sim), "DELETE",
              arena_format(arena, "/volumes/%s%s", model->id, force ? "?force=true" : ""), NULL,
              &answer);
     verdict = judge(sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""),
@@ -158,7 +157,7 @@ static void reset(struct sim *sim, void *arg) {
     disturb(model);
     model->deleted = false;
     sim->counts[COUNT_RESETS]++;
-    act_on(sim, ADMIN, model->id, "{\"os-reset_status\": {\"status\": \"%s\"}}",
+    act_on(sim, SIM_ADMIN, model->id, "{\"os-reset_status\": {\"status\": \"%s\"}}",
            statuses[below(sim, LENGTH(statuses))]);
     disturb(model);
     model->deleted = false;
@@ -181,7 +180,7 @@ static void plain_report(struct sim *sim, void *arg) {
     struct model *model = arg;
 
     disturb(model);
-    act_on(sim, ADMIN, model->id, "{\"os-extend_volume_completion\": {\"error\": %s}}",
+    act_on(sim, SIM_ADMIN, model->id, "{\"os-extend_volume_completion\": {\"error\": %s}}",
            chance(sim, 50) ? "true" : "false");
     disturb(model);
 }
@@ -342,6 +341,7 @@ static const struct {
     { old_attach, "old attach", 5, "available" },
     { old_detach, "old detach", 3, "in-use extending" },
     { old_connect, "old connect", 1, "available in-use" },
+    { trespass, "trespass", 8, "available in-use extending error_extending deleting" },
 };
 
 static unsigned draw_request(struct sim *sim) {

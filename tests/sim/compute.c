@@ -182,7 +182,7 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
     (void)user;
     watch(present->current, call->method, path);
     present->current->extend = header_of(call, EXTEND_HEADER);
-    call_api(present, "admin:" WORLD_PROJECT, call->method, path, call->body, &answer);
+    call_api(present, SIM_ADMIN, call->method, path, call->body, &answer);
     present->current->watches[0] = '\0';
     present->current->extend = NULL;
     if (answer.status == 0) {

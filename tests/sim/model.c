@@ -264,7 +264,7 @@ static int ask(struct sim *sim, const char *method, const char *path, const char
     const json_t *attachment;
     const char *id;
 
-    call_api(sim, SIM_SERVICE, method, path, body, &answer);
+    call_api(sim, SIM_ADMIN, method, path, body, &answer);
     settle(sim);
     attachment = json_object_get(answer.body, "attachment");
     id = json_string_value(json_object_get(attachment, "id"));

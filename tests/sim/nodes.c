@@ -7,6 +7,7 @@
 #include "common/extend_header.h"
 #include "drivers/memory.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/roles.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -148,6 +149,7 @@ static void node_start(struct node *node) {
         struct api_settings api = world_api_settings(world);
 
         api.db = &node->door;
+        api.identity = &identity_roles;
         api.settings = &node->settings;
         if (api_new(&api, &node->api, &err) < 0)
             abort();

@@ -10,6 +10,7 @@
  *     compute   hypervisor hosts: the real agent's work
  *     guests    guests and their disks, the hypervisor, the images
  *     clients   what people and programs ask for
+ *     strangers what they have no right to
  *     model     what must hold
  *
  * Every thread of every process can be paused wherever it meets something outside: before and
@@ -35,7 +36,8 @@
 #define SIM_VOLUMES  8
 #define SIM_SIZES    48
 
-#define SIM_SERVICE "admin:" WORLD_PROJECT /* who speaks for a compute service */
+#define SIM_SERVICE "service:" WORLD_PROJECT /* who speaks for a compute service */
+#define SIM_ADMIN   "admin:" WORLD_PROJECT
 
 struct sim;
 struct node;
@@ -174,8 +176,8 @@ void node_act(struct sim *sim);        /* dies, starts again, pauses, wakes up, 
 void nodes_power_off(struct sim *sim); /* all at once, where the power fails */
 void nodes_lose(struct sim *sim);      /* messages on their way are given back */
 void nodes_repeat(struct sim *sim);    /* a message for every open operation */
-/* A request (path behind /v3/<project>) by admin or member; in the thread that runs, or, when none
- * does, until everything that it needs is done. */
+/* A request (path behind /v3/<project>) by a role of tests/lib/roles.h in a project; in the thread
+ * that runs, or, when none does, until everything that it needs is done. */
 void call_api(struct sim *sim, const char *token, const char *method, const char *path,
               const char *body, struct answer *ret);
 void answer_free(struct answer *answer);
@@ -208,6 +210,8 @@ void clients_begin(struct sim *sim);
 void clients_end(struct sim *sim);
 void client_act(struct sim *sim);
 struct model *model_of(struct sim *sim, const char *volume_id);
+/* One who knows the volume asks for what he has no right to. */
+void trespass(struct sim *sim, void *arg);
 /* Something that may decide otherwise than the extend that was accepted. */
 void model_disturb(struct sim *sim, const char *volume_id);
 
