@@ -169,7 +169,7 @@ static int attachment_connected_answer(struct request *request, struct error *er
         attachment_get(&request->work, request->attachment.id, &request->attachment, err) < 0)
         return -1;
     if (answered == 0 && !request->attachment.connection_info)
-        return error_set(err, ERROR_UNAVAILABLE, "The backend's answer is lost.");
+        return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
     put_attachment(request, NULL);
     return 0;
 }

@@ -10,11 +10,13 @@
 
 /* ---- the answer ---- */
 
-void call_reply(struct call *call, const char *reason) {
+/* What clients are not told, the log is; `err` is NULL when all is well. */
+static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
+    const char *reason = err ? err->message : NULL;
 
-    if (http->status >= error_http_status(ERROR_INTERNAL))
+    if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
     else
@@ -23,10 +25,14 @@ void call_reply(struct call *call, const char *reason) {
     http_reply(http);
 }
 
+void call_reply(struct call *call) {
+    reply(call, NULL);
+}
+
 void call_fail(struct call *call, const struct error *err) {
     call->request.http->reply_header_count = call->headers;
     fault_render(call->request.http, err);
-    call_reply(call, err->message);
+    reply(call, err);
 }
 
 /* The server has no room for an answer that waits: the list is asked for again. */
@@ -35,7 +41,7 @@ static void call_refuse(void *arg) {
     struct http_exchange *http = call->request.http;
     struct error err;
 
-    error_set(&err, ERROR_UNAVAILABLE,
+    error_set(&err, ERROR_TRY_LATER,
               "Too many large answers wait for clients that do not read them. Try again later, or "
               "ask for less with limit.");
     http->reply_header_count = call->headers;
@@ -113,7 +119,7 @@ static void call_end(struct call *call, int result, const struct error *err) {
     else if (call->request.wait_operation)
         waiting_put(call->request.api->waiting, &call->waiter, WAIT_MS);
     else
-        call_reply(call, NULL);
+        call_reply(call);
 }
 
 static void call_done(struct db_job *job, int result, struct error *err) {
@@ -182,9 +188,9 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
     if (result == OPERATION_OPEN && reason == WAITING_TIMEOUT)
         error_set(&err, ERROR_BACKEND, "There is no answer from the backend.");
     if (result == OPERATION_OPEN && reason == WAITING_STOP)
-        error_set(&err, ERROR_UNAVAILABLE, "The service is stopping.");
+        error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     if (result == 0)
-        call_reply(call, NULL);
+        call_reply(call);
     else
         call_fail(call, &err);
     return true;

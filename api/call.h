@@ -36,8 +36,8 @@ struct call {
 
 /* Answers with the fault of `err`; the call is gone then. */
 void call_fail(struct call *call, const struct error *err);
-/* Logs and sends what stands in the exchange; `reason` is for the log, NULL when all is well. */
-void call_reply(struct call *call, const char *reason);
+/* Logs and sends what stands in the exchange. */
+void call_reply(struct call *call);
 
 /* Runs loading, policy and handler in one transaction and sees to the answer; the call is gone. */
 void call_run(struct call *call);

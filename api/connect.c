@@ -13,7 +13,7 @@ int connect_read_answer(struct request *request, const json_t **ret, struct erro
     if (found <= 0)
         return found;
     if (strcmp(operation.phase, PHASE_ANSWERED) != 0 || !operation.arguments)
-        return error_set(err, ERROR_UNAVAILABLE, "The backend has not answered in time.");
+        return error_set(err, ERROR_TRY_LATER, "The backend has not answered in time.");
     answer = json_parse(request->work.arena, operation.arguments, strlen(operation.arguments), err);
     if (!answer)
         return error_set(err, ERROR_INTERNAL, "The answer of operation %s is no JSON.",

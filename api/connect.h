@@ -7,7 +7,7 @@
 
 /*
  * Reads the operation that the request waited for.  1: the backend has answered, *ret is its
- * answer; 0: the record is gone.  The backend's failure is ERROR_BACKEND with its text; no answer
- * yet is ERROR_UNAVAILABLE.
+ * answer; 0: the record is gone.  The backend's failure is ERROR_BACKEND; no answer yet is
+ * ERROR_TRY_LATER.
  */
 int connect_read_answer(struct request *request, const json_t **ret, struct error *err);

@@ -7,16 +7,11 @@
 
 #define MEDIA_TYPE_OWN "application/vnd.openstack.volume+json"
 #define RETRY_AFTER_S  "5"
-#define MESSAGE_HIDDEN "The service failed to do this; the request id names the entry in its log."
 
 const char *fault_media_type(const struct http_exchange *exchange) {
     const char *accept = http_header(exchange, "Accept");
 
     return accept && strcmp(accept, MEDIA_TYPE_OWN) == 0 ? MEDIA_TYPE_OWN : MEDIA_TYPE;
-}
-
-static bool error_is_hidden(const struct error *err) {
-    return err->kind == ERROR_NONE || err->kind == ERROR_INTERNAL;
 }
 
 /* {"error": {"code": 401, "title": …}}: what clients of the token middleware know. */
@@ -29,39 +24,37 @@ static void put_unauthorized(struct json_out *out, const struct error *err) {
     out_end_object(out);
 }
 
-static void put_fault(struct json_out *out, enum error_kind kind, const char *message) {
-    out_key_text(out, error_fault(kind));
+static void put_fault(struct json_out *out, const struct error *err) {
+    out_key_text(out, error_fault(err->kind));
     out_begin_object(out);
-    out_put_int(out, "code", error_http_status(kind));
-    out_put_text(out, "message", message);
-    if (kind == ERROR_OVER_QUOTA)
+    out_put_int(out, "code", error_http_status(err->kind));
+    out_put_text(out, "message", error_told(err));
+    if (err->kind == ERROR_OVER_QUOTA)
         out_put_text(out, "retryAfter", "0");
     out_end_object(out);
 }
 
 void fault_render(struct http_exchange *exchange, const struct error *err) {
-    bool hidden = error_is_hidden(err);
-    enum error_kind kind = hidden ? ERROR_INTERNAL : err->kind;
     struct json_out out;
 
-    exchange->status = error_http_status(kind);
+    exchange->status = error_http_status(err->kind);
     exchange->reply_body = "";
     exchange->reply_size = 0;
-    if (kind == ERROR_PRECONDITION)
+    if (err->kind == ERROR_PRECONDITION)
         return;
     json_out_init(&out, exchange->arena, 256);
     out_begin_object(&out);
-    if (kind == ERROR_UNAUTHORIZED)
+    if (err->kind == ERROR_UNAUTHORIZED)
         put_unauthorized(&out, err);
     else
-        put_fault(&out, kind, hidden ? MESSAGE_HIDDEN : err->message);
+        put_fault(&out, err);
     out_end_object(&out);
     exchange->reply_body = json_out_text(&out);
     exchange->reply_size = out.size;
     http_add_header(exchange, "Content-Type", fault_media_type(exchange));
-    if (kind == ERROR_OVER_QUOTA)
+    if (err->kind == ERROR_OVER_QUOTA)
         http_add_header(exchange, "Retry-After", "0");
-    if (kind == ERROR_UNAVAILABLE)
+    if (exchange->status == error_http_status(ERROR_UNAVAILABLE))
         http_add_header(exchange, "Retry-After", RETRY_AFTER_S);
 }
 

@@ -196,7 +196,7 @@ static void call_route(struct call *call) {
     if (!route_table_find(request->api->routes, http->arena, http->method, &call->path, &match) &&
         !route_find_form(call, &match)) {
         fault_render_unrouted(http);
-        call_reply(call, NULL);
+        call_reply(call);
         return;
     }
     request->route = match.route;
@@ -220,7 +220,7 @@ static void answer_versions(struct call *call, int status) {
         return;
     }
     version_render(call->request.http, call->request.base_url, status);
-    call_reply(call, NULL);
+    call_reply(call);
 }
 
 static void answer_root(struct call *call) {
@@ -237,7 +237,7 @@ static void answer_redirect(struct call *call) {
     http->status = 302;
     http->reply_body = "";
     http_add_header(http, "Location", arena_format(http->arena, "%s/v3/", call->request.base_url));
-    call_reply(call, NULL);
+    call_reply(call);
 }
 
 /* HEAD hears 204, as upstream's clients know it. */
@@ -256,7 +256,7 @@ static void answer_health(struct call *call) {
                     plain               ? "text/plain; charset=UTF-8"
                     : type == offers[1] ? "text/html; charset=UTF-8"
                                         : MEDIA_TYPE);
-    call_reply(call, NULL);
+    call_reply(call);
 }
 
 struct place {
@@ -297,7 +297,7 @@ static void call_enter(struct call *call) {
         call_route(call);
     } else {
         fault_render_unrouted(call->request.http);
-        call_reply(call, NULL);
+        call_reply(call);
     }
 }
 
@@ -307,7 +307,7 @@ static void call_identified(void *arg, enum identity_outcome outcome, const stru
     if (outcome == IDENTITY_KNOWN) {
         call_enter(call);
     } else if (outcome == IDENTITY_ANSWERED) {
-        call_reply(call, NULL);
+        call_reply(call);
     } else {
         call->headers = call->request.http->reply_header_count; /* the identity's own stay */
         call_fail(call, err);
@@ -330,7 +330,7 @@ void api_handle(void *arg, struct http_exchange *http) {
     if (place_answers(open_places, call))
         return;
     if (http->crowded) {
-        error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+        error_set(&err, ERROR_TRY_LATER, "There are too many clients; try again.");
         call_fail(call, &err);
         return;
     }
@@ -341,7 +341,7 @@ void api_handle(void *arg, struct http_exchange *http) {
     }
     if (http->too_large) {
         fault_render_too_large(http);
-        call_reply(call, NULL);
+        call_reply(call);
         return;
     }
     call->split = call_split_path(call);

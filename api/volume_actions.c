@@ -239,7 +239,7 @@ static int connection_initialized(struct request *request, struct error *err) {
     if (answered < 0)
         return -1;
     if (answered == 0)
-        return error_set(err, ERROR_UNAVAILABLE, "The backend's answer is lost.");
+        return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
     out_begin_object(&request->out);
     out_key(&request->out, "connection_info");
     out_value(&request->out, json_object_get(answer, "connection_info"));

@@ -12,17 +12,25 @@
 #define NO_RETRY false
 #define RETRY    true
 
-static const struct {
-    const char *fault;
+#define ITS_OWN_TEXT NULL
+#define SEE_LOG      "The request id names the entry in the log."
+
+static const struct kind {
+    const char *fault, *told; /* told NULL: its message was written for clients */
     int status;
     bool retry_helps;
 } kinds[ERROR_KINDS] = {
-    /* A failure that nobody gave a kind is ours. */
-    [ERROR_NONE] = { "computeFault", 500, NO_RETRY },
-#define ERROR(kind, status_, fault_, retry_) [ERROR_##kind] = { fault_, status_, retry_ },
+#define ERROR(kind, status_, fault_, retry_, told_) \
+    [ERROR_##kind] = { fault_, told_, status_, retry_ },
 #include "common/error.def"
 #undef ERROR
 };
+
+/* A failure that nobody gave a kind is ours. */
+static const struct kind *kind_find(enum error_kind kind) {
+    assert(kind < ERROR_KINDS);
+    return &kinds[kind == ERROR_NONE ? ERROR_INTERNAL : kind];
+}
 
 /* What programs and libraries print need not be UTF-8: a message is. */
 static void replace_invalid(char *text, size_t size) {
@@ -104,16 +112,23 @@ int error_context(struct error *err, const char *format, ...) {
 }
 
 int error_http_status(enum error_kind kind) {
-    assert(kind < ERROR_KINDS);
-    return kinds[kind].status;
+    return kind_find(kind)->status;
 }
 
 const char *error_fault(enum error_kind kind) {
-    assert(kind < ERROR_KINDS);
-    return kinds[kind].fault;
+    return kind_find(kind)->fault;
+}
+
+bool error_is_hidden(enum error_kind kind) {
+    return kind_find(kind)->told;
+}
+
+const char *error_told(const struct error *err) {
+    const char *told = kind_find(err->kind)->told;
+
+    return told ? told : err->message;
 }
 
 bool error_retry_helps(enum error_kind kind) {
-    assert(kind < ERROR_KINDS);
-    return kinds[kind].retry_helps;
+    return kind_find(kind)->retry_helps;
 }

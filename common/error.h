@@ -3,8 +3,8 @@
  *
  * A function that can fail returns int: -1 and `err` says why, 0 for done, a positive value is an
  * outcome that its header documents.  `struct error` is plain memory: nothing to free, and it works
- * when memory is short.  error.def lists the kinds with their HTTP status and fault key; nothing
- * outside this module knows an HTTP number for a failure.
+ * when memory is short.  error.def lists the kinds with their HTTP status and fault key, and says
+ * whose message clients may read; nothing outside this module knows an HTTP number for a failure.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 enum error_kind {
     ERROR_NONE,
-#define ERROR(kind, status, fault, retry) ERROR_##kind,
+#define ERROR(kind, status, fault, retry, told) ERROR_##kind,
 #include "common/error.def"
 #undef ERROR
     ERROR_KINDS
@@ -36,4 +36,11 @@ int error_context(struct error *err, const char *format, ...) __attribute__((for
 
 int error_http_status(enum error_kind kind);
 const char *error_fault(enum error_kind kind);
+/*
+ * Was its message written for the log and not for clients?  What libraries, drivers and the
+ * database say has paths, names of tables and hosts in it: such a kind has one sentence for all.
+ */
+bool error_is_hidden(enum error_kind kind);
+/* What clients may read: the message, or the sentence of a hidden kind. */
+const char *error_told(const struct error *err);
 bool error_retry_helps(enum error_kind kind);

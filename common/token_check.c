@@ -143,7 +143,7 @@ static void tell_outage(struct token_checker *checker, struct error *err) {
     pthread_mutex_unlock(&checker->lock);
     if (tell)
         log_error(&no_request, "tokens cannot be validated", "reason", err->message, NULL);
-    error_set(err, ERROR_UNAVAILABLE, "The identity service is not available; try again.");
+    error_set(err, ERROR_TRY_LATER, "The identity service is not available; try again.");
 }
 
 static void answer_waiters(struct question *question, const struct token *token,
@@ -388,7 +388,7 @@ static const char *trim(const char *text, size_t *ret_size) {
 }
 
 static int too_many(struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE, "Too many tokens wait to be validated; try again.");
+    return error_set(err, ERROR_TRY_LATER, "Too many tokens wait to be validated; try again.");
 }
 
 static void turn_away(struct question *question) {
@@ -484,7 +484,7 @@ static void refuse_queued(struct token_checker *checker) {
     struct asker *asker;
     struct error err;
 
-    error_set(&err, ERROR_UNAVAILABLE, "The service is stopping.");
+    error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     while ((asker = TAILQ_FIRST(&checker->askers))) {
         struct question *question = TAILQ_FIRST(&asker->queue);
 

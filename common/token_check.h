@@ -4,7 +4,7 @@
  * the same unknown token share one question.  Addresses are asked for in turn, so that one with
  * many unknown tokens delays itself.  The queue is bounded: when it is full, the last question of
  * the address with most goes for a question of one with fewer; and so is the number of those who
- * share one.  Whoever waits has his answer by a deadline: ERROR_UNAVAILABLE, never "let him in".
+ * share one.  Whoever waits has his answer by a deadline: ERROR_TRY_LATER, never "let him in".
  *
  * Thread-safe.  Order of locks: none is held while anything else is called.
  */
@@ -30,7 +30,7 @@ struct token_checker_settings {
 };
 
 struct token_checker *token_checker_new(const struct token_checker_settings *settings);
-/* Whoever waits is answered first, with ERROR_UNAVAILABLE. NULL is fine. */
+/* Whoever waits is answered first, with ERROR_TRY_LATER. NULL is fine. */
 void token_checker_free(struct token_checker *checker);
 
 /* `token` is the receiver's to release; NULL: err says why, UNAUTHORIZED or UNAVAILABLE. */

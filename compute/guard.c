@@ -17,7 +17,7 @@ struct visitor {
 static void refuse(const struct visitor *visitor, const struct error *err) {
     if (err->kind == ERROR_UNAUTHORIZED)
         http_add_header(visitor->exchange, "WWW-Authenticate", visitor->gate->challenge);
-    if (err->kind == ERROR_UNAVAILABLE)
+    if (error_http_status(err->kind) == error_http_status(ERROR_UNAVAILABLE))
         http_add_header(visitor->exchange, "Retry-After", "5");
     reply_fault(visitor->exchange, err);
 }

@@ -149,7 +149,7 @@ static inline struct db_value db_int_value(int64_t integer) {
 #define DB_COUNT(...)  (sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value) - 1)
 /* clang-format on */
 
-/* Runs a statement without rows. Returns the number of rows changed, or -1 (ERROR_CONFLICT for a
+/* Runs a statement without rows. Returns the number of rows changed, or -1 (ERROR_COLLISION for a
  * broken uniqueness or reference, ERROR_UNAVAILABLE for a full or failing disk, else
  * ERROR_INTERNAL). A change refused with -1 leaves the transaction usable on SQLite only:
  * return. */

@@ -15,8 +15,8 @@ struct failure {
 
 /* clang-format off */
 static const struct failure failures[] = {
-    { "23505", ERROR_CONFLICT,    SESSION_GOOD,  "The database refused a duplicate" },
-    { "23503", ERROR_CONFLICT,    SESSION_GOOD,  "The database refused a broken reference" },
+    { "23505", ERROR_COLLISION,   SESSION_GOOD,  "The database refused a duplicate" },
+    { "23503", ERROR_COLLISION,   SESSION_GOOD,  "The database refused a broken reference" },
     { "40001", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is busy with other changes" },
     { "40P01", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is busy with other changes" },
     { "0A000", ERROR_INTERNAL,    SESSION_LOST,  "The schema has changed" },

@@ -45,9 +45,9 @@ struct failure {
 };
 
 static const struct failure failures[] = {
-    { SQLITE_CONSTRAINT_UNIQUE, ERROR_CONFLICT, "The database refused a duplicate" },
-    { SQLITE_CONSTRAINT_PRIMARYKEY, ERROR_CONFLICT, "The database refused a duplicate" },
-    { SQLITE_CONSTRAINT_FOREIGNKEY, ERROR_CONFLICT, "The database refused a broken reference" },
+    { SQLITE_CONSTRAINT_UNIQUE, ERROR_COLLISION, "The database refused a duplicate" },
+    { SQLITE_CONSTRAINT_PRIMARYKEY, ERROR_COLLISION, "The database refused a duplicate" },
+    { SQLITE_CONSTRAINT_FOREIGNKEY, ERROR_COLLISION, "The database refused a broken reference" },
     { SQLITE_BUSY, ERROR_UNAVAILABLE, "The database is locked by another program" },
     { SQLITE_LOCKED, ERROR_UNAVAILABLE, "The database is locked by another program" },
     { SQLITE_FULL, ERROR_UNAVAILABLE, "The disk of the database is full" },

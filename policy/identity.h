@@ -12,7 +12,7 @@ struct policy;
 struct token_gate;
 
 enum identity_outcome {
-    IDENTITY_FAILED = -1, /* err: ERROR_UNAUTHORIZED or ERROR_UNAVAILABLE */
+    IDENTITY_FAILED = -1, /* err: ERROR_UNAUTHORIZED or ERROR_TRY_LATER */
     IDENTITY_KNOWN = 0,   /* the context is filled */
     /* status and headers of the exchange are the whole answer (noauth hand-shake) */
     IDENTITY_ANSWERED = 1,

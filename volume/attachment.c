@@ -208,7 +208,7 @@ static int check_questions(struct work *work, const char *volume_id, struct erro
                      DB_TEXT(volume_id)) < 0)
         return -1;
     if (open >= work->settings->per_volume_attachments)
-        return error_set(err, ERROR_UNAVAILABLE,
+        return error_set(err, ERROR_TRY_LATER,
                          "%jd connections of volume %s wait for its backend already.",
                          (intmax_t)open, volume_id);
     return 0;
@@ -309,10 +309,9 @@ static char *flatten(struct arena *arena, const char *connection_info, const cha
     return arena_text(arena, text);
 }
 
-static int connect_failed(struct work *work, const struct operation *operation,
-                          const struct error *failure, struct error *err) {
-    autofree_tree json_t *answer = json_pack("{ss}", "error", failure->message);
-    autofree_json char *text = json_dumps(answer, JSON_COMPACT);
+/* Why, the manager's log says: once, and no client reads it. */
+static int connect_failed(struct work *work, const struct operation *operation, struct error *err) {
+    static const char text[] = "{\"error\": \"The backend cannot connect the volume.\"}";
 
     if (db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'error_attaching', updated_at = $1 "
@@ -331,7 +330,7 @@ int attachment_connected(struct work *work, const struct operation *operation,
     int changed;
 
     if (failure)
-        return connect_failed(work, operation, failure, err);
+        return connect_failed(work, operation, err);
     changed = db_run(work->tx, err,
                      "UPDATE attachments SET connection_info = $1, updated_at = $2 WHERE id = $3",
                      DB_TEXT(flatten(work->arena, connection_info, operation->target_id)),

@@ -76,8 +76,8 @@ START_TEST(no_answer_yet_is_unavailable) {
         const char *phase, *arguments;
         enum error_kind kind;
     } cases[] = {
-        { "running", "'{}'", ERROR_UNAVAILABLE },
-        { "answered", "NULL", ERROR_UNAVAILABLE },
+        { "running", "'{}'", ERROR_TRY_LATER },
+        { "answered", "NULL", ERROR_TRY_LATER },
         { "answered", "'nonsense'", ERROR_INTERNAL },
     };
 
@@ -135,14 +135,14 @@ START_TEST(a_lost_answer_is_no_success) {
         if (!route->after)
             continue;
         ck_assert_int_eq(run_after(world, route->after, NULL, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(err.kind, ERROR_TRY_LATER);
         handlers++;
     }
     for (const struct route *route = attachment_routes; route->method; route++) {
         if (!route->after)
             continue;
         ck_assert_int_eq(run_after(world, route->after, id, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(err.kind, ERROR_TRY_LATER);
         handlers++;
     }
     ck_assert_uint_eq(handlers, 3);

@@ -1,8 +1,15 @@
 #include "api/fault.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "drivers/memory.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/world.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct test_exchange *render(const struct error *err, const char *accept) {
     const struct http_header *headers =
@@ -23,7 +30,7 @@ static void expect_fault(enum error_kind kind, int status, const char *key) {
     ck_assert_int_eq(json_integer_value(json_object_get(fault, "code")), status);
     ck_assert_str_eq(json_string_value(json_object_get(fault, "message")), "why \"so\"");
     ck_assert_str_eq(test_exchange_header(test, "Content-Type"), "application/json");
-    if (kind == ERROR_UNAVAILABLE)
+    if (kind == ERROR_TRY_LATER)
         ck_assert_str_eq(test_exchange_header(test, "Retry-After"), "5");
     else
         ck_assert_ptr_null(test_exchange_header(test, "Retry-After"));
@@ -40,8 +47,7 @@ START_TEST(every_kind_has_its_fault) {
     expect_fault(ERROR_CONFLICT, 409, "conflictingRequest");
     expect_fault(ERROR_TOO_LARGE, 413, "overLimit");
     expect_fault(ERROR_BAD_MEDIA_TYPE, 415, "badMediaType");
-    expect_fault(ERROR_BACKEND, 500, "computeFault");
-    expect_fault(ERROR_UNAVAILABLE, 503, "serviceUnavailable");
+    expect_fault(ERROR_TRY_LATER, 503, "serviceUnavailable");
 }
 END_TEST
 
@@ -57,19 +63,99 @@ START_TEST(over_quota_says_when_to_come_again) {
 }
 END_TEST
 
-static void expect_hidden(enum error_kind kind) {
+static void expect_hidden(enum error_kind kind, int status, const char *key) {
     const struct error err = { .kind = kind, .message = "secret path" };
     struct test_exchange *test = render(&err, NULL);
-    const json_t *fault = json_object_get(test_exchange_json(test), "computeFault");
+    const json_t *fault = json_object_get(test_exchange_json(test), key);
+    const char *message = json_string_value(json_object_get(fault, "message"));
 
-    ck_assert_int_eq(test_exchange_of(test)->status, 500);
-    ck_assert_ptr_null(strstr(json_string_value(json_object_get(fault, "message")), "secret"));
+    ck_assert_int_eq(test_exchange_of(test)->status, status);
+    ck_assert_int_eq(json_integer_value(json_object_get(fault, "code")), status);
+    ck_assert_ptr_null(strstr(message, "secret"));
+    ck_assert_ptr_nonnull(strstr(message, "request id"));
+    ck_assert_int_eq(!!test_exchange_header(test, "Retry-After"), status == 503);
     test_exchange_free(test);
 }
 
 START_TEST(internal_errors_are_not_told) {
-    expect_hidden(ERROR_INTERNAL);
-    expect_hidden(ERROR_NONE);
+    expect_hidden(ERROR_INTERNAL, 500, "computeFault");
+    expect_hidden(ERROR_NONE, 500, "computeFault");
+    expect_hidden(ERROR_BACKEND, 500, "computeFault");
+    expect_hidden(ERROR_UNAVAILABLE, 503, "serviceUnavailable");
+    expect_hidden(ERROR_COLLISION, 409, "conflictingRequest");
+}
+END_TEST
+
+/* ---- what a member reads, and the log ---- */
+
+#define REQUEST_ID "request_id="
+
+static int log_begin(void) {
+    int log = memfd_create("log", MFD_CLOEXEC);
+
+    ck_assert_int_ge(log, 0);
+    log_open(log, LOG_ERROR, LOG_TEXT);
+    return log;
+}
+
+/* The reason is nowhere in the answer, and once in the log; all lines are of this one request. */
+static void expect_logged_once(struct world *world, int log, const char *reason) {
+    char text[8192] = { 0 };
+    const char *line, *id;
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_int_gt(pread(log, text, sizeof(text) - 1, 0), 0);
+    ck_assert_msg(!strstr(world->answer_text, reason), "%s", world->answer_text);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "request id"));
+    line = strstr(text, reason);
+    ck_assert_msg(line && !strstr(line + 1, reason), "%s", text);
+    id = strstr(text, REQUEST_ID "req-");
+    ck_assert_msg(id != NULL, "%s", text);
+    for (line = text; (line = strstr(line, REQUEST_ID)); line++)
+        ck_assert_msg(strncmp(line, id, strcspn(id, " \n")) == 0, "%s", text);
+}
+
+START_TEST(why_the_backend_failed_is_logged_once_and_not_told) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+    autoclose int log = -1;
+
+    roles_enter(world, NULL);
+    world->token = "member:" WORLD_PROJECT;
+    log = log_begin();
+    memory_fail_next(world->memory, "connect", ERROR_BACKEND);
+    ck_assert_int_eq(world_action(world, volume,
+                                  "{\"os-initialize_connection\": {\"connector\": "
+                                  "{\"host\": \"node\"}}}"),
+                     500);
+    expect_logged_once(world, log, "connect was told to fail");
+}
+END_TEST
+
+START_TEST(what_the_database_says_is_logged_once_and_not_told) {
+    static const struct {
+        const char *change, *undo, *method, *body, *reason;
+        int status;
+    } cases[] = {
+        { "ALTER TABLE volumes RENAME TO elsewhere", "ALTER TABLE elsewhere RENAME TO volumes",
+          "GET", NULL, "no such table", 500 },
+        { "CREATE UNIQUE INDEX surprise ON volumes (size_gb)", "DROP INDEX surprise", "POST",
+          "{\"volume\": {\"size\": 1}}", "UNIQUE constraint failed", 409 },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    roles_enter(world, NULL);
+    world->token = "member:" WORLD_PROJECT;
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autoclose int log = log_begin();
+
+        world_sql(world, cases[i].change);
+        ck_assert_int_eq(world_call(world, cases[i].method, "/volumes", cases[i].body),
+                         cases[i].status);
+        expect_logged_once(world, log, cases[i].reason);
+        world_sql(world, cases[i].undo);
+    }
 }
 END_TEST
 
@@ -146,6 +232,8 @@ START_TEST(what_is_no_fault_takes_the_form_that_is_asked_for) {
 END_TEST
 
 CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_says_when_to_come_again,
-           internal_errors_are_not_told, a_refused_token_has_the_middlewares_form,
-           a_failed_precondition_has_no_body, the_own_media_type_is_given_when_asked_for_exactly,
+           internal_errors_are_not_told, why_the_backend_failed_is_logged_once_and_not_told,
+           what_the_database_says_is_logged_once_and_not_told,
+           a_refused_token_has_the_middlewares_form, a_failed_precondition_has_no_body,
+           the_own_media_type_is_given_when_asked_for_exactly,
            what_is_no_fault_takes_the_form_that_is_asked_for)

@@ -1075,7 +1075,7 @@ START_TEST(the_end_of_a_wait_may_be_a_failure) {
     sql(&service, "DELETE FROM operations");
     api_operations_ended(service.api);
     ck_assert_int_eq(test_exchange_await(answer.test), 500);
-    ck_assert_str_eq(message_of(&answer), "the backend cannot");
+    ck_assert_ptr_null(strstr(message_of(&answer), "the backend cannot")); /* that is for the log */
 }
 END_TEST
 

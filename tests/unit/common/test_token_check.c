@@ -247,7 +247,7 @@ START_TEST(silence_is_never_a_yes_and_never_a_no) {
         script_server_add(scene->server, &rules[i]);
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
     for (size_t i = 0; i < LENGTH(rules); i++) {
-        ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAVAILABLE);
+        ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_TRY_LATER);
         ck_assert_ptr_null(strstr(scene->err.message, "t1"));
     }
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE); /* nothing of it sticks */
@@ -258,16 +258,16 @@ END_TEST
 START_TEST(silence_without_end_is_none_either) {
     struct scene *scene =
         scene_with((struct token_checker_settings){ .cache_ms = 300000, .deadline_ms = 400 });
-    enum error_kind kind = ERROR_UNAVAILABLE;
+    enum error_kind kind = ERROR_TRY_LATER;
 
     script_server_add(scene->server, &(struct script_rule){ .method = "GET",
                                                             .path = KEYSTONE_TOKENS "*",
                                                             .manner = SCRIPT_SILENT });
     while (asked(scene) == 0)
-        ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAVAILABLE);
+        ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_TRY_LATER);
     script_server_clear(scene->server);
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
-    while (kind == ERROR_UNAVAILABLE) /* the time is short for an answer, too */
+    while (kind == ERROR_TRY_LATER) /* the time is short for an answer, too */
         kind = check(scene, "t1", false, NULL);
     ck_assert_int_eq(kind, ERROR_NONE);
     scene_end(scene);
@@ -320,16 +320,16 @@ START_TEST(many_tokens_of_one_address_delay_no_other) {
     }
     ck_assert_int_eq(put_from(scene, &refused, many[0], "t9"), TOKEN_REFUSED);
     ck_assert_int_eq(put_from(scene, &other, "192.0.2.1", "u"), TOKEN_LATER);
-    expect_all(&callers[4], 1, ERROR_UNAVAILABLE); /* the last one made room */
+    expect_all(&callers[4], 1, ERROR_TRY_LATER); /* the last one made room */
 
     script_server_drop_silent(scene->server);
     expect_all(&other, 1, ERROR_NONE); /* behind one of the many, in front of the rest */
-    expect_all(&callers[0], 1, ERROR_UNAVAILABLE);
+    expect_all(&callers[0], 1, ERROR_TRY_LATER);
     expect_all(&callers[1], 1, ERROR_NONE);
     ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 4));
     script_server_clear(scene->server);
     script_server_drop_silent(scene->server);
-    expect_all(&callers[2], 2, ERROR_UNAVAILABLE);
+    expect_all(&callers[2], 2, ERROR_TRY_LATER);
     scene_end(scene);
 }
 END_TEST
@@ -349,7 +349,7 @@ START_TEST(callers_with_one_token_share_one_question) {
     for (size_t i = 0; i < LENGTH(callers); i++)
         ck_assert_int_eq(put(scene, &callers[i], "same"), TOKEN_LATER);
     script_server_drop_silent(scene->server);
-    expect_all(&first, 1, ERROR_UNAVAILABLE);
+    expect_all(&first, 1, ERROR_TRY_LATER);
     expect_all(callers, CALLERS, ERROR_NONE);
     ck_assert_uint_eq(asked(scene), 2);
     scene_end(scene);
@@ -373,14 +373,14 @@ START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
             ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", i + 2));
     }
     ck_assert_int_eq(put(scene, &one_more, "t9"), TOKEN_REFUSED);
-    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
     ck_assert_int_eq(put(scene, &one_more, "t4"), TOKEN_LATER); /* that question is there */
     ck_assert_int_eq(check(scene, "known", false, &later), ERROR_NONE);
     ck_assert(!later);
     script_server_clear(scene->server);
     script_server_drop_silent(scene->server);
-    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
-    expect_all(&one_more, 1, ERROR_UNAVAILABLE);
+    expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
+    expect_all(&one_more, 1, ERROR_TRY_LATER);
     scene_end(scene);
 }
 END_TEST
@@ -400,7 +400,7 @@ START_TEST(those_who_share_a_question_are_bounded) {
         ck_assert_int_eq(put(scene, &callers[1], "same"), TOKEN_LATER);
         ck_assert_int_eq(put(scene, &callers[2], "same"), TOKEN_LATER);
         ck_assert_int_eq(put(scene, &one_more, "same"), TOKEN_REFUSED);
-        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
         ck_assert_int_eq(put(scene, &callers[3], others[round - 1]), TOKEN_LATER);
         ck_assert_int_eq(put(scene, &one_more, others[round - 1]), TOKEN_REFUSED);
         script_server_clear(scene->server);
@@ -426,7 +426,7 @@ START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
         snprintf(text, sizeof(text), "t%u", i);
         ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
     }
-    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
+    expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     scene_end(scene);
 }
 END_TEST
@@ -448,7 +448,7 @@ START_TEST(whoever_waits_at_the_end_is_answered) {
     scene->checker = NULL;
     for (unsigned i = 0; i < LENGTH(callers); i++)
         ck_assert(callers[i].told);
-    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
+    expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     scene_end(scene);
 }
 END_TEST
@@ -470,7 +470,7 @@ START_TEST(the_end_waits_for_no_keystone) {
     ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 2));
     begin_us = clock_monotonic_us();
     keystone_hurry(scene->keystone, begin_us + 100000);
-    expect_all(callers, LENGTH(callers), ERROR_UNAVAILABLE);
+    expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     token_checker_free(scene->checker);
     scene->checker = NULL;
     ck_assert_int_lt(clock_monotonic_us() - begin_us, 40000000);

@@ -65,7 +65,7 @@ START_TEST(tables_that_cannot_be_emptied_in_order_are_an_error) {
     sql_run(db, "INSERT INTO late VALUES ('x')");
     sql_run(db, "INSERT INTO early VALUES ('x')");
     ck_assert_int_eq(db_reset_from(db, pristine, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(err.kind, ERROR_COLLISION);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM early"), 1);
     for (int i = 0; i < 64; i++) {
         char sql[40];

@@ -180,12 +180,12 @@ START_TEST(broken_rules_are_conflicts_or_bugs) {
                 "VALUES ('t', 'n', 1, 1)");
     ck_assert_int_eq(sql_refused(db, "INSERT INTO volume_types (id, name, is_public, created_at) "
                                      "VALUES ('t', 'other', 1, 1)"),
-                     ERROR_CONFLICT);
+                     ERROR_COLLISION);
     ck_assert_int_eq(sql_refused(db, "INSERT INTO volume_types (id, name, is_public, created_at) "
                                      "VALUES ('u', 'n', 1, 1)"),
-                     ERROR_CONFLICT);
+                     ERROR_COLLISION);
     ck_assert_int_eq(sql_refused(db, "INSERT INTO volume_type_projects VALUES ('none', 'p')"),
-                     ERROR_CONFLICT);
+                     ERROR_COLLISION);
     ck_assert_int_eq(sql_refused(db, "INSERT INTO volume_type_projects VALUES ('t', NULL)"),
                      ERROR_INTERNAL);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_types"), 1);

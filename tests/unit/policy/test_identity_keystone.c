@@ -191,10 +191,10 @@ START_TEST(an_outage_is_no_refusal) {
     struct scene *scene = scene_with(NULL, NULL);
 
     ck_assert_int_eq(ASK(scene, USER), IDENTITY_FAILED);
-    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
     ck_assert_ptr_null(test_exchange_header(scene->test, "WWW-Authenticate"));
     ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_FAILED);
-    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
     scene_end(scene);
 }
 END_TEST
