@@ -170,25 +170,32 @@ static int page_read_filters(struct request *request, struct page *page, struct 
 int page_read(struct request *request, const struct page_rules *rules, bool by_project,
               struct page *ret, struct error *err) {
     const char *marker = request_query(request, "marker");
-    const char *project = NULL;
+    struct arena *arena = request->work.arena;
+    const char *project = NULL, *visible = NULL;
     struct page_sort sort;
+    struct db_value value;
 
     *ret = (struct page){ .rules = rules };
     if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0 ||
         page_read_count(request, ret, err) < 0 ||
         (by_project && page_read_project(request, rules, &project, err) < 0))
         return -1;
-    if (project)
-        page_and(request, ret, arena_format(request->work.arena, "%s.project_id = ?", rules->alias),
-                 DB_VALUES(DB_TEXT(project)) + 1, 1);
-    else
-        page_and(request, ret, "1=1", NULL, 0);
+    if (project) {
+        visible = arena_format(arena, "%s.project_id = ?", rules->alias);
+    } else if (rules->visible && !request->context.is_admin) {
+        visible = rules->visible;
+        project = request->context.project_id;
+    }
+    value = DB_TEXT(project);
+    page_and(request, ret, visible ? visible : "1=1", &value, visible ? 1 : 0);
+    if (visible)
+        visible = condition_number(arena, visible, 2);
     if (page_read_filters(request, ret, err) < 0 ||
-        (marker && page_marker_read(request, ret, &sort, marker, project, err) < 0))
+        (marker && page_marker_read(request, ret, &sort, marker, visible, project, err) < 0))
         return -1;
     if (ret->empty)
         page_and(request, ret, "1=0", NULL, 0);
-    page_compose(request->work.arena, ret);
+    page_compose(arena, ret);
     return 0;
 }
 

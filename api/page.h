@@ -26,6 +26,8 @@ struct page_rules {
     const char *default_sort;          /* "created_at" */
     bool all_tenants_by_presence;      /* all_tenants counts whatever its value is (attachments) */
     const char *other_filter;          /* what `filter` takes of everybody, or NULL */
+    /* A condition on the rows that callers who are no admins see, "?" their project; NULL: all. */
+    const char *visible;
     /* Filters that are no plain column; 1 taken (condition added), 0 not this one's, -1 refused. */
     int (*filter)(struct request *request, struct page *page, const char *key, const char *value,
                   struct error *err);
@@ -54,6 +56,7 @@ struct page {
 /*
  * Reads the query: paging, sorting, filters, all_tenants (admins), with_count (3.45).  With
  * `by_project`, callers that are no admin or did not ask for all get alias.project_id = their own.
+ * A marker that the caller does not see is none.
  * A table must have the columns id and created_at, never NULL: they end every order.
  */
 int page_read(struct request *request, const struct page_rules *rules, bool by_project,

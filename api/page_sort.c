@@ -177,24 +177,24 @@ static void marker_set(struct request *request, struct page *page, const struct 
 }
 
 static const char *marker_sql(struct arena *arena, const struct page_rules *rules,
-                              const struct page_sort *sort, bool by_project) {
+                              const struct page_sort *sort, const char *visible) {
     const char *keys = sort->keys[0].sql;
 
     for (unsigned i = 1; i < sort->count; i++)
         keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
-    return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s%s", keys, rules->table,
-                        rules->alias, rules->alias, by_project ? " AND " : "",
-                        by_project ? rules->alias : "", by_project ? ".project_id = $2" : "");
+    return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s", keys, rules->table,
+                        rules->alias, rules->alias, visible ? " AND " : "", visible ? visible : "");
 }
 
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
-                     const char *id, const char *project_id, struct error *err) {
+                     const char *id, const char *visible, const char *project_id,
+                     struct error *err) {
     struct arena *arena = request->work.arena;
     const struct db_value values[] = { DB_TEXT(id), DB_TEXT(project_id) };
     struct db_value row[SORT_KEYS + 2];
     autorows struct db_rows *rows =
-        db_query_values(request->work.tx, err, marker_sql(arena, page->rules, sort, project_id),
-                        values, project_id ? 2 : 1);
+        db_query_values(request->work.tx, err, marker_sql(arena, page->rules, sort, visible),
+                        values, visible ? 2 : 1);
     int more = rows ? db_next(rows, err) : -1;
 
     if (more < 0)

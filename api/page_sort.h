@@ -19,6 +19,8 @@ struct page_sort {
 /* Reads sort, sort_key and sort_dir; sets page->query.order. */
 int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
                    struct error *err);
-/* Looks the row `id` up (of `project_id` unless NULL) and sets the page's marker condition. */
+/* Looks the row `id` up and sets the page's marker condition. `visible` (or NULL): what makes the
+ * caller see a row, $2 is `project_id`. */
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
-                     const char *id, const char *project_id, struct error *err);
+                     const char *id, const char *visible, const char *project_id,
+                     struct error *err);

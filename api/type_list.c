@@ -69,7 +69,7 @@ static int filter_specs(struct request *request, struct page *page, const char *
 static int filter_type(struct request *request, struct page *page, const char *key,
                        const char *value, struct error *err) {
     if (strcmp(key, "is_public") == 0)
-        return 1; /* see and_visible() */
+        return 1; /* see and_asked_for() */
     if (!request->context.is_admin && request->minor < SPECS_FOR_ALL_SINCE)
         return 1;
     return strcmp(key, "extra_specs") == 0 ? filter_specs(request, page, value, err) : 0;
@@ -84,25 +84,22 @@ const struct page_rules type_list_rules = {
     .columns = type_columns,
     .default_sort = "created_at",
     .other_filter = "extra_specs",
+    .visible = TYPE_SHARED_WITH("?"),
     .filter = filter_type,
 };
 
-/* Admins choose with is_public (none: all); everybody else gets the public types and those shared
- * with the project. */
-static int and_visible(struct request *request, struct page *page, struct error *err) {
-    const char *asked = request->context.is_admin ? request_query(request, "is_public") : NULL;
+/* Admins choose with is_public (none: all); everybody else gets what is visible. */
+static int and_asked_for(struct request *request, struct page *page, struct error *err) {
+    const char *asked = request_query(request, "is_public");
     const struct db_value project = DB_TEXT(request->context.project_id);
     bool is_public = true;
 
-    if (asked && strcasecmp(asked, "none") == 0)
+    if (!request->context.is_admin || (asked && strcasecmp(asked, "none") == 0))
         return 0;
     if (asked && !json_boolean_word(asked, true, &is_public))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid is_public filter [%s]", asked);
     if (is_public)
-        page_and(request, page,
-                 "t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p "
-                 "WHERE p.volume_type_id = t.id AND p.project_id = ?)",
-                 &project, 1);
+        page_and(request, page, TYPE_SHARED_WITH("?"), &project, 1);
     else
         page_and(request, page, "t.is_public = 0", NULL, 0);
     return 0;
@@ -116,7 +113,7 @@ int type_list_all(struct request *request, struct error *err) {
     int count = 0;
 
     if (page_read(request, &type_list_rules, false, &page, err) < 0 ||
-        and_visible(request, &page, err) < 0)
+        and_asked_for(request, &page, err) < 0)
         return -1;
     if (!page.empty)
         count = volume_type_list(&request->work, &page.query, &types, err);

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "volume/query.h"
+#include "volume/type.h"
 
 #include <string.h>
 
@@ -27,6 +28,9 @@ int64_t quota_limit_configured(const struct settings *settings, const char *reso
     return -1; /* of a type */
 }
 
+/* The types that the caller sees: $3 is 1 for those who see all, $4 the project. */
+#define TYPE_SEEN "($3 = 1 OR " TYPE_SHARED_WITH("$4") ")"
+
 /* Every resource with the limits and the usage that are stored; $1 is whose own limits, $2 whose
  * usage. */
 #define QUOTA_LIST(own)                                                                   \
@@ -35,9 +39,9 @@ int64_t quota_limit_configured(const struct settings *settings, const char *reso
     "SELECT 1, '', '" QUOTA_PER_VOLUME "' UNION ALL SELECT 2, '', 'snapshots' UNION ALL " \
     "SELECT 3, '', 'gigabytes' UNION ALL SELECT 4, '', 'backups' UNION ALL "              \
     "SELECT 5, '', 'backup_gigabytes' UNION ALL SELECT 6, '', 'groups' UNION ALL "        \
-    "SELECT 7, name, 'volumes_' || name FROM volume_types UNION ALL "                     \
-    "SELECT 8, name, 'gigabytes_' || name FROM volume_types UNION ALL "                   \
-    "SELECT 9, name, 'snapshots_' || name FROM volume_types) AS r "                       \
+    "SELECT k.place, t.name, k.prefix || t.name FROM volume_types t, ("                   \
+    "SELECT 7 AS place, 'volumes_' AS prefix UNION ALL SELECT 8, 'gigabytes_' "           \
+    "UNION ALL SELECT 9, 'snapshots_') AS k WHERE " TYPE_SEEN ") AS r "                   \
     "LEFT JOIN " own " AND o.resource = r.resource "                                      \
     "LEFT JOIN quota_classes c ON c.class_name = 'default' AND c.resource = r.resource "  \
     "LEFT JOIN quota_usages u ON u.project_id = $2 AND u.resource = r.resource "          \
@@ -51,7 +55,9 @@ static const char sql_class[] = QUOTA_LIST("quota_classes o ON o.class_name = $1
 
 static int list_quotas(struct work *work, const char *sql, const char *owner, const char *user,
                        struct quota **ret, struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(owner), DB_TEXT(user));
+    autorows struct db_rows *rows =
+        db_query(work->tx, err, sql, DB_TEXT(owner), DB_TEXT(user),
+                 DB_BOOL(work->context->is_admin), DB_TEXT(work->context->project_id));
     struct quota *quotas = NULL;
     unsigned count = 0;
     int more;
@@ -98,8 +104,12 @@ int quota_limit_known(struct work *work, const char *resource, struct error *err
         int64_t one;
 
         if (strncmp(resource, type_prefixes[i], length) == 0)
-            return db_query_int(work->tx, &one, err, "SELECT 1 FROM volume_types WHERE name = $1",
-                                DB_TEXT(resource + length));
+            return db_query_int(
+                work->tx, &one, err,
+                "SELECT 1 FROM volume_types t WHERE t.name = $1 AND ($2 = 1 OR " TYPE_SHARED_WITH(
+                    "$3") ")",
+                DB_TEXT(resource + length), DB_BOOL(work->context->is_admin),
+                DB_TEXT(work->context->project_id));
     }
     return 0;
 }

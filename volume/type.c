@@ -16,9 +16,7 @@
     "WHERE e.volume_type_id = t.id) THEN 1 ELSE 0 END FROM volume_types t"
 
 /* The caller sees it: $2 is 1 for those who see all, $3 the project. */
-#define TYPE_VISIBLE                                                                   \
-    " AND ($2 = 1 OR t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p " \
-    "WHERE p.volume_type_id = t.id AND p.project_id = $3))"
+#define TYPE_VISIBLE " AND ($2 = 1 OR " TYPE_SHARED_WITH("$3") ")"
 
 static const char sql_by_id[] = TYPE_SELECT " WHERE t.id = $1" TYPE_VISIBLE;
 /* A type may bear another one's id as its name: the id goes first. */

@@ -14,6 +14,11 @@ struct volume_type {
 
 #define TYPE_SPEC_ZONES "RESKEY:availability_zones" /* "az1,az2": where its volumes may be */
 
+/* Condition on volume_types t: public, or shared with the project of that place. */
+#define TYPE_SHARED_WITH(project)                                       \
+    "(t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p " \
+    "WHERE p.volume_type_id = t.id AND p.project_id = " project "))"
+
 /* By id, visible to the caller (public, shared with its project, or an admin). ERROR_NOT_FOUND. */
 int volume_type_get(struct work *work, const char *id, struct volume_type *ret, struct error *err);
 /* By id, whoever asks; for checks inside operations. */

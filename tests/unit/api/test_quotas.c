@@ -301,11 +301,63 @@ START_TEST(a_failing_database_is_no_answer) {
 }
 END_TEST
 
+#define HIDDEN_SHOWN ((unsigned)3) /* volumes_, gigabytes_ and snapshots_ */
+
+/* How many names of the answer are of the type "hidden"; the rest is as ever. */
+static unsigned hidden_in(struct world *world, const char *token, const char *path) {
+    unsigned found = 0;
+    const char *key;
+    json_t *set, *value;
+
+    world->token = token;
+    ck_assert_int_eq(world_call(world, "GET", path, NULL), 200);
+    set = json_object_get(world->answer, "quota_set");
+    ck_assert_ptr_nonnull(json_object_get(set, "volumes___DEFAULT__"));
+    json_object_foreach(set, key, value) {
+        found += strstr(key, "_hidden") != NULL;
+    }
+    return found;
+}
+
+START_TEST(private_types_of_others_have_no_quota_to_see) {
+    static const char *const paths[] = { QUOTA_SET, QUOTA_SET "/defaults",
+                                         QUOTA_SET "?usage=true" };
+    static const char own[] = "member:" WORLD_PROJECT, admin[] = "admin:" WORLD_OTHER;
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    world_call(world, "POST", "/types",
+               "{\"volume_type\": {\"name\": \"hidden\", \"os-volume-type-access:is_public\": "
+               "false}}");
+    ck_assert_int_eq(world->status, 200);
+    id = json_string_value(json_object_get(json_object_get(world->answer, "volume_type"), "id"));
+    id = arena_text(world->arena, id);
+    ck_assert_int_eq(put(world, "\"volumes_hidden\": 7"), 200);
+    roles_enter(world, "volume_extension:quotas:update: 'role:member'\n");
+    for (size_t i = 0; i < LENGTH(paths); i++) {
+        ck_assert_uint_eq(hidden_in(world, own, paths[i]), 0);
+        ck_assert_uint_eq(hidden_in(world, admin, paths[i]), HIDDEN_SHOWN);
+    }
+    world->token = own; /* whom the rules let change quotas: a name like any that is none */
+    ck_assert_int_eq(put(world, "\"volumes_hidden\": 8"), 400);
+    ck_assert_int_eq(put(world, "\"volumes_none\": 8"), 400);
+    world->token = admin;
+    ck_assert_int_eq(world_call(world, "POST", PATH("/types/%s/action", id),
+                                "{\"addProjectAccess\": {\"project\": \"" WORLD_PROJECT "\"}}"),
+                     202);
+    for (size_t i = 0; i < LENGTH(paths); i++)
+        ck_assert_uint_eq(hidden_in(world, own, paths[i]), HIDDEN_SHOWN);
+    world_call(world, "GET", QUOTA_SET, NULL);
+    ck_assert_int_eq(number(world, "quota_set", "volumes_hidden"), 7);
+}
+END_TEST
+
 CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_when_asked_for,
            limits_are_changed_and_set_back, a_bad_change_changes_nothing,
            the_name_of_a_project_or_class_is_bounded, a_limit_below_present_use_is_refused,
            an_exceeded_quota_answers_413_with_retry_after,
            a_project_reads_its_own_quotas_and_changes_none,
+           private_types_of_others_have_no_quota_to_see,
            the_default_class_is_what_projects_without_limits_have,
            what_is_not_implemented_is_not_found, limits_show_totals_and_what_is_used,
            an_admin_sees_another_projects_limits_from_3_39_on,

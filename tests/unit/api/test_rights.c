@@ -403,6 +403,8 @@ START_TEST(private_types_of_others_are_not_there) {
         { ADMIN, "GET", "/types/%s/encryption", NULL },
         { ADMIN, "GET", "/types/%s/os-volume-type-access", NULL },
         { ADMIN, "DELETE", "/types/%s", NULL },
+        { READER, "GET", "/types?marker=%s", NULL },
+        { READER, "GET", "/types?marker=%s&sort=name:asc,created_at:desc&is_public=none", NULL },
     };
     autoworld struct world *world = watched_world();
     const char *id;
