@@ -11,7 +11,7 @@
 
 #define SIZE_OF(pairs, most)                                                                \
     "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM (SELECT LENGTH(m.key) + " \
-    "LENGTH(m.value) AS size " pairs " LIMIT " most ") AS some"
+    "LENGTH(m.value) AS size " pairs " LIMIT " most ") AS pairs"
 #define DISTINCT(pairs) "SELECT DISTINCT m.key, m.value " pairs " ORDER BY m.key, m.value"
 
 /* Looks at no more than it takes to know. */
