@@ -306,6 +306,24 @@ START_TEST(a_disk_that_nobody_has_is_reported_as_error) {
 }
 END_TEST
 
+/* A member names any host and any instance in a connector, another project's too. */
+START_TEST(an_event_that_names_anothers_instance_touches_no_disk_of_it) {
+    static const char others[] = "44444444-4444-4444-8444-444444444444";
+    struct scene *scene = scene_new();
+
+    fake_hypervisor_remove(scene->fake, VOLUME);
+    fake_hypervisor_put(scene->fake, others, &scene->disk);
+    answer(scene, READ, 200, EXTENDING);
+    answer(scene, ACTION, 202, NULL);
+    run(scene);
+    ck_assert_int_eq(fake_hypervisor_capacity(scene->fake, others), GIB);
+    ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_GROW_DISK), 0);
+    ck_assert_uint_eq(reports(scene), 1); /* of the volume that the event is about */
+    ck_assert_str_eq(last_report(scene), FAILURE);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(an_event_while_one_runs_is_folded_and_looked_at_afterwards) {
     struct scene *scene = scene_new();
 
@@ -727,6 +745,7 @@ CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_
            any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
            a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,
            a_disk_that_nobody_has_is_reported_as_error,
+           an_event_that_names_anothers_instance_touches_no_disk_of_it,
            an_event_while_one_runs_is_folded_and_looked_at_afterwards,
            a_folded_event_carries_the_next_extend,
            a_report_that_is_being_finished_is_not_spoilt_by_a_folded_event,
