@@ -112,6 +112,20 @@ int directory_reopen(const struct directory *directory, struct error *err) {
     return 0;
 }
 
+int directory_rename(const struct directory *directory, const char *from, const char *to,
+                     struct error *err) {
+    if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    /* Not every file system has that flag; a hard link does not replace either. */
+    if ((errno == EINVAL || errno == ENOSYS) &&
+        linkat(directory->fd, from, directory->fd, to, 0) == 0 &&
+        unlinkat(directory->fd, from, 0) == 0)
+        return 0;
+    if (errno == EEXIST)
+        return 1;
+    return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s", to);
+}
+
 int directory_flush(const struct directory *directory, struct error *err) {
     if (fsync(directory->fd) < 0)
         return error_errno(err, ERROR_BACKEND, "flushing the directory %s", directory->path);

@@ -49,6 +49,10 @@ int directory_reopen(const struct directory *directory, struct error *err);
  */
 int directory_claim(const struct directory *directory, const struct driver_backend *backend,
                     const char *location, struct error *err);
+/* Gives a file another name unless that is taken: 1 it is, and nothing has changed; -1 with
+ * ERROR_NOT_FOUND when there is no such file. */
+int directory_rename(const struct directory *directory, const char *from, const char *to,
+                     struct error *err);
 int directory_flush(const struct directory *directory, struct error *err);
 
 int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,

@@ -39,9 +39,10 @@ enum driver_feature {
  * A worker that was paused may wake up after another one has taken its work over, finished it, and
  * others have built on that.  So a driver asks right before each side effect whether the work is
  * still its own, and makes the effect one that harms nobody even when the pause comes between: grow
- * only, replace nothing, remove only what carries the volume's own name.  A create that was late
- * all the same says so (ERROR_CONFLICT); whether there is still a volume that its object belongs
- * to, only the caller can know.
+ * only, replace nothing, remove only what carries the volume's own name, which the caller changes
+ * (rename_volume) before anybody builds on what a late delete may still remove.  A create that was
+ * late all the same says so (ERROR_CONFLICT); whether there is still a volume that its object
+ * belongs to, only the caller can know.
  */
 struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);
@@ -109,6 +110,11 @@ struct driver {
     /* What a running guest has open stays, and the call fails. */
     int (*delete_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                          struct error *err);
+    /* The object gets the name of another id, which no worker of before knows.  Never over another
+     * one, and also below a guest that has it open.  Done again it does nothing: an object that is
+     * under the new name already, or under neither, is no failure. */
+    int (*rename_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const char *new_name_id, struct error *err);
     enum driver_outcome (*extend_volume)(void *handle, struct arena *arena,
                                          const struct driver_volume *volume, int64_t new_gb,
                                          struct error *err);

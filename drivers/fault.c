@@ -48,9 +48,10 @@ static const struct option fault_options[] = {
     OPTIONS_END
 };
 
-static const char *const call_names[] = { "get_pools",     "create_volume", "delete_volume",
-                                          "extend_volume", "get_size",      "connect",
-                                          "list_volumes",  "open",          "*" };
+static const char *const call_names[] = {
+    "get_pools", "create_volume", "delete_volume", "rename_volume", "extend_volume",
+    "get_size",  "connect",       "list_volumes",  "open",          "*",
+};
 
 static const struct {
     const char *word;
@@ -229,6 +230,19 @@ static int fault_delete_volume(void *handle, struct arena *arena,
     return after(fault, "delete_volume", action, result, err);
 }
 
+static int fault_rename_volume(void *handle, struct arena *arena,
+                               const struct driver_volume *volume, const char *new_name_id,
+                               struct error *err) {
+    struct fault *fault = handle;
+    enum fault_action action;
+    int result;
+
+    if (before(fault, "rename_volume", volume, &action, err) < 0)
+        return -1;
+    result = fault->next->rename_volume(fault->next_handle, arena, volume, new_name_id, err);
+    return after(fault, "rename_volume", action, result, err);
+}
+
 static enum driver_outcome fault_extend_volume(void *handle, struct arena *arena,
                                                const struct driver_volume *volume, int64_t new_gb,
                                                struct error *err) {
@@ -363,6 +377,7 @@ const struct driver fault_driver = {
     .get_pools = fault_get_pools,
     .create_volume = fault_create_volume,
     .delete_volume = fault_delete_volume,
+    .rename_volume = fault_rename_volume,
     .extend_volume = fault_extend_volume,
     .get_size = fault_get_size,
     .connect = fault_connect,

@@ -126,6 +126,13 @@ static int file_delete_volume(void *handle, struct arena *arena, const struct dr
     return volume_file_delete(&backend->directory, arena, volume, err);
 }
 
+static int file_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const char *new_name_id, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_rename(&backend->directory, arena, volume, new_name_id, err);
+}
+
 static enum driver_outcome file_extend_volume(void *handle, struct arena *arena,
                                               const struct driver_volume *volume, int64_t new_gb,
                                               struct error *err) {
@@ -176,6 +183,7 @@ const struct driver file_driver = {
     .get_pools = file_get_pools,
     .create_volume = file_create_volume,
     .delete_volume = file_delete_volume,
+    .rename_volume = file_rename_volume,
     .extend_volume = file_extend_volume,
     .get_size = file_get_size,
     .connect = file_connect,

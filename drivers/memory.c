@@ -5,13 +5,15 @@
 #include <assert.h>
 #include <pthread.h>
 #include <search.h>
+#include <stdio.h>
 #include <string.h>
 
 struct memory_volume {
     int64_t bytes;
     bool locked;
-    bool busy;      /* an extend holds the lock */
-    char name_id[]; /* the key of the tree */
+    bool busy;           /* an extend holds the lock */
+    const char *made_as; /* its first name, behind the one that it has */
+    char name_id[];      /* the key of the tree */
 };
 
 struct memory {
@@ -60,19 +62,20 @@ static int compare(const void *one, const void *other) {
     return strcmp(volume->name_id, ((const struct memory_volume *)other)->name_id);
 }
 
-static struct memory_volume *volume_new(const char *name_id, int64_t bytes) {
-    size_t length = strlen(name_id) + 1;
-    struct memory_volume *volume = malloc(sizeof(*volume) + length);
+static struct memory_volume *volume_new(const char *name_id, const char *made_as, int64_t bytes) {
+    size_t length = strlen(name_id) + 1, length_as = strlen(made_as) + 1;
+    struct memory_volume *volume = malloc(sizeof(*volume) + length + length_as);
 
     assert(volume);
     volume->bytes = bytes;
     volume->locked = volume->busy = false;
     memcpy(volume->name_id, name_id, length);
+    volume->made_as = memcpy(volume->name_id + length, made_as, length_as);
     return volume;
 }
 
 static struct memory_volume *find(const struct memory *memory, const char *name_id) {
-    autofree struct memory_volume *key = volume_new(name_id, 0);
+    autofree struct memory_volume *key = volume_new(name_id, "", 0);
     struct memory_volume *const *place = tfind(key, &memory->volumes, compare);
 
     return place ? *place : NULL;
@@ -83,12 +86,16 @@ static void resize(struct memory *memory, struct memory_volume *volume, int64_t 
     volume->bytes = bytes;
 }
 
-static void add_volume(struct memory *memory, const char *name_id, int64_t bytes) {
-    void *place = tsearch(volume_new(name_id, bytes), &memory->volumes, compare);
+static struct memory_volume *add_volume(struct memory *memory, const char *name_id,
+                                        const char *made_as, int64_t bytes) {
+    struct memory_volume *volume = volume_new(name_id, made_as, bytes);
+    const void *place = tsearch(volume, &memory->volumes, compare);
 
     assert(place);
+    (void)place;
     memory->used_bytes += bytes;
     memory->count++;
+    return volume;
 }
 
 static bool remove_volume(struct memory *memory, const char *name_id) {
@@ -101,6 +108,28 @@ static bool remove_volume(struct memory *memory, const char *name_id) {
     memory->count--;
     free(volume);
     return true;
+}
+
+struct search {
+    const char *made_as;
+    struct memory_volume *found;
+};
+
+static void compare_first(const void *node, VISIT order, void *arg) {
+    struct memory_volume *volume = *(struct memory_volume *const *)node;
+    struct search *search = arg;
+
+    if ((order == postorder || order == leaf) && strcmp(volume->made_as, search->made_as) == 0)
+        search->found = volume;
+}
+
+/* As who has it open finds it: also under the name that it was made with. */
+static struct memory_volume *find_object(const struct memory *memory, const char *name_id) {
+    struct search search = { name_id, find(memory, name_id) };
+
+    if (!search.found)
+        twalk_r(memory->volumes, compare_first, &search);
+    return search.found;
 }
 
 /* -1 when the caller was ordered to fail. */
@@ -157,7 +186,7 @@ bool memory_lock(void *handle, const char *name_id, bool locked) {
     struct memory_volume *volume;
     HOLD(memory);
 
-    volume = find(memory, name_id);
+    volume = find_object(memory, name_id);
     if (!volume || (locked && volume->busy))
         return false;
     volume->locked = locked;
@@ -169,7 +198,7 @@ bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
     struct memory_volume *volume;
     HOLD(memory);
 
-    volume = find(memory, name_id);
+    volume = find_object(memory, name_id);
     if (volume)
         resize(memory, volume, bytes);
     return volume != NULL;
@@ -177,9 +206,11 @@ bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
 
 bool memory_remove(void *handle, const char *name_id) {
     struct memory *memory = handle;
+    const struct memory_volume *volume;
     HOLD(memory);
 
-    return remove_volume(memory, name_id);
+    volume = find_object(memory, name_id);
+    return volume && remove_volume(memory, volume->name_id);
 }
 
 void memory_watch(void *handle, memory_between *between, void *arg) {
@@ -197,6 +228,17 @@ void memory_fail_next(void *handle, const char *call, enum error_kind kind) {
     memory->failure = kind;
 }
 
+bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size) {
+    struct memory *memory = handle;
+    const struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find(memory, name_id);
+    if (volume)
+        snprintf(ret, size, "%s", volume->made_as);
+    return volume != NULL;
+}
+
 size_t memory_count(void *handle) {
     struct memory *memory = handle;
     HOLD(memory);
@@ -209,7 +251,7 @@ int64_t memory_bytes(void *handle, const char *name_id) {
     const struct memory_volume *volume;
     HOLD(memory);
 
-    volume = find(memory, name_id);
+    volume = find_object(memory, name_id);
     return volume ? volume->bytes : -1;
 }
 
@@ -269,7 +311,7 @@ static int memory_create_volume(void *handle, struct arena *arena,
         if (act(memory, "create_volume", volume, err) < 0)
             return -1;
         if (!find(memory, volume->name_id)) /* another worker may have been faster meanwhile */
-            add_volume(memory, volume->name_id, volume->size_gb * GIB);
+            add_volume(memory, volume->name_id, volume->name_id, volume->size_gb * GIB);
     }
     *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
                                     .format = "raw" };
@@ -291,6 +333,30 @@ static int memory_delete_volume(void *handle, struct arena *arena,
     if (act(memory, "delete_volume", volume, err) < 0)
         return -1;
     remove_volume(memory, volume->name_id);
+    return 0;
+}
+
+static int memory_rename_volume(void *handle, struct arena *arena,
+                                const struct driver_volume *volume, const char *new_name_id,
+                                struct error *err) {
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    HOLD(memory);
+    if (check_order(memory, "rename_volume", err) < 0)
+        return -1;
+    if (find(memory, volume->name_id) && act(memory, "rename_volume", volume, err) < 0)
+        return -1;
+    found = find(memory, volume->name_id); /* another worker may have been faster meanwhile */
+    if (found && find(memory, new_name_id))
+        return error_set(err, ERROR_BACKEND, "Volume %s exists already.", new_name_id);
+    if (found) {
+        add_volume(memory, new_name_id, found->made_as, found->bytes)->locked = found->locked;
+        remove_volume(memory, volume->name_id);
+    }
+    (void)arena;
     return 0;
 }
 
@@ -401,6 +467,7 @@ const struct driver memory_driver = {
     .get_pools = memory_get_pools,
     .create_volume = memory_create_volume,
     .delete_volume = memory_delete_volume,
+    .rename_volume = memory_rename_volume,
     .extend_volume = memory_extend_volume,
     .get_size = memory_get_size,
     .connect = memory_connect,

@@ -13,7 +13,8 @@
 void *memory_new(const char *pool, int64_t capacity_gb);
 
 /* A guest takes or leaves the volume's lock: while it holds it, extend answers DEFERRED.  The three
- * functions return false when there is no such volume. */
+ * functions return false when there is no such volume.  They and memory_bytes() know one that
+ * was renamed by the name that it was made with, too. */
 bool memory_lock(void *handle, const char *name_id, bool locked);
 /* The compute side (or somebody else) makes it this large; also smaller. */
 bool memory_grow(void *handle, const char *name_id, int64_t bytes);
@@ -36,5 +37,7 @@ typedef bool memory_between(void *arg, enum memory_point point, const char *call
  * function that knows who calls. */
 void memory_watch(void *handle, memory_between *between, void *arg);
 
+/* The name that the object which has this one now was made with; false: none has it. */
+bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size);
 size_t memory_count(void *handle);
 int64_t memory_bytes(void *handle, const char *name_id); /* -1: there is no such volume */

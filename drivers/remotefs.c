@@ -314,6 +314,14 @@ int remotefs_delete_volume(void *handle, struct arena *arena, const struct drive
     return directory ? volume_file_delete(directory, arena, volume, err) : -1;
 }
 
+/* One without a record of its share has never been anybody's. */
+int remotefs_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const char *new_name_id, struct error *err) {
+    const struct directory *directory = volume_directory(handle, volume, err);
+
+    return directory ? volume_file_rename(directory, arena, volume, new_name_id, err) : -1;
+}
+
 enum driver_outcome remotefs_extend_volume(void *handle, struct arena *arena,
                                            const struct driver_volume *volume, int64_t new_gb,
                                            struct error *err) {

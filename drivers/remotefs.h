@@ -38,6 +38,8 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
                            struct driver_created *ret, struct error *err);
 int remotefs_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                            struct error *err);
+int remotefs_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const char *new_name_id, struct error *err);
 enum driver_outcome remotefs_extend_volume(void *handle, struct arena *arena,
                                            const struct driver_volume *volume, int64_t new_gb,
                                            struct error *err);
@@ -53,5 +55,6 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
 #define REMOTEFS_CALLS                                                                \
     .close = remotefs_close, .get_pools = remotefs_get_pools,                         \
     .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume, \
-    .extend_volume = remotefs_extend_volume, .get_size = remotefs_get_size,           \
-    .connect = remotefs_connect, .list_volumes = remotefs_list_volumes
+    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume, \
+    .get_size = remotefs_get_size, .connect = remotefs_connect,                       \
+    .list_volumes = remotefs_list_volumes

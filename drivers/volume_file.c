@@ -145,19 +145,6 @@ static int fill_qcow2(const struct directory *directory, struct arena *arena, in
     return 0;
 }
 
-/* Gives the finished file its name unless there is one already: 1 there is. */
-static int publish(const struct directory *directory, const char *from, const char *to,
-                   struct error *err) {
-    if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    /* Not every file system has that flag; a hard link does not replace either. */
-    if ((errno == EINVAL || errno == ENOSYS) &&
-        linkat(directory->fd, from, directory->fd, to, 0) == 0 &&
-        unlinkat(directory->fd, from, 0) == 0)
-        return 0;
-    return errno == EEXIST ? 1 : error_errno(err, ERROR_BACKEND, "naming %s", to);
-}
-
 /* Nobody else knows the file until it has its name: filling it needs no fence. */
 static int fill_and_publish(const struct directory *directory, struct arena *arena,
                             const struct driver_volume *volume, const char *name, int64_t bytes,
@@ -171,12 +158,12 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
         return -1;
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
-    return publish(directory, unfinished, name, err);
+    return directory_rename(directory, unfinished, name, err);
 }
 
 /* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
- * right in front of publish() can still give a name to what nobody wants any more: the fence
- * says so behind it, and the caller takes the file away if the volume is gone. */
+ * right in front of the name can still give it to what nobody wants any more: the fence says so
+ * behind it, and the caller takes the file away if the volume is gone. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
@@ -254,6 +241,45 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
     /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
     if ((volume->provider_location ? remove_name(directory, unfinished_name(arena, name, 1), err)
                                    : remove_unfinished(directory, arena, name, err)) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
+/* ---- rename ---- */
+
+/* The new name is taken: by the same file, when a worker of before came half way with a link. */
+static int leave_name(const struct directory *directory, const char *from, const char *to,
+                      struct error *err) {
+    struct stat one, other;
+
+    if (fstatat(directory->fd, from, &one, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT
+                   ? 0
+                   : error_errno(err, ERROR_BACKEND, "looking for %s in %s", from, directory->path);
+    if (fstatat(directory->fd, to, &other, AT_SYMLINK_NOFOLLOW) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking for %s in %s", to, directory->path);
+    if (one.st_dev != other.st_dev || one.st_ino != other.st_ino)
+        return error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
+                         to);
+    return remove_name(directory, from, err);
+}
+
+int volume_file_rename(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char *new_name_id,
+                       struct error *err) {
+    const struct driver_volume renamed = { .name_id = new_name_id };
+    const char *from = file_name(arena, volume, err);
+    const char *to = from ? file_name(arena, &renamed, err) : NULL;
+    struct error why = { .kind = ERROR_NONE };
+    int taken;
+
+    if (!to || driver_fence_check(volume->fence, err) < 0 ||
+        remove_name(directory, unfinished_name(arena, from, 1), err) < 0)
+        return -1;
+    taken = directory_rename(directory, from, to, &why);
+    if (taken < 0 && why.kind != ERROR_NOT_FOUND)
+        return error_set(err, why.kind, "%s", why.message);
+    if (taken > 0 && leave_name(directory, from, to, err) < 0)
         return -1;
     return directory_flush(directory, err);
 }

@@ -23,6 +23,9 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
                        struct error *err);
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err);
+int volume_file_rename(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char *new_name_id,
+                       struct error *err);
 enum driver_outcome volume_file_extend(const struct directory *directory, struct arena *arena,
                                        const struct driver_volume *volume, int64_t new_gb,
                                        struct error *err);

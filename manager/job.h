@@ -32,6 +32,7 @@ struct job {
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
     bool *fence_refused;
+    bool renamed; /* a delete: the object has a name that no worker before this one knows */
 };
 
 struct manager {
@@ -57,6 +58,11 @@ job_function job_create, job_delete, job_extend, job_connect, job_notify;
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
+/* Of a delete, before its object is destroyed or given back (rename_job.c): an earlier worker of it
+ * that sleeps right in front of its effect finds nothing under the name that it knows.  `fence`:
+ * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has changed;
+ * -1 it has to be tried again. */
+int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
 /* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, so a
  * failure of the driver says nothing of the volume: the operation is given back. */
 int job_check_lease(struct job *job, struct error *err);

@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	manager/manager.h \
 	manager/nova.c \
 	manager/nova.h \
+	manager/rename_job.c \
 	manager/report.c \
 	manager/ticker.c \
 	manager/ticker.h \
@@ -28,6 +29,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_hanging \
 	tests/unit/manager/test_larger_image \
+	tests/unit/manager/test_late_delete \
 	tests/unit/manager/test_nova \
 	tests/unit/manager/test_steps \
 	tests/unit/manager/test_ticker

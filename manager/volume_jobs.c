@@ -86,35 +86,53 @@ static int delete_finish_body(struct work *work, void *arg, struct error *err) {
                                 result->failure, err);
 }
 
-static int delete_object(struct job *job, const struct driver_volume *volume,
-                         struct error *failure) {
+/* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
+ * the volume could not even be deleted. */
+enum { LOOKS_AT_AN_OBJECT = 30 };
+
+static bool looks_again(const struct job *job, const struct error *why) {
+    return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
+}
+
+/* May a worker of before still be in the middle of it? */
+static bool begun_before(const struct job *job) {
+    return job->operation.attempts > 1;
+}
+
+static int delete_object(struct job *job, struct error *failure) {
+    struct driver_volume volume = job_driver_volume(job);
+
     if (!volume_delete_wanted(&job->volume))
         return error_set(failure, ERROR_CONFLICT,
                          "the volume is %s and attached to %u: nothing of it is destroyed",
                          status_text(job->volume.status), job->volume.attachment_count);
-    return job->backend->driver->delete_volume(job->backend->handle, job->arena, volume, failure);
+    return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, failure);
 }
 
 int job_delete(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
     struct error failure = { 0 };
     struct delete_result result = { job, NULL };
-    int ended;
+    int ended, renamed = 0;
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (delete_object(job, &volume, &failure) < 0) {
+    /* Nothing is destroyed, and no failure is called one, under a name that others know. */
+    if (begun_before(job) && volume_delete_wanted(&job->volume))
+        renamed = job_rename(job, &job->fence, &failure);
+    if (renamed < 0 || (renamed > 0 && looks_again(job, &failure)))
+        return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
+    if (delete_object(job, &failure) < 0) {
         if (volume_delete_wanted(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         result.failure = &failure;
-        log_error(&job->context.log, "delete failed", "volume_id", volume.id, "reason",
+        log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
                   failure.message, NULL);
     }
     ended = job_transaction(job, delete_finish_body, &result, err);
     if (ended == 0 && !result.failure)
-        log_info(&job->context.log, "delete done", "volume_id", volume.id, NULL);
+        log_info(&job->context.log, "delete done", "volume_id", job->volume.id, NULL);
     return ended < 0 ? -1 : 0;
 }
 
@@ -135,23 +153,19 @@ static int close_body(struct work *work, void *arg, struct error *err) {
     return closed < 0 ? -1 : 0;
 }
 
-/* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
- * the volume could not even be deleted. */
-enum { LOOKS_AT_AN_OBJECT = 30 };
-
-static bool looks_again(const struct job *job, const struct error *why) {
-    return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
-}
-
 /* Is the object of a delete that was cancelled gone?  1 it is, 0 not as far as anybody can tell, -1
  * it has to be looked at again. */
 static int object_is_gone(struct job *job, struct error *why) {
+    int renamed = begun_before(job) ? job_rename(job, NULL, why) : 0;
     const struct driver_volume volume = job_driver_volume(job);
     int64_t bytes;
 
-    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, why) == 0)
+    if (renamed < 0)
+        return -1;
+    if (renamed == 0 &&
+        job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, why) == 0)
         return 0;
-    if (why->kind == ERROR_NOT_FOUND)
+    if (renamed == 0 && why->kind == ERROR_NOT_FOUND)
         return 1;
     if (looks_again(job, why))
         return -1;

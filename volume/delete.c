@@ -1,5 +1,6 @@
 #include "volume/operations.h"
 
+#include "common/json.h"
 #include "volume/conflict.h"
 #include "volume/message.h"
 #include "volume/notification.h"
@@ -102,6 +103,30 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
 bool volume_delete_wanted(const struct volume *volume) {
     return volume->status == operation_kinds[OPERATION_DELETE].meanwhile &&
            volume->attachment_count == 0 && strcmp(volume->attach_status, "attached") != 0;
+}
+
+int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
+                         const char *from, const char *to, struct error *err) {
+    const char *names = arena_format(work->arena, "{\"from\": \"%s\", \"to\": \"%s\"}", from, to);
+    int noted = operation_note(work, operation->id, owner, names, err);
+
+    if (noted <= 0)
+        return noted;
+    if (db_run(work->tx, err, "UPDATE volumes SET name_id = $1, updated_at = $2 WHERE id = $3",
+               DB_TEXT(to), DB_INT(work->now_us), DB_TEXT(operation->volume_id)) < 0)
+        return -1;
+    return 1;
+}
+
+bool volume_delete_renamed(struct arena *arena, const struct operation *operation,
+                           const char **ret_from, const char **ret_to) {
+    const char *text = operation->arguments ? operation->arguments : "{}";
+    struct error ignored;
+    const json_t *names = json_parse(arena, text, strlen(text), &ignored);
+
+    *ret_from = json_string_value(json_object_get(names, "from"));
+    *ret_to = json_string_value(json_object_get(names, "to"));
+    return *ret_from && *ret_to;
 }
 
 int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,

@@ -163,6 +163,14 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
                   DB_INT(retry_at), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
 }
 
+int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
+                   struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET arguments = $1, updated_at = $2 "
+                  "WHERE id = $3 AND owner = $4",
+                  DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
+}
+
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 

@@ -73,6 +73,9 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 /* Lets go of it, to be tried again from `retry_at`; 1 done, 0 lost. */
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err);
+/* Notes how far it has come, in its `arguments`, also when it was cancelled; 1 done, 0 lost. */
+int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
+                   struct error *err);
 /* Prolongs the lease of one that a living worker of `owner` has in its hands; 1 done, 0 lost. */
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err);
 /* How long a worker may begin side effects, by its own steady clock, under a lease that it began to

@@ -38,6 +38,14 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
 /* What a job must still find right before it destroys anything: nobody is attached, nobody has
  * reset it. */
 bool volume_delete_wanted(const struct volume *volume);
+/* A new name for the volume's object, which no worker of before knows: written down, together with
+ * the one that it leaves, before the backend is told.  1 done, 0 the operation is not `owner`'s any
+ * more. */
+int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
+                         const char *from, const char *to, struct error *err);
+/* What was written down last; false: nothing was. */
+bool volume_delete_renamed(struct arena *arena, const struct operation *operation,
+                           const char **ret_from, const char **ret_to);
 /* 0 done, 1 the operation is gone or not `owner`'s any more. */
 int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
                          const struct error *failure, struct error *err);

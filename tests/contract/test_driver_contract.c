@@ -308,6 +308,113 @@ START_TEST(an_image_that_a_guest_holds_is_not_deleted) {
 }
 END_TEST
 
+static int rename_volume(struct place *place, const struct driver_volume *volume, const char *to) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->rename_volume(bench->handle, bench->arena, volume, to, &bench->err);
+}
+
+static const char *const names[] = { "other-name", "third-name" };
+
+static void rename_twice(struct place *place) {
+    struct driver_volume volume = a_volume(place), old;
+    json_t *info = NULL;
+    const char *name;
+
+    assert_created(place, &volume);
+    old = volume;
+    volume.name_id = names[0];
+    for (int i = 0; i <= 1; i++) {
+        ck_assert_msg(rename_volume(place, &old, names[0]) == 0, "%s: %s", place->subject->name,
+                      place->bench.err.message);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+        assert_listed(place, &volume, 1);
+    }
+    /* Whoever comes late under the old name finds nothing. */
+    ck_assert_int_eq(bench_delete(&place->bench, &old), 0);
+    ck_assert_int_eq(rename_volume(place, &old, names[1]), 0);
+    ck_assert_int_eq(bench_extend(&place->bench, &old, 2), DRIVER_FAILED);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    assert_listed(place, &volume, 1);
+
+    ck_assert_int_eq(connect_volume(place, &volume, &info), 0);
+    name = json_string_value(json_object_get(json_object_get(info, "data"), "name"));
+    ck_assert_ptr_nonnull(strstr(name, names[0]));
+    json_decref(info);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_DONE);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
+    assert_gone(place, &volume);
+    ck_assert_int_eq(rename_volume(place, &volume, names[1]), 0);
+    assert_gone(place, &volume);
+}
+
+START_TEST(rename_twice_gives_one_name) {
+    each_subject(rename_twice);
+}
+END_TEST
+
+static void rename_over_another(struct place *place) {
+    struct driver_volume volume = a_volume(place), other = a_volume(place);
+
+    other.name_id = names[0];
+    other.size_gb = 2;
+    assert_created(place, &volume);
+    assert_created(place, &other);
+    ck_assert_int_eq(rename_volume(place, &volume, names[0]), -1);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    ck_assert_int_eq(bench_size(&place->bench, &other), 2 * GIB);
+    ck_assert_int_eq(bench_delete(&place->bench, &other), 0);
+}
+
+START_TEST(rename_replaces_nothing) {
+    each_subject(rename_over_another);
+}
+END_TEST
+
+static bool never_holds(const struct driver_fence *fence) {
+    (void)fence;
+    return false;
+}
+
+static void rename_fenced_off(struct place *place) {
+    const struct driver_fence fence = { never_holds };
+    struct driver_volume volume = a_volume(place);
+
+    assert_created(place, &volume);
+    volume.fence = &fence;
+    ck_assert_int_eq(rename_volume(place, &volume, names[0]), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+}
+
+START_TEST(who_has_lost_the_work_renames_nothing) {
+    each_subject(rename_fenced_off);
+}
+END_TEST
+
+static void rename_for_guest(struct place *place) {
+    struct driver_volume volume = a_volume(place), old;
+
+    if (place->subject->driver == &memory_driver)
+        return;
+    assert_created(place, &volume);
+    old = volume;
+    {
+        autoclose int guest = open_image(place);
+
+        hold_image(place, guest);
+        ck_assert_int_eq(rename_volume(place, &old, names[0]), 0);
+        volume.name_id = names[0];
+        ck_assert_int_eq(bench_delete(&place->bench, &volume), -1);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    }
+}
+
+START_TEST(an_image_that_a_guest_holds_is_renamed_below_it) {
+    each_subject(rename_for_guest);
+}
+END_TEST
+
 static void extend_too_far(struct place *place) {
     struct driver_volume volume = a_volume(place);
 
@@ -566,7 +673,9 @@ END_TEST
 
 CHECK_MAIN("driver contract", create_twice_makes_one_volume, delete_twice_is_fine,
            extend_twice_grows_once_and_never_shrinks, an_image_that_a_guest_holds_is_deferred,
-           an_image_that_a_guest_holds_is_not_deleted, extend_beyond_the_room_changes_nothing,
+           an_image_that_a_guest_holds_is_not_deleted, rename_twice_gives_one_name,
+           rename_replaces_nothing, who_has_lost_the_work_renames_nothing,
+           an_image_that_a_guest_holds_is_renamed_below_it, extend_beyond_the_room_changes_nothing,
            connect_takes_an_image_larger_than_its_record, pools_tell_their_room,
            an_id_that_is_a_path_is_refused, a_repeat_after_a_lost_answer_does_nothing,
            a_fault_before_changes_nothing, after_a_crash_nothing_answers_until_the_restart,

@@ -643,6 +643,84 @@ START_TEST(a_file_system_without_that_rename_gets_a_link) {
 }
 END_TEST
 
+/* ---- rename ---- */
+
+#define NEW_NAME "volume-new"
+
+static int rename_to(struct place *place, const char *name_id) {
+    return volume_file_rename(&place->directory, place->bench.arena, &place->volume, name_id,
+                              &place->bench.err);
+}
+
+static void assert_renamed(struct place *place) {
+    struct stat status;
+
+    ck_assert(!has(place, FILE_NAME));
+    ck_assert_int_eq(fstatat(place->directory.fd, NEW_NAME, &status, 0), 0);
+    ck_assert_uint_eq(status.st_nlink, 1);
+}
+
+START_TEST(rename_survives_every_failure) {
+    int n = 1;
+
+    for (bool reached = true; reached; n++) {
+        autoplace struct place place;
+        int result;
+
+        open_place(&place, 0);
+        ck_assert_int_eq(create(&place), 0);
+        fail_nth(n, EIO);
+        result = rename_to(&place, "new");
+        reached = fault.countdown == 0;
+        fail_none();
+        ck_assert_int_eq(result, reached ? -1 : 0);
+        ck_assert_int_eq(rename_to(&place, "new"), 0);
+        assert_renamed(&place);
+    }
+    ck_assert_int_eq(n, 5); /* a half-made one, the name, the flush, and none */
+}
+END_TEST
+
+/* With a link it has both names for a moment: whoever comes next goes on there. */
+START_TEST(a_rename_by_a_link_may_stop_half_way) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    ck_assert_int_eq(create(&place), 0);
+    ck_assert_int_eq(linkat(place.directory.fd, FILE_NAME, place.directory.fd, NEW_NAME, 0), 0);
+    for (int without = 0; without <= 1; without++) {
+        if (without)
+            fail_all("renameat2", EINVAL);
+        ck_assert_msg(rename_to(&place, "new") == 0, "%s", place.bench.err.message);
+        fail_none();
+        assert_renamed(&place);
+        ck_assert_int_eq(linkat(place.directory.fd, NEW_NAME, place.directory.fd, FILE_NAME, 0), 0);
+    }
+    fail_all("unlinkat", EIO);
+    ck_assert_int_eq(rename_to(&place, "new"), -1);
+    fail_none();
+    ck_assert_int_eq(rename_to(&place, "new"), 0);
+    assert_renamed(&place);
+}
+END_TEST
+
+START_TEST(a_rename_by_a_link_replaces_nothing) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    ck_assert_int_eq(create(&place), 0);
+    fail_all("renameat2", EINVAL);
+    ck_assert_int_eq(rename_to(&place, "new"), 0);
+    assert_renamed(&place);
+    fail_none();
+    ck_assert_int_eq(create(&place), 0);
+    fail_all("renameat2", EINVAL);
+    ck_assert_int_eq(rename_to(&place, "new"), -1);
+    fail_none();
+    ck_assert(has(&place, FILE_NAME) && has(&place, NEW_NAME));
+}
+END_TEST
+
 START_TEST(an_open_directory_that_cannot_be_replaced_stays) {
     autoplace struct place place;
 
@@ -745,7 +823,8 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            a_file_system_that_allocates_with_the_length_only_is_asked_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
            whose_lease_is_over_changes_nothing, a_file_system_without_that_rename_gets_a_link,
-           an_open_directory_that_cannot_be_replaced_stays,
+           rename_survives_every_failure, a_rename_by_a_link_may_stop_half_way,
+           a_rename_by_a_link_replaces_nothing, an_open_directory_that_cannot_be_replaced_stays,
            growth_that_cannot_be_taken_back_is_said,
            a_place_that_takes_no_marker_is_known_by_its_volumes, a_dead_mount_is_replaced,
            a_dead_mount_that_stays_is_not_used)

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* What comes between a fence and its effect is rare, and worst: there one sleeps as often. */
+#define GAP_PERCENT 25
+
 /* ---- looks that nothing comes between ---- */
 
 struct look {
@@ -23,7 +26,8 @@ static int look_body(struct db_tx *tx, void *arg, struct error *err) {
         tx, err,
         "SELECT v.status, v.size_gb, (SELECT COUNT(*) FROM attachments a WHERE a.volume_id = v.id), "
         "o.id, o.phase, (SELECT COUNT(*) FROM operations d WHERE d.volume_id = v.id AND "
-        "d.kind = 'delete') FROM volumes v LEFT JOIN operations o ON o.target_id = v.id WHERE v.id = $1",
+        "d.kind = 'delete') FROM volumes v LEFT JOIN operations o ON o.target_id = v.id "
+        "WHERE v.id = $1",
         DB_TEXT(look->volume_id));
     int more = rows ? db_next(rows, err) : -1;
 
@@ -85,7 +89,8 @@ void model_committed(struct sim *sim, struct thread *thread) {
 /* ---- images ---- */
 
 /* Right before it is gone.  A reset that comes behind the last look of a delete comes too late; but
- * then the delete is still known, so nobody builds on the volume. */
+ * then the delete is still known, so nobody builds on the volume.  However long that delete sleeps:
+ * once it is not known any more, the image has another name. */
 static void check_destroyed(struct sim *sim, const char *volume_id) {
     struct look look = look_at(sim, volume_id);
 
@@ -99,15 +104,25 @@ static void check_destroyed(struct sim *sim, const char *volume_id) {
 
 static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
     struct sim *sim = arg;
+    char id[37];
     bool alive;
 
+    if (!memory_made_as(sim->world->memory, name_id, id, sizeof id))
+        snprintf(id, sizeof id, "%s", name_id);
     if (sim->current && point == MEMORY_LOOKED)
-        snprintf(sim->current->locks, sizeof sim->current->locks, "%s", name_id);
-    alive = (point != MEMORY_LOOKED && !sim->temper.gap) || pause_here(sim, call);
+        memcpy(sim->current->locks, id, sizeof sim->current->locks);
+    if (point == MEMORY_LOOKED)
+        alive = pause_here(sim, call);
+    else
+        alive = !sim->temper.gap || doze_here(sim, call, GAP_PERCENT);
     if (sim->current && point == MEMORY_FENCED)
         sim->current->locks[0] = '\0';
-    if (alive && point == MEMORY_FENCED && strcmp(call, "delete_volume") == 0)
-        check_destroyed(sim, name_id);
+    if (alive && point == MEMORY_FENCED && strcmp(call, "delete_volume") == 0) {
+        if (memory_made_as(sim->world->memory, name_id, id, sizeof id))
+            check_destroyed(sim, id);
+        else
+            sim->counts[COUNT_LATE]++;
+    }
     return alive;
 }
 

@@ -20,8 +20,19 @@
 struct sim *present;
 
 static const char *const count_names[COUNTS] = {
-    "steps",           "accepted",          "refused",     "unanswered", "pauses", "deaths",
-    "losses of power", "losses of commits", "grown disks", "reports",    "resets", "steps of clocks"
+    "steps",
+    "accepted",
+    "refused",
+    "unanswered",
+    "pauses",
+    "deaths",
+    "losses of power",
+    "losses of commits",
+    "grown disks",
+    "reports",
+    "resets",
+    "steps of clocks",
+    "deletes that came late",
 };
 
 /* ---- chance ---- */
@@ -123,14 +134,14 @@ void stop_here(struct sim *sim) {
     assert(sim->current == thread);
 }
 
-bool pause_here(struct sim *sim, const char *where) {
+bool doze_here(struct sim *sim, const char *where, unsigned percent) {
     struct thread *thread = sim->current;
 
     if (!thread || sim->calm)
         return !thread || !thread->inside->dying;
     if (thread->inside->dying)
         return false;
-    if (sim->temper.pauses && chance(sim, sim->temper.sleep_percent)) {
+    if (sim->temper.pauses && chance(sim, percent)) {
         thread->asleep = true;
         sim->counts[COUNT_PAUSES]++;
         note(sim, "%s: %s pauses: %s", thread->inside->name, thread->name, where);
@@ -138,6 +149,10 @@ bool pause_here(struct sim *sim, const char *where) {
     if (thread->asleep || thread->inside->paused || chance(sim, 40))
         stop_here(sim);
     return !thread->inside->dying;
+}
+
+bool pause_here(struct sim *sim, const char *where) {
+    return doze_here(sim, where, sim->temper.sleep_percent);
 }
 
 static bool uses(const struct thread *thread, const struct process *process) {

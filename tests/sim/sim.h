@@ -111,6 +111,7 @@ enum count {
     COUNT_REPORTS,
     COUNT_RESETS,
     COUNT_CLOCKS,
+    COUNT_LATE,
     COUNTS
 };
 
@@ -148,6 +149,8 @@ struct thread *thread_start(struct sim *sim, struct process *home,
 /* A place where the thread that runs may be paused.  false: the process whose code it runs is dead:
  * nothing that it does has an effect. */
 bool pause_here(struct sim *sim, const char *where);
+/* The same where it pauses as often as `percent` says. */
+bool doze_here(struct sim *sim, const char *where, unsigned percent);
 /* Stops where the thread has to wait for others. */
 void stop_here(struct sim *sim);
 /* The threads of a process that has just died come to their ends. */

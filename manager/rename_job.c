@@ -1,0 +1,82 @@
+/*
+ * A delete that somebody takes up again: its object leaves the name that earlier workers know.
+ *
+ * One of them may sleep right in front of its effect, for as long as it likes, and nothing can
+ * call that back; but it destroys by name, and names are never given twice.  Each step may be the
+ * last of its worker: the operation tells which name is left for which (`arguments`) before the
+ * backend does, and whoever comes next completes that first.  A rename that comes late finds
+ * nothing, too.
+ */
+#include "manager/job.h"
+
+static int rename_object(struct job *job, const struct driver_fence *fence, const char *from,
+                         const char *to, struct error *err) {
+    struct driver_volume volume = job_driver_volume(job);
+
+    volume.name_id = from;
+    volume.fence = fence;
+    return job->backend->driver->rename_volume(job->backend->handle, job->arena, &volume, to, err);
+}
+
+struct naming {
+    struct job *job;
+    const char *from, *to;
+};
+
+static int note_body(struct work *work, void *arg, struct error *err) {
+    struct naming *naming = arg;
+    struct job *job = naming->job;
+    int noted;
+
+    naming->from = job_driver_volume(job).name_id;
+    naming->to = work_uuid(work);
+    noted =
+        volume_delete_rename(work, &job->operation, job_owner(job), naming->from, naming->to, err);
+    return noted == 0 ? error_set(err, ERROR_CONFLICT, "This work is another worker's by now.")
+                      : noted;
+}
+
+/* What was noted last, by whomever; this worker itself may not know whether a commit was one. */
+static int noted_body(struct work *work, void *arg, struct error *err) {
+    struct naming *naming = arg;
+    struct job *job = naming->job;
+    struct operation operation;
+    int found = operation_get(work, job->operation.id, &operation, err);
+
+    if (found < 0 || volume_details(work, job->operation.volume_id, &job->volume, err) < 0)
+        return -1;
+    return found > 0 && volume_delete_renamed(work->arena, &operation, &naming->from, &naming->to);
+}
+
+/* Nothing is noted for an object that cannot be reached. */
+static bool can_be_read(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    int64_t bytes;
+
+    return job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) ==
+               0 ||
+           err->kind == ERROR_NOT_FOUND;
+}
+
+int job_rename(struct job *job, const struct driver_fence *fence, struct error *err) {
+    struct naming naming = { .job = job };
+    int noted;
+
+    /* Without a location it was never made, and nobody can use it. */
+    if (!job->volume.provider_location || job->renamed)
+        return 0;
+    noted = work_read(job->manager->settings.db, &job->base, noted_body, &naming, err);
+    if (noted < 0 || (noted > 0 && rename_object(job, fence, naming.from, naming.to, err) < 0))
+        return -1;
+    if (!can_be_read(job, err))
+        return 1;
+    if (job_transaction(job, note_body, &naming, err) < 0)
+        return -1;
+    job->volume.name_id = naming.to;
+    if (rename_object(job, fence, naming.from, naming.to, err) < 0)
+        return -1;
+    job->renamed = true;
+    log_info(&job->context.log, "object renamed: its delete was begun before", "volume_id",
+             job->volume.id, "from", naming.from, "to", naming.to, NULL);
+    return 0;
+}

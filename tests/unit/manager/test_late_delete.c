@@ -1,0 +1,302 @@
+/*
+ * A worker of a delete sleeps between its last look and the effect, for as long as it likes:
+ * whatever another manager and an operator do meanwhile, what is built on the volume then is not
+ * destroyed.
+ */
+#include "common/cleanup.h"
+#include "tests/lib/extend.h"
+
+#include <stdio.h>
+
+#define RESET   "{\"os-reset_status\": {\"status\": \"available\"}}"
+#define RESERVE "{\"os-reserve\": null}"
+
+static struct scene {
+    struct world *world;
+    const char *id;
+    const char *call; /* of the driver, in the middle of which the first worker sleeps */
+    void (*meanwhile)(void);
+    bool asleep;
+} scene;
+
+/* ---- the other manager ---- */
+
+/* The lease of whoever has it is over: another one takes up everything. */
+static void other_works(void) {
+    struct world *world = scene.world;
+    struct manager_settings settings = world_manager_settings(world);
+    struct manager *other;
+    struct relay *relay;
+    struct error err;
+
+    settings.owner = "other:1:1";
+    settings.owner_prefix = "other:";
+    settings.rpc = rpc_local_new(0);
+    ck_assert_int_eq(manager_start(&settings, &other, &err), 0);
+    relay = relay_new(world->db, settings.rpc, false);
+    for (int i = 0; i < 3; i++) {
+        world->now_us += 61 * INT64_C(1000000);
+        ck_assert_int_eq(manager_tick(other, &err), 0);
+        do
+            relay_step(relay, &err);
+        while (rpc_local_step(settings.rpc, 0));
+    }
+    relay_stop(relay);
+    settings.rpc->engine->stop(settings.rpc);
+    manager_stop(other);
+}
+
+/* ---- the one that sleeps ---- */
+
+static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    (void)arg, (void)name_id;
+    if (point != MEMORY_FENCED || scene.asleep || strcmp(call, scene.call) != 0)
+        return true;
+    scene.asleep = true;
+    scene.meanwhile();
+    return true;
+}
+
+static void sleep_in(struct world *world, const char *call, void (*meanwhile)(void)) {
+    scene = (struct scene){
+        .world = world, .id = world_volume(world, 2), .call = call, .meanwhile = meanwhile
+    };
+    memory_watch(world->memory, between, world);
+}
+
+static void begin_delete(void) {
+    ck_assert_int_eq(world_call(scene.world, "DELETE",
+                                arena_format(scene.world->arena, "/volumes/%s", scene.id), NULL),
+                     202);
+}
+
+/* A worker of before has died with it. */
+static void begin_delete_again(void) {
+    begin_delete();
+    world_sql(scene.world, "UPDATE operations SET attempts = 1");
+}
+
+static void assert_kept(void) {
+    struct world *world = scene.world;
+
+    ck_assert(scene.asleep);
+    for (int i = 0; i < 3; i++) {
+        world_settle(world);
+        world_advance(world, 61);
+    }
+    world_settle(world);
+    ck_assert_int_eq(world_real_gb(world, scene.id), 2);
+    ck_assert_str_eq(world_status(world, scene.id), "in-use");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+
+/* A guest finds the image where the API says that it is. */
+static void attach(void) {
+    struct world *world = scene.world;
+    autoarena struct arena *arena = arena_new();
+    const char *attachment = world_attach(world, scene.id, WORLD_INSTANCE);
+    const json_t *info;
+
+    ck_assert_int_eq(
+        world_call(world, "GET", arena_format(arena, "/attachments/%s", attachment), NULL), 200);
+    info = json_object_get(json_object_get(world->answer, "attachment"), "connection_info");
+    ck_assert_int_eq(
+        world_count(world, arena_format(arena,
+                                        "SELECT COUNT(*) FROM volumes WHERE name_id = '%s' AND "
+                                        "name_id <> id",
+                                        json_string_value(json_object_get(info, "name")))),
+        1);
+}
+
+/* ---- what happens meanwhile ---- */
+
+static void reset_and_closed(void) {
+    ck_assert_int_eq(world_action(scene.world, scene.id, RESET), 202);
+    ck_assert_int_eq(world_action(scene.world, scene.id, RESERVE), 400);
+    other_works();
+    attach();
+}
+
+static void failed_and_reset(void) {
+    memory_fail_next(scene.world->memory, "delete_volume", ERROR_BACKEND);
+    other_works();
+    ck_assert_str_eq(world_status(scene.world, scene.id), "error_deleting");
+    ck_assert_int_eq(world_action(scene.world, scene.id, RESET), 202);
+    attach();
+}
+
+static void (*const stories[])(void) = { reset_and_closed, failed_and_reset };
+
+START_TEST(a_delete_that_sleeps_in_front_of_its_effect_destroys_nothing_of_others) {
+    for (unsigned i = 0; i < LENGTH(stories); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        sleep_in(world, "delete_volume", stories[i]);
+        begin_delete();
+        world_settle(world);
+        assert_kept();
+    }
+}
+END_TEST
+
+/* One that was begun before renames first: it may sleep there, or behind that. */
+START_TEST(neither_does_one_that_took_it_up) {
+    static const char *const calls[] = { "rename_volume", "delete_volume" };
+
+    for (unsigned i = 0; i < LENGTH(stories) * LENGTH(calls); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        sleep_in(world, calls[i / 2], stories[i % 2]);
+        begin_delete_again();
+        world_settle(world);
+        assert_kept();
+    }
+}
+END_TEST
+
+static void closed_and_attached(void) {
+    other_works();
+    attach();
+}
+
+/* Nor who closes what was cancelled, and is late with that. */
+START_TEST(neither_does_one_that_closes_it) {
+    autoworld struct world *world = world_new(NULL);
+
+    sleep_in(world, "rename_volume", closed_and_attached);
+    begin_delete_again();
+    ck_assert_int_eq(world_action(world, scene.id, RESET), 202);
+    world_settle(world);
+    assert_kept();
+}
+END_TEST
+
+static void delete_ended(void) {
+    other_works();
+    ck_assert_str_eq(world_status(scene.world, scene.id), "gone");
+}
+
+START_TEST(what_another_one_has_deleted_stays_so) {
+    static const char *const calls[] = { "rename_volume", "delete_volume" };
+
+    for (unsigned i = 0; i < LENGTH(calls); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        sleep_in(world, calls[i], delete_ended);
+        begin_delete_again();
+        world_settle(world);
+        ck_assert(scene.asleep);
+        ck_assert_uint_eq(memory_count(world->memory), 0);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+/* ---- death between each two steps ---- */
+
+static void rest(struct world *world) {
+    for (int i = 0; i < 4; i++) {
+        world_settle(world);
+        world_advance(world, 61);
+    }
+    world_settle(world);
+}
+
+/* Dies, starts again and dies again, each time a step later; then all goes on. */
+static bool live_through(struct world *world, int64_t effects) {
+    bool died;
+
+    world_die_after(world, effects);
+    rest(world);
+    died = world->dead;
+    world_restart(world);
+    world_die_after(world, effects);
+    rest(world);
+    world_restart(world);
+    rest(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+    return died;
+}
+
+START_TEST(a_delete_that_dies_anywhere_is_done_by_the_next) {
+    int64_t effects = 0;
+
+    for (bool died = true; died; effects++) {
+        autoworld struct world *world = world_new(NULL);
+
+        scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+        begin_delete_again();
+        died = live_through(world, effects);
+        ck_assert_str_eq(world_status(world, scene.id), "gone");
+        ck_assert_uint_eq(memory_count(world->memory), 0);
+    }
+    ck_assert_int_gt(effects, 8);
+}
+END_TEST
+
+START_TEST(a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whole) {
+    int64_t effects = 0;
+
+    for (bool died = true; died; effects++) {
+        autoworld struct world *world = world_new(NULL);
+
+        scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+        begin_delete_again();
+        ck_assert_int_eq(world_action(world, scene.id, RESET), 202);
+        died = live_through(world, effects);
+        attach();
+        scene.asleep = true;
+        assert_kept();
+    }
+    ck_assert_int_gt(effects, 8);
+}
+END_TEST
+
+/* Each write fails once, as on a full disk: what was not written down is not done. */
+START_TEST(a_name_that_could_not_be_written_down_is_not_given) {
+    autoworld struct world *world = world_new(NULL);
+
+    scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+    begin_delete_again();
+    ck_assert_int_eq(world_action(world, scene.id, RESET), 202);
+    for (int i = 0; i < 6; i++) {
+        world->hiccups = 1;
+        world_settle(world);
+        world_advance(world, 61);
+    }
+    rest(world);
+    attach();
+    scene.asleep = true;
+    assert_kept();
+}
+END_TEST
+
+/* A backend that cannot rename now: the delete neither ends nor fails under the old name. */
+START_TEST(a_rename_that_fails_is_tried_again) {
+    for (int cancelled = 0; cancelled <= 1; cancelled++) {
+        autoworld struct world *world = world_new(NULL);
+
+        scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+        begin_delete_again();
+        if (cancelled)
+            ck_assert_int_eq(world_action(world, scene.id, RESET), 202);
+        memory_fail_next(world->memory, "rename_volume", ERROR_BACKEND);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, scene.id), cancelled ? "available" : "deleting");
+        ck_assert_int_eq(world_action(world, scene.id, RESERVE), 400);
+        rest(world);
+        ck_assert_int_eq(world_real_gb(world, scene.id), cancelled ? 2 : -1);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+CHECK_MAIN("late delete", a_delete_that_sleeps_in_front_of_its_effect_destroys_nothing_of_others,
+           neither_does_one_that_took_it_up, neither_does_one_that_closes_it,
+           what_another_one_has_deleted_stays_so, a_delete_that_dies_anywhere_is_done_by_the_next,
+           a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whole,
+           a_name_that_could_not_be_written_down_is_not_given, a_rename_that_fails_is_tried_again)
