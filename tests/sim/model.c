@@ -358,8 +358,15 @@ static void check_usable(struct sim *sim, const char *volume_id) {
         check_delete(sim, volume_id);
 }
 
+/* One that a failed create has left all the same is nobody's. */
 static bool has_image(struct sim *sim, const char *volume_id) {
-    return memory_bytes(sim->world->memory, volume_id) >= 0;
+    autoarena struct arena *arena = arena_new();
+
+    return memory_bytes(sim->world->memory, volume_id) >= 0 &&
+           world_count(sim->world, arena_format(arena,
+                                                "SELECT COUNT(*) FROM volumes WHERE id = '%s' AND "
+                                                "provider_location IS NOT NULL",
+                                                volume_id)) > 0;
 }
 
 void check_end(struct sim *sim) {
