@@ -5,7 +5,7 @@
 
 static void put_type(struct work *work, const char *name) {
     sql(work,
-        "INSERT INTO volume_types (id, name, is_public, created_at) VALUES ('%s', '%s', 0, 1)",
+        "INSERT INTO volume_types (id, name, is_public, created_at) VALUES ('%s', '%s', 1, 1)",
         name, name);
 }
 
