@@ -174,9 +174,10 @@ void http_crowd_settle(struct http_server *server, struct http_connection *conne
 
 /* Of those who hold most room for answers the one that has been at its answer longest. */
 static struct http_connection *slowest_taker(const struct http_server *server) {
-    struct http_connection *slowest = NULL, *connection;
+    struct http_connection *slowest = NULL;
 
-    LIST_FOREACH(connection, &server->all, all) {
+    for (struct http_connection *connection = LIST_FIRST(&server->all); connection;
+         connection = LIST_NEXT(connection, all)) {
         size_t held = connection->neighbour->answer_bytes;
         size_t most = slowest ? slowest->neighbour->answer_bytes : 0;
 

@@ -60,8 +60,8 @@ job_function job_close;
 
 /* Of a delete, before its object is destroyed or given back (rename_job.c): an earlier worker of it
  * that sleeps right in front of its effect finds nothing under the name that it knows.  `fence`:
- * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has changed;
- * -1 it has to be tried again. */
+ * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has
+ * changed; -1 it has to be tried again. */
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
 /* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, so a
  * failure of the driver says nothing of the volume: the operation is given back. */
