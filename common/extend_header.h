@@ -7,3 +7,4 @@
 #pragma once
 
 #define EXTEND_HEADER "X-Scoria-Extend"
+#define EXTEND_NONE   "none" /* the agent saw no extend that awaits a report */

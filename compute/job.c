@@ -1,6 +1,7 @@
 #include "compute/job.h"
 
 #include "common/clock.h"
+#include "common/extend_header.h"
 #include "common/log.h"
 #include "common/worker.h"
 #include "compute/complete.h"
@@ -175,7 +176,11 @@ static enum job_step work(struct job *job, struct arena *arena) {
         is_same_extend(job, &volume))
         return JOB_REPORTS;
     job->unwanted = false;
-    snprintf(job->extend, sizeof(job->extend), "%s", volume.extend ? volume.extend : "");
+    /* Without a target nothing is awaited yet: such a report must not end what comes next. */
+    snprintf(job->extend, sizeof(job->extend), "%s",
+             volume.extend       ? volume.extend
+             : volume.has_target ? ""
+                                 : EXTEND_NONE);
     return extend_volume(job, arena, &resize);
 }
 

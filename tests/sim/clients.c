@@ -109,13 +109,17 @@ static int64_t attachments_of(struct sim *sim, const struct model *model) {
         arena_format(arena, "SELECT COUNT(*) FROM attachments WHERE volume_id = '%s'", model->id));
 }
 
+/* Will an extend succeed?  What an operator has called available may have no image. */
+static bool is_quiet(struct sim *sim, const struct model *model) {
+    return memory_bytes(sim->world->memory, model->id) >= 0 && !guest_holds(sim, model->id) &&
+           attachments_of(sim, model) == 0;
+}
+
 static void extend(struct sim *sim, void *arg) {
     struct model *model = arg;
     int64_t size =
         chance(sim, 90) ? row_size(sim, model->id) + 1 + below(sim, 3) : 1 + below(sim, 10);
-    /* One that an operator has called available may have no image. */
-    bool quiet = memory_bytes(sim->world->memory, model->id) >= 0 && !guest_holds(sim, model->id) &&
-                 attachments_of(sim, model) == 0;
+    bool quiet = is_quiet(sim, model);
     unsigned before = model->disturbances;
     int verdict;
 
@@ -123,6 +127,8 @@ static void extend(struct sim *sim, void *arg) {
         model->sizes[model->size_count++] = size;
     verdict = act_on(sim, anybody(sim), model->id, "{\"os-extend\": {\"new_size\": %jd}}",
                      (intmax_t)size);
+    /* Whoever attached it may have begun before this request, and not be back yet. */
+    quiet = quiet && is_quiet(sim, model);
     if (verdict > 0 && quiet && before == model->disturbances && size > model->must_become)
         model->must_become = size;
     if (verdict < 0)

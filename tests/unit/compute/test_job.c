@@ -222,6 +222,9 @@ START_TEST(a_missing_or_bad_target_is_reported_as_error) {
         ck_assert_uint_eq(reports(scene), 1);
         ck_assert_str_eq(last_report(scene), FAILURE);
         ck_assert_int_eq(capacity(scene), GIB);
+        /* X5: what was read before an extend awaits its report says so. */
+        ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 0),
+                                     "X-Scoria-Extend", "none") == (i == 0));
         scene_end(scene);
     }
 }
