@@ -261,6 +261,9 @@ class Fencing(Roles):
         self.wake(one, two)
         self.assertEqual(self.size_of(volume_id), 5 * GIB)
 
+    def images(self):
+        return [name for name in os.listdir(self.volumes) if not name.startswith(".")]
+
     def test_a_late_create_does_not_come_back(self):
         one = self.sleeper("create_volume")
         volume_id = self.api.create(1)["id"]
@@ -269,7 +272,7 @@ class Fencing(Roles):
         self.wait("available", 1)
         self.api.delete_and_wait(volume_id)
         self.wake(one, two)
-        self.assertEqual(os.listdir(self.volumes), [])
+        self.assertEqual(self.images(), [])
 
     def test_a_late_create_leaves_what_another_made(self):
         one = self.sleeper("create_volume")
@@ -295,7 +298,9 @@ class Fencing(Roles):
         self.wait("error_deleting", 1)
         self.api.reset(volume_id, "available")
         self.wake(one, two)
-        self.assertEqual(self.size_of(volume_id), GIB)
+        image, = self.images()
+        self.assertNotEqual(image, f"volume-{volume_id}")
+        self.assertEqual(os.stat(os.path.join(self.volumes, image)).st_size, GIB)
 
 
 class FencingOfPrograms(Roles):
