@@ -86,8 +86,11 @@ class Roles(Workplace):
             os.kill(part.process.pid, signal.SIGCONT)
             time.sleep(0.01)
 
+    def images(self):
+        return [name for name in os.listdir(self.volumes) if not name.startswith(".")]
+
     def size_of(self, volume_id):
-        images = [name for name in os.listdir(self.volumes) if not name.startswith(".")]
+        images = self.images()
         name = f"volume-{volume_id}"
         if name not in images:  # a delete that was taken up again has given it another
             name, = images
@@ -264,9 +267,6 @@ class Fencing(Roles):
         self.wait("available", 1)
         self.wake(one, two)
         self.assertEqual(self.size_of(volume_id), 5 * GIB)
-
-    def images(self):
-        return [name for name in os.listdir(self.volumes) if not name.startswith(".")]
 
     def test_a_late_create_does_not_come_back(self):
         one = self.sleeper("create_volume")
