@@ -227,7 +227,8 @@ class Detached(NfsCase):
         usage = self.api.gigabytes()
         volume = self.api.create(1, volume_type="tiny")
         until(lambda: self.api.show(volume["id"])["status"] == "error", 120, "the refusal")
-        until(lambda: os.listdir(f"{EXPORTS}/tiny") == ["lost+found"], 60, "nothing left")
+        until(lambda: set(os.listdir(f"{EXPORTS}/tiny")) == {"lost+found", ".scoria-tiny"}, 60,
+              "nothing left but the share's marker")
         self.assertTrue(self.api.messages(volume["id"]))
         self.api.delete_and_wait(volume["id"])
         self.assertEqual(self.api.gigabytes(), usage)
