@@ -36,15 +36,20 @@ static int check_version(const struct session *session, struct error *err) {
                      version / 10000, VERSION_LEAST / 10000);
 }
 
+/* A database of a provider other than the C library does not go by datcollate; the columns that say
+ * so came with later versions.  All that the server itself brings are in the order of bytes. */
+#define SELECT_ORDER                                                                          \
+    "SELECT CASE to_jsonb(d) ->> 'datlocprovider' WHEN 'b' THEN 'C' WHEN 'i' THEN 'ICU ' || " \
+    "COALESCE(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', '') "              \
+    "ELSE datcollate END FROM pg_database d WHERE datname = current_database()"
+
 /* Names are compared and ordered byte by byte, as SQLite does. */
 static int check_order(struct session *session, struct error *err) {
     static const char *const orders[] = { "C", "POSIX", "C.UTF-8", "C.utf8", "ucs_basic" };
     char order[64], encoding[32];
 
     if (session_text(session, "SHOW server_encoding", encoding, sizeof(encoding), err) < 0 ||
-        session_text(session,
-                     "SELECT datcollate FROM pg_database WHERE datname = current_database()", order,
-                     sizeof(order), err) < 0)
+        session_text(session, SELECT_ORDER, order, sizeof(order), err) < 0)
         return -1;
     for (size_t i = 0; strcmp(encoding, "UTF8") == 0 && i < LENGTH(orders); i++)
         if (strcmp(orders[i], order) == 0)

@@ -79,5 +79,6 @@ check_PROGRAMS += \
 	tests/unit/volume/test_service \
 	tests/unit/volume/test_service_log \
 	tests/unit/volume/test_status \
-	tests/unit/volume/test_type
+	tests/unit/volume/test_type \
+	tests/unit/volume/test_volume
 endif

@@ -338,15 +338,14 @@ int volume_row(struct work *work, const char *id, struct volume *ret, struct err
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
                     struct error *err) {
     const char *first = arena_format(work->arena, "%s#", host);
-    const char *end = arena_format(work->arena, "%s$", host); /* what follows '#' */
     int64_t one;
 
     return db_query_int(work->tx, &one, err,
-                        "SELECT 1 FROM volumes WHERE host >= $1 AND host < $2 "
+                        "SELECT 1 FROM volumes WHERE substr(host, 1, LENGTH($1)) = $1 "
                         "AND provider_location IS NOT NULL "
-                        "AND ($3 = '' OR provider_location = $3) "
-                        "AND ($4 = '' OR COALESCE(name_id, id) = $4) LIMIT 1",
-                        DB_TEXT(first), DB_TEXT(end), DB_TEXT(location ? location : ""),
+                        "AND ($2 = '' OR provider_location = $2) "
+                        "AND ($3 = '' OR COALESCE(name_id, id) = $3) LIMIT 1",
+                        DB_TEXT(first), DB_TEXT(location ? location : ""),
                         DB_TEXT(name_id ? name_id : ""));
 }
 

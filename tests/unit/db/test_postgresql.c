@@ -103,12 +103,26 @@ START_TEST(a_newer_schema_is_refused) {
 END_TEST
 
 START_TEST(a_database_in_another_order_is_refused) {
-    char url[512];
+    static const struct {
+        const char *words, *told;
+    } orders[] = {
+        { "ENCODING 'SQL_ASCII' LOCALE 'C'", "encoding SQL_ASCII" },
+        { "ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", "order ICU en-US" },
+    };
     const char *base = getenv("SCORIA_TEST_POSTGRESQL");
+    char url[512], name[64], text[256];
 
-    snprintf(url, sizeof(url), "%.*sascii_%jd", (int)(strrchr(base, '/') - base + 1), base,
-             (intmax_t)getpid());
-    ck_assert_int_eq(open_refused(url, "does not exist"), ERROR_UNAVAILABLE);
+    for (size_t i = 0; i < LENGTH(orders); i++) {
+        snprintf(name, sizeof(name), "order%zu_%jd", i, (intmax_t)getpid());
+        snprintf(url, sizeof(url), "%.*s%s", (int)(strrchr(base, '/') - base + 1), base, name);
+        ck_assert_int_eq(open_refused(url, "does not exist"), ERROR_UNAVAILABLE);
+        snprintf(text, sizeof(text), "CREATE DATABASE %s TEMPLATE template0 %s", name,
+                 orders[i].words);
+        postgresql_sql(text);
+        ck_assert_int_eq(open_refused(url, orders[i].told), ERROR_BAD_REQUEST);
+        snprintf(text, sizeof(text), "DROP DATABASE %s WITH (FORCE)", name);
+        postgresql_sql(text);
+    }
 }
 END_TEST
 
