@@ -239,6 +239,15 @@ struct driver_volume job_driver_volume(const struct job *job) {
     return ret;
 }
 
+int job_find_object(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    int64_t bytes;
+
+    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) == 0)
+        return 1;
+    return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
 static int look_again_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
 

@@ -71,6 +71,8 @@ static inline const char *job_owner(const struct job *job) {
 }
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
+/* Has the backend the volume's object?  1, 0, or -1 when nobody can tell. */
+int job_find_object(struct job *job, struct error *err);
 /* Reads the volume anew: -1 also when it is gone. */
 int job_look_again(struct job *job, struct error *err);
 /* work_transaction() for the job. */

@@ -48,16 +48,6 @@ static int noted_body(struct work *work, void *arg, struct error *err) {
     return found > 0 && volume_delete_renamed(work->arena, &operation, &naming->from, &naming->to);
 }
 
-/* Nothing is noted for an object that cannot be reached. */
-static bool can_be_read(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-    int64_t bytes;
-
-    return job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) ==
-               0 ||
-           err->kind == ERROR_NOT_FOUND;
-}
-
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err) {
     struct naming naming = { .job = job };
     int noted;
@@ -68,7 +58,8 @@ int job_rename(struct job *job, const struct driver_fence *fence, struct error *
     noted = work_read(job->manager->settings.db, &job->base, noted_body, &naming, err);
     if (noted < 0 || (noted > 0 && rename_object(job, fence, naming.from, naming.to, err) < 0))
         return -1;
-    if (!can_be_read(job, err))
+    /* Nothing is noted for an object that cannot be reached. */
+    if (job_find_object(job, err) < 0)
         return 1;
     if (job_transaction(job, note_body, &naming, err) < 0)
         return -1;

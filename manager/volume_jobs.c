@@ -109,10 +109,19 @@ static int delete_object(struct job *job, struct error *failure) {
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, failure);
 }
 
+/* Whatever the driver said.  One that was never made is under no name that could be asked for. */
+static bool is_gone(struct job *job) {
+    struct error why = { 0 };
+
+    return volume_delete_wanted(&job->volume) && job->volume.provider_location &&
+           job_find_object(job, &why) == 0;
+}
+
 int job_delete(struct job *job, struct error *err) {
     struct error failure = { 0 };
     struct delete_result result = { job, NULL };
     int ended, renamed = 0;
+    bool gone;
 
     if (!job->has_volume)
         return job_end(job, err);
@@ -124,11 +133,14 @@ int job_delete(struct job *job, struct error *err) {
     if (delete_object(job, &failure) < 0) {
         if (volume_delete_wanted(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
-        if (job_is_uncertain(job, &failure))
+        /* Perhaps it is not on the disk yet that the object is gone: the next time tells. */
+        gone = is_gone(job);
+        if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
-        result.failure = &failure;
-        log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
-                  failure.message, NULL);
+        result.failure = gone ? NULL : &failure;
+        if (!gone)
+            log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
+                      failure.message, NULL);
     }
     ended = job_transaction(job, delete_finish_body, &result, err);
     if (ended == 0 && !result.failure)
@@ -157,20 +169,14 @@ static int close_body(struct work *work, void *arg, struct error *err) {
  * it has to be looked at again. */
 static int object_is_gone(struct job *job, struct error *why) {
     int renamed = begun_before(job) ? job_rename(job, NULL, why) : 0;
-    const struct driver_volume volume = job_driver_volume(job);
-    int64_t bytes;
+    int found = renamed == 0 ? job_find_object(job, why) : -1;
 
-    if (renamed < 0)
-        return -1;
-    if (renamed == 0 &&
-        job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, why) == 0)
-        return 0;
-    if (renamed == 0 && why->kind == ERROR_NOT_FOUND)
-        return 1;
-    if (looks_again(job, why))
+    if (found >= 0)
+        return !found;
+    if (renamed < 0 || looks_again(job, why))
         return -1;
     log_error(&job->context.log, "nobody can tell whether a cancelled delete has left the object",
-              "volume_id", volume.id, "reason", why->message, NULL);
+              "volume_id", job->volume.id, "reason", why->message, NULL);
     return 0;
 }
 

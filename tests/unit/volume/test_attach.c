@@ -264,6 +264,76 @@ START_TEST(a_failed_create_and_delete_are_told) {
 }
 END_TEST
 
+/* ---- deletes that fail ---- */
+
+static enum fault_action of_delete;
+static unsigned deletes_left; /* so many are bad */
+static bool unreadable;
+
+static struct fault_decision bad_deletes(void *arg, const char *call, const char *volume_id) {
+    struct fault_decision decision = { .action = FAULT_PASS };
+
+    (void)arg, (void)volume_id;
+    if (strcmp(call, "get_size") == 0 && unreadable)
+        decision.action = FAULT_BEFORE;
+    if (strcmp(call, "delete_volume") == 0 && deletes_left > 0) {
+        deletes_left--;
+        decision.action = of_delete;
+    }
+    return decision;
+}
+
+static const char *delete_badly(struct world *world, enum fault_action action, unsigned times) {
+    autoarena struct arena *arena = arena_new();
+    const char *id = world_volume(world, 1);
+
+    of_delete = action;
+    deletes_left = times;
+    unreadable = false;
+    world->decide = bad_deletes;
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                     202);
+    return id;
+}
+
+START_TEST(a_delete_that_is_done_but_said_to_have_failed_is_done) {
+    static const unsigned times[] = { 1, 2, 1000 };
+
+    for (unsigned i = 0; i < LENGTH(times); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = delete_badly(world, FAULT_AFTER, times[i]);
+
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "deleting"); /* until the driver is sure, too */
+        for (int looks = 0; looks < 30; looks++) {
+            world_advance(world, 61);
+            world_settle(world);
+        }
+        ck_assert_str_eq(world_status(world, id), "gone");
+        ck_assert_int_eq(world_in_use(world, "volumes"), 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+START_TEST(a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = delete_badly(world, FAULT_BEFORE, 1);
+
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_deleting");
+    ck_assert_int_eq(world_real_gb(world, id), 1);
+    assert_settled(world);
+
+    id = delete_badly(world, FAULT_AFTER, 1);
+    unreadable = true;
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_deleting");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_901_901"));
+    ck_assert_int_eq(world_in_use(world, "volumes"), 2);
+}
+END_TEST
+
 START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
     for (int64_t effects = 0; effects < 24; effects++) {
         autoworld struct world *world = world_new(NULL);
@@ -299,4 +369,6 @@ CHECK_MAIN("attach", status_follows_the_attachment, an_attached_volume_cannot_be
            a_read_only_volume_attaches_read_only, detach_needs_to_know_which,
            an_attached_volume_is_not_deleted, a_forced_delete_takes_the_place_of_a_create,
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
+           a_delete_that_is_done_but_said_to_have_failed_is_done,
+           a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
            death_at_any_effect_of_create_and_delete_loses_nothing)
