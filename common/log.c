@@ -234,21 +234,15 @@ bool log_level_parse(const char *name, enum log_level *ret) {
     return false;
 }
 
-/* The folder is what stands before the last slash: "manager" of "../../manager/nova.c". */
+/* Of a file as the build names it, from the top of the sources on: "db" of "db/clock.c".  Every
+ * folder of the program has a row (tests/lint/layers.sh); tests and bench are the root's. */
 static unsigned logger_of(const char *file) {
-    const char *slash = strrchr(file, '/');
-    const char *folder = slash;
-    size_t length;
+    size_t length = strcspn(file, "/");
 
-    if (!slash)
-        return 0;
-    while (folder > file && folder[-1] != '/')
-        folder--;
-    length = (size_t)(slash - folder);
     for (unsigned i = 1; i < COUNT(loggers); i++) {
         const char *name = loggers[i].name + strlen(ROOT ".");
 
-        if (strncmp(name, folder, length) == 0 && name[length] == '\0')
+        if (strncmp(name, file, length) == 0 && name[length] == '\0')
             return i;
     }
     return 0;

@@ -100,6 +100,7 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	tests/lint/cppcheck.sh \
 	tests/lint/dist.sh \
+	tests/lint/folders.sh \
 	tests/lint/format.sh \
 	tests/lint/generated.sh \
 	tests/lint/headers.sh \

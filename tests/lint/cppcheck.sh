@@ -4,6 +4,8 @@
 # patience.c are read only where they were written; a text of identity_none.c is longer than its
 # fallback.
 set -uo pipefail
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
 
 command -v cppcheck >/dev/null || {
     echo "cppcheck is not installed"
@@ -14,4 +16,4 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/patience.c \
     --suppress=arrayIndexOutOfBoundsCond:policy/identity_none.c \
-    api cmd common compute db drivers manager policy rpc volume
+    "${folders[@]}"

@@ -3,14 +3,15 @@
 # columns, too.
 set -uo pipefail
 export LC_ALL=C.UTF-8
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
 
 command -v clang-format >/dev/null || {
     echo "clang-format is not installed"
     exit 77
 }
 status=0
-mapfile -t files < <(find api bench cmd common compute db drivers manager policy rpc tests volume \
-    -name '*.[ch]')
+mapfile -t files < <(sources "${folders[@]}" bench tests)
 printf '%s\0' "${files[@]}" |
     xargs -0 -P "$(nproc)" -n 16 clang-format --dry-run --Werror || status=1
 for file in "${files[@]}"; do

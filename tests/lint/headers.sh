@@ -2,6 +2,8 @@
 # A header is guarded and opens with what it promises; a file includes its own header first; feature
 # macros come from the build alone.
 set -uo pipefail
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
 
 status=0
 wrong() {
@@ -9,11 +11,14 @@ wrong() {
     status=1
 }
 
-for header in */*.h; do
+mapfile -t files < <(sources)
+for header in "${files[@]}"; do
+    [[ $header == *.h ]] || continue
     grep -q '^#pragma once$' "$header" || wrong "$header: has no #pragma once"
     [[ $(head -c 2 "$header") == "/*" ]] || wrong "$header: does not open with a comment"
 done
-for file in */*.c; do
+for file in "${files[@]}"; do
+    [[ $file == *.c ]] || continue
     own=${file%.c}.h
     [[ -f $own ]] || continue
     first=$(grep -m 1 '^#include "' "$file")

@@ -1,20 +1,11 @@
 #!/bin/bash
-# Who may include whom, and which folder may know which library. A folder sees only folders to its
-# left; drivers never see the database, manager and api never each other, compute only common.
+# Who may include whom, and which folder may know which library. A folder sees only folders below it
+# (folders.sh); drivers never see the database, manager and api never each other, compute only common.
+# Each folder has its logger.
 set -uo pipefail
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
 
-declare -A may=(
-    [common]="common"
-    [policy]="common policy"
-    [db]="common db"
-    [rpc]="common policy db rpc"
-    [drivers]="common drivers"
-    [volume]="common policy db rpc drivers volume"
-    [manager]="common policy db rpc drivers volume manager"
-    [api]="common policy db rpc drivers volume api"
-    [compute]="common compute"
-    [cmd]="common policy db rpc drivers volume manager api compute cmd"
-)
 declare -A only_in=(
     [microhttpd.h]="common" [gnutls/gnutls.h]="common" [curl/curl.h]="common" [ini.h]="common"
     [yaml.h]="policy" [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute"
@@ -22,21 +13,27 @@ declare -A only_in=(
     [amqp.h]="rpc"
 )
 status=0
+wrong() {
+    echo "$*"
+    status=1
+}
 
-for folder in "${!may[@]}"; do
+for folder in "${folders[@]}"; do
     while IFS=: read -r file line text; do
         included=$(sed -E 's/.*#include "([^"]*)".*/\1/' <<<"$text")
-        seen=${included%%/*}
-        [[ $included == config.h || " ${may[$folder]} " == *" $seen "* ]] && continue
-        echo "$file:$line: $folder may not include $included"
-        status=1
-    done < <(grep -nE '^#include "' "$folder"/*.[ch])
+        [[ $included == config.h || " ${may[$folder]} " == *" ${included%%/*} "* ]] ||
+            wrong "$file:$line: $folder may not include $included"
+    done < <(grep -rnE --include='*.[ch]' '^#include "' "$folder")
+    grep -qF "ROOT \".$folder\"" common/log.c || wrong "common/log.c: there is no logger of $folder"
 done
 for header in "${!only_in[@]}"; do
     while IFS=: read -r file line text; do
-        [[ $file == "${only_in[$header]}"/* ]] && continue
-        echo "$file:$line: only ${only_in[$header]} uses <$header>"
-        status=1
-    done < <(grep -rnF --include='*.[ch]' "#include <$header>" "${!may[@]}")
+        [[ $file == "${only_in[$header]}"/* ]] ||
+            wrong "$file:$line: only ${only_in[$header]} uses <$header>"
+    done < <(grep -rnF --include='*.[ch]' "#include <$header>" "${folders[@]}")
+done
+for file in */local.mk; do
+    [[ -v may[${file%%/*}] || $file =~ ^(tests|bench)/ ]] ||
+        wrong "tests/lint/folders.sh: ${file%%/*} is not in it"
 done
 exit "$status"

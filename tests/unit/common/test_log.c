@@ -118,18 +118,21 @@ START_TEST(each_folder_has_a_level_of_its_own) {
     }
     ck_assert_uint_ne(manager, 0);
     log_set_level(manager, LOG_DEBUG);
-    log_event_of("../../manager/nova.c", LOG_DEBUG, NULL, "x", NULL);
+    log_event_of("manager/engine/nova.c", LOG_DEBUG, NULL, "x", NULL);
     ck_assert_str_eq(text_line(), "DEBUG x\n");
     log_event_of("manager/nova.c", LOG_DEBUG, NULL, "x", NULL);
     ck_assert_str_eq(text_line(), "DEBUG x\n");
-    log_event_of("../../volume/extend.c", LOG_INFO, NULL, "x", NULL);
-    log_event_of("../../man/nova.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("volume/extend.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("man/nova.c", LOG_INFO, NULL, "x", NULL);
     log_event_of("managers/nova.c", LOG_INFO, NULL, "x", NULL);
     log_event_of("nova.c", LOG_INFO, NULL, "x", NULL);
     ck_assert_str_eq(written(), "");
     log_set_level(0, LOG_INFO); /* all that have none of their own */
     log_event_of("nova.c", LOG_INFO, NULL, "x", NULL);
     ck_assert_str_eq(text_line(), "INFO x\n");
+    log_event_of("tests/manager/nova.c", LOG_INFO, NULL, "x", NULL);
+    ck_assert_str_eq(text_line(), "INFO x\n");
+    ck_assert_str_eq(__FILE__, "tests/unit/common/test_log.c"); /* as the build names files */
     log_set_level(manager, LOG_ERROR);
     log_event_of("manager/nova.c", LOG_WARNING, NULL, "x", NULL);
     ck_assert_str_eq(written(), "");

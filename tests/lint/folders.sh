@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# The folders of the program from the bottom up, and for each what it may include beside itself. To be
+# sourced; every check takes its folders from here, with all that is below them.
+folder_table='
+common
+policy      common
+db          common
+rpc         common policy db
+drivers     common
+volume      common policy db rpc drivers
+manager     common policy db rpc drivers volume
+api         common policy db rpc drivers volume
+compute     common
+cmd         common policy db rpc drivers volume manager api compute
+'
+declare -A may=()
+folders=()
+while read -r folder others; do
+    [[ -n $folder ]] || continue
+    folders+=("$folder")
+    # shellcheck disable=SC2034 # layers.sh reads it
+    may[$folder]="$folder $others"
+done <<<"$folder_table"
+
+# The files of the program, or of the folders named.
+sources() {
+    [[ $# -gt 0 ]] || set -- "${folders[@]}"
+    find "$@" -name '*.[ch]' | sort
+}
