@@ -1,7 +1,7 @@
 #include "api/accept.h"
 
 #include "common/cleanup.h"
-#include "common/json_out.h"
+#include "json/out.h"
 
 #include <string.h>
 #include <strings.h>

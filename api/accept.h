@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "common/http_server.h"
+#include "http/server.h"
 
 /* The offered media type (NULL ends the offers) that the client names with the highest weight, the
  * first of equals; NULL: it names none of them, or has no Accept. */

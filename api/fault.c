@@ -1,7 +1,7 @@
 #include "api/fault.h"
 
 #include "api/accept.h"
-#include "common/json_out.h"
+#include "json/out.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/error.h"
-#include "common/http_server.h"
+#include "http/server.h"
 
 #define MEDIA_TYPE "application/json"
 

@@ -10,14 +10,14 @@
 #pragma once
 
 #include "common/error.h"
-#include "common/http_server.h"
-#include "common/json.h"
-#include "common/json_out.h"
+#include "http/server.h"
 #include "policy/rule.h"
 #include "volume/attachment.h"
 #include "volume/operations.h"
 #include "volume/type.h"
 #include "volume/volume.h"
+#include "json/json.h"
+#include "json/out.h"
 
 struct api; /* router.h */
 struct message;

@@ -6,7 +6,7 @@
 #include "api/routes.h"
 #include "api/url.h"
 #include "api/versions.h"
-#include "policy/identity.h"
+#include "identity/identity.h"
 
 #include <assert.h>
 #include <string.h>

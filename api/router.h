@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include "common/http_origin.h"
-#include "common/http_server.h"
 #include "db/db.h"
-#include "policy/identity.h"
+#include "http/origin.h"
+#include "http/server.h"
+#include "identity/identity.h"
 #include "policy/rule.h"
 #include "volume/settings.h"
 

@@ -1,6 +1,6 @@
 #include "api/url.h"
 
-#include "common/http_server.h"
+#include "http/server.h"
 
 #include <string.h>
 

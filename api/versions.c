@@ -2,7 +2,7 @@
 
 #include "api/fault.h"
 #include "api/request.h"
-#include "common/json_out.h"
+#include "json/out.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "common/http_server.h"
+#include "http/server.h"
 
 #define VERSION_HEADER "OpenStack-API-Version"
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "common/option.h"
+#include "config/option.h"
 
 enum { EXIT_USAGE = 2 }; /* a command or a word that nobody understands */
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "common/option.h"
+#include "config/option.h"
 
 int manage_check(const struct config *config, bool json);
 int manage_operations(const struct config *config, bool json);

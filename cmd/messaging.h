@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "common/option.h"
+#include "config/option.h"
 #include "rpc/rpc.h"
 
 struct messaging {

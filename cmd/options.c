@@ -3,12 +3,12 @@
  */
 #include "api/router.h"
 #include "cmd/parts.h"
-#include "common/own_user.h"
-#include "common/token_gate.h"
 #include "compute/agent.h"
 #include "drivers/driver.h"
+#include "identity/authtoken.h"
+#include "identity/identity.h"
+#include "identity/own_user.h"
 #include "manager/nova.h"
-#include "policy/identity.h"
 #include "policy/rule.h"
 #include "rpc/amqp.h"
 #include "volume/settings.h"
@@ -88,8 +88,8 @@ static const struct option service_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options, settings_options,       identity_options, token_gate_options, policy_options,
-    amqp_options,    compute_client_options, agent_options,    own_user_options,   driver_options,
+    service_options, settings_options,       identity_options, authtoken_options, policy_options,
+    amqp_options,    compute_client_options, agent_options,    own_user_options,  driver_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/error.h"
-#include "common/option.h"
+#include "config/option.h"
 
 #include <stdbool.h>
 

@@ -9,17 +9,17 @@
 #include "cmd/notify.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
-#include "common/http_origin.h"
-#include "common/listen.h"
 #include "common/log.h"
-#include "common/own_user.h"
-#include "common/token_gate.h"
 #include "compute/agent.h"
 #include "compute/hypervisor.h"
 #include "compute/patience.h"
+#include "http/listen.h"
+#include "http/origin.h"
+#include "identity/authtoken.h"
+#include "identity/identity.h"
+#include "identity/own_user.h"
 #include "manager/manager.h"
 #include "manager/nova.h"
-#include "policy/identity.h"
 #include "rpc/relay.h"
 #include "volume/service.h"
 #include "volume/type.h"
@@ -60,8 +60,8 @@ struct parts {
     const char *names[6]; /* of origin */
     char machine[256];
     struct http_origin origin;
-    struct token_gate *gate;   /* NULL: callers are who they say they are */
-    struct identity *keystone; /* of the API when there is a gate */
+    struct authtoken *authtoken; /* NULL: callers are who they say they are */
+    struct identity *keystone;   /* of the API when there is an authtoken */
     struct api *api;
     struct http_server *http;
     struct own_user *agent_user;
@@ -256,14 +256,14 @@ static int start_api(struct parts *parts, struct error *err) {
         .db = parts->db,
         .settings = &parts->settings,
         .identity = &identity_none,
-        .origin = parts->gate ? NULL : &parts->origin,
+        .origin = parts->authtoken ? NULL : &parts->origin,
         .public_endpoint = text(parts, "public_endpoint"),
     };
 
     if (policy_load(&policy, &parts->policy, err) < 0)
         return -1;
-    if (parts->gate) {
-        identity_keystone_new(parts->config, parts->gate, &parts->keystone);
+    if (parts->authtoken) {
+        identity_keystone_new(parts->config, parts->authtoken, &parts->keystone);
         settings.identity = parts->keystone;
     }
     settings.policy = parts->policy;
@@ -359,8 +359,8 @@ static int start_agent(struct parts *parts, struct error *err) {
         .token = config_text(config, AGENT, "volume_token"),
         .workers = (unsigned)config_int(config, AGENT, "workers"),
         .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
-        .gate = parts->gate,
-        .origin = parts->gate ? NULL : &parts->origin,
+        .authtoken = parts->authtoken,
+        .origin = parts->authtoken ? NULL : &parts->origin,
     };
     struct agent *agent;
 
@@ -390,7 +390,7 @@ static int start_agent(struct parts *parts, struct error *err) {
 static int start_gate(struct parts *parts, struct error *err) {
     unsigned clients = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections");
 
-    return token_gate_new(parts->config, clients / 4, &parts->gate, err);
+    return authtoken_new(parts->config, clients / 4, &parts->authtoken, err);
 }
 
 static int start(struct parts *parts, struct error *err) {
@@ -464,14 +464,14 @@ static void drain(struct parts *parts) {
 }
 
 static void stop(struct parts *parts) {
-    if (parts->gate)
-        token_gate_hurry(parts->gate);
+    if (parts->authtoken)
+        authtoken_hurry(parts->authtoken);
     if (parts->http)
         http_server_stop(parts->http, DRAIN_MS);
     if (parts->manager)
         manager_drain(parts->manager);
-    if (parts->gate)
-        token_gate_close(parts->gate); /* its threads answer for API and agent */
+    if (parts->authtoken)
+        authtoken_close(parts->authtoken); /* its threads answer for API and agent */
     if (parts->agent)
         agent_stop(parts->agent);
     if (parts->hypervisor)
@@ -486,7 +486,7 @@ static void stop(struct parts *parts) {
         api_free(parts->api);
     }
     identity_keystone_free(parts->keystone);
-    token_gate_free(parts->gate);
+    authtoken_free(parts->authtoken);
     own_user_free(parts->agent_user);
     if (parts->policy)
         policy_free(parts->policy);

@@ -2,7 +2,7 @@
 
 #include "cmd/parts.h"
 #include "common/cleanup.h"
-#include "common/option_list.h"
+#include "config/option_list.h"
 
 #include <string.h>
 

@@ -34,10 +34,22 @@ static struct {
     const char *name;
     _Atomic enum log_level least;
 } loggers[] = {
-    { ROOT, LOG_INFO },           { ROOT ".api", LOG_INFO },       { ROOT ".cmd", LOG_INFO },
-    { ROOT ".common", LOG_INFO }, { ROOT ".compute", LOG_INFO },   { ROOT ".csi", LOG_INFO },
-    { ROOT ".db", LOG_INFO },     { ROOT ".drivers", LOG_INFO },   { ROOT ".manager", LOG_INFO },
-    { ROOT ".policy", LOG_INFO }, { ROOT ".provision", LOG_INFO }, { ROOT ".rpc", LOG_INFO },
+    { ROOT, LOG_INFO },
+    { ROOT ".api", LOG_INFO },
+    { ROOT ".cmd", LOG_INFO },
+    { ROOT ".common", LOG_INFO },
+    { ROOT ".compute", LOG_INFO },
+    { ROOT ".config", LOG_INFO },
+    { ROOT ".csi", LOG_INFO },
+    { ROOT ".db", LOG_INFO },
+    { ROOT ".drivers", LOG_INFO },
+    { ROOT ".http", LOG_INFO },
+    { ROOT ".identity", LOG_INFO },
+    { ROOT ".json", LOG_INFO },
+    { ROOT ".manager", LOG_INFO },
+    { ROOT ".policy", LOG_INFO },
+    { ROOT ".provision", LOG_INFO },
+    { ROOT ".rpc", LOG_INFO },
     { ROOT ".volume", LOG_INFO },
 };
 

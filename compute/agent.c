@@ -2,8 +2,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/http_origin.h"
-#include "common/own_user.h"
 #include "common/worker.h"
 #include "compute/event.h"
 #include "compute/guard.h"
@@ -12,6 +10,8 @@
 #include "compute/report.h"
 #include "compute/tidy.h"
 #include "compute/versions.h"
+#include "http/origin.h"
+#include "identity/own_user.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -99,7 +99,7 @@ struct waiting_event {
 struct agent {
     struct hypervisor *hypervisor;
     const struct http_origin *origin;
-    const struct token_gate *gate;
+    const struct authtoken *authtoken;
     const char *own_url;
     struct worker_pool *front; /* events and heartbeats */
     struct jobs *jobs;
@@ -153,7 +153,7 @@ static void take_events(void *arg, struct http_exchange *exchange) {
 }
 
 static void let_events_in(struct agent *agent, struct http_exchange *exchange) {
-    guard_pass(agent->gate, exchange, take_events, agent);
+    guard_pass(agent->authtoken, exchange, take_events, agent);
 }
 
 static const struct agent_route {
@@ -262,7 +262,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     assert(agent);
     agent->hypervisor = settings->hypervisor;
     agent->own_url = settings->own_url;
-    agent->gate = settings->gate;
+    agent->authtoken = settings->authtoken;
     agent->origin = settings->origin;
     pthread_mutex_init(&agent->lock, NULL);
     LIST_INIT(&agent->waiting);

@@ -7,14 +7,14 @@
  */
 #pragma once
 
-#include "common/http_server.h"
-#include "common/option.h"
+#include "config/option.h"
+#include "http/server.h"
 
 struct agent;
 struct hypervisor;
 struct own_user;
 struct http_origin;
-struct token_gate;
+struct authtoken;
 
 extern const struct option agent_options[]; /* section compute_agent */
 
@@ -27,7 +27,7 @@ struct agent_settings {
     struct own_user *user; /* who calls the volume API; NULL: nobody in particular */
     /* who may send events: tokens with the role admin or service; NULL: everybody */
     const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
-    const struct token_gate *gate;
+    const struct authtoken *authtoken;
     struct hypervisor *hypervisor;
     unsigned workers;    /* volumes worked on at once; 0: 4 */
     int64_t heartbeat_s; /* 0: 10 */

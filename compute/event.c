@@ -2,10 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/json.h"
 #include "common/log.h"
 #include "compute/reply.h"
 #include "compute/versions.h"
+#include "json/json.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "common/http_server.h"
 #include "compute/hypervisor.h"
 #include "compute/job.h"
+#include "http/server.h"
 
 struct event_request;
 

@@ -2,8 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/json.h"
 #include "compute/domain_xml.h"
+#include "json/json.h"
 
 #include <libvirt/libvirt-qemu.h>
 #include <stdio.h>

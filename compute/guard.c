@@ -1,12 +1,12 @@
 #include "compute/guard.h"
 
-#include "common/token_gate.h"
 #include "compute/reply.h"
+#include "identity/authtoken.h"
 
 #include <string.h>
 
 struct visitor {
-    const struct token_gate *gate;
+    const struct authtoken *authtoken;
     struct http_exchange *exchange;
     http_handler *pass;
     void *arg;
@@ -16,7 +16,7 @@ struct visitor {
 
 static void refuse(const struct visitor *visitor, const struct error *err) {
     if (err->kind == ERROR_UNAUTHORIZED)
-        http_add_header(visitor->exchange, "WWW-Authenticate", visitor->gate->challenge);
+        http_add_header(visitor->exchange, "WWW-Authenticate", visitor->authtoken->challenge);
     if (error_http_status(err->kind) == error_http_status(ERROR_UNAVAILABLE))
         http_add_header(visitor->exchange, "Retry-After", "5");
     reply_fault(visitor->exchange, err);
@@ -51,7 +51,7 @@ static void check_caller(struct visitor *visitor) {
 
     visitor->waiter =
         (struct token_waiter){ .peer = visitor->exchange->peer, .done = judge, .arg = visitor };
-    if (token_check(visitor->gate->checker, text ? text : "", visitor->from_service,
+    if (token_check(visitor->authtoken->checker, text ? text : "", visitor->from_service,
                     &visitor->waiter, &token, &err) != TOKEN_LATER)
         judge(visitor, token, &err);
 }
@@ -67,9 +67,9 @@ static void judge_service(void *arg, const struct token *token, const struct err
         refuse(visitor, &err);
         return;
     }
-    visitor->from_service = token_gate_is_service(visitor->gate, token);
+    visitor->from_service = authtoken_is_service(visitor->authtoken, token);
     token_release(token);
-    if (visitor->from_service || !visitor->gate->roles_required) {
+    if (visitor->from_service || !visitor->authtoken->roles_required) {
         check_caller(visitor);
         return;
     }
@@ -84,22 +84,23 @@ static void check_service(struct visitor *visitor, const char *text) {
     visitor->waiter = (struct token_waiter){ .peer = visitor->exchange->peer,
                                              .done = judge_service,
                                              .arg = visitor };
-    if (token_check(visitor->gate->checker, text, false, &visitor->waiter, &token, &err) !=
+    if (token_check(visitor->authtoken->checker, text, false, &visitor->waiter, &token, &err) !=
         TOKEN_LATER)
         judge_service(visitor, token, &err);
 }
 
-void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, http_handler *pass,
-                void *arg) {
+void guard_pass(const struct authtoken *authtoken, struct http_exchange *exchange,
+                http_handler *pass, void *arg) {
     const char *service = http_header(exchange, "X-Service-Token");
     struct visitor *visitor;
 
-    if (!gate) {
+    if (!authtoken) {
         pass(arg, exchange);
         return;
     }
     visitor = arena_alloc(exchange->arena, sizeof(*visitor));
-    *visitor = (struct visitor){ .gate = gate, .exchange = exchange, .pass = pass, .arg = arg };
+    *visitor =
+        (struct visitor){ .authtoken = authtoken, .exchange = exchange, .pass = pass, .arg = arg };
     if (service && service[strspn(service, " \t")])
         check_service(visitor, service);
     else

@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include "common/http_server.h"
+#include "http/server.h"
 
-struct token_gate;
+struct authtoken;
 
-/* Runs pass(arg, exchange), here or in a thread of the gate, or answers 401, 403 or 503.  `gate`
- * NULL: everybody may. */
-void guard_pass(const struct token_gate *gate, struct http_exchange *exchange, http_handler *pass,
-                void *arg);
+/* Runs pass(arg, exchange), here or in a thread of the authtoken, or answers 401, 403 or 503.
+ * `authtoken` NULL: everybody may. */
+void guard_pass(const struct authtoken *authtoken, struct http_exchange *exchange,
+                http_handler *pass, void *arg);

@@ -2,8 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/image_lock.h"
-#include "common/json.h"
 #include "common/process.h"
+#include "json/json.h"
 
 #include <errno.h>
 #include <fcntl.h>

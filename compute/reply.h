@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "common/http_server.h"
-#include "common/json_out.h"
+#include "http/server.h"
+#include "json/out.h"
 
 void reply_json(struct http_exchange *exchange, int status, struct json_out *out);
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "common/http_server.h"
+#include "http/server.h"
 
 #define COMPUTE_LEAST  1  /* 2.1 */
 #define COMPUTE_EXTEND 51 /* 2.51: volume-extended */

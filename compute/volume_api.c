@@ -1,9 +1,9 @@
 #include "compute/volume_api.h"
 
 #include "common/extend_header.h"
-#include "common/json.h"
-#include "common/json_out.h"
-#include "common/own_user.h"
+#include "identity/own_user.h"
+#include "json/json.h"
+#include "json/out.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "common/http_client.h"
+#include "http/client.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "drivers/driver.h"
 
 #include "common/cleanup.h"
-#include "common/option_list.h"
+#include "config/option_list.h"
 #include "drivers/mount.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "common/option.h"
+#include "config/option.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "manager/call.h"
 
 #include "common/cleanup.h"
-#include "common/json.h"
+#include "json/json.h"
 
 #include <string.h>
 

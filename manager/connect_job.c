@@ -2,9 +2,9 @@
  * A connector's question to the backend: how does this host reach the volume?
  */
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "manager/job.h"
 #include "volume/attachment.h"
+#include "json/json.h"
 
 #include <string.h>
 

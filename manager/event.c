@@ -1,8 +1,8 @@
 #include "manager/event.h"
 
-#include "common/json.h"
 #include "volume/attachment.h"
 #include "volume/service.h"
+#include "json/json.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "manager/call.h"
 #include "manager/ticker.h"
 #include "volume/message.h"
 #include "volume/notification.h"
+#include "json/json.h"
 
 #include <pthread.h>
 #include <string.h>

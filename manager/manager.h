@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "common/option.h"
+#include "config/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "manager/compute_event.h"

@@ -2,10 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/http_client.h"
-#include "common/json.h"
-#include "common/json_out.h"
-#include "common/own_user.h"
+#include "http/client.h"
+#include "identity/own_user.h"
+#include "json/json.h"
+#include "json/out.h"
 
 #include <assert.h>
 #include <pthread.h>

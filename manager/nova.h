@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "common/option.h"
+#include "config/option.h"
 #include "manager/compute_event.h"
 
 extern const struct option compute_client_options[]; /* section compute */

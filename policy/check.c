@@ -1,4 +1,4 @@
-#include "policy/check.h"
+#include "policy/check.private.h"
 
 #include "common/cleanup.h"
 #include "policy/rule.h"

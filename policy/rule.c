@@ -3,8 +3,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "policy/rule_set.h"
-#include "policy/rules.h"
+#include "policy/rule_set.private.h"
+#include "policy/rules.private.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "common/option.h"
+#include "config/option.h"
 #include "policy/context.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "policy/rule_file.h"
+#include "policy/rule_file.private.h"
 
 #include "common/cleanup.h"
-#include "policy/check.h"
+#include "policy/check.private.h"
 
 #include <errno.h>
 #include <fcntl.h>

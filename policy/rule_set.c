@@ -1,9 +1,9 @@
-#include "policy/rule_set.h"
+#include "policy/rule_set.private.h"
 
 #include "common/cleanup.h"
-#include "policy/check.h"
-#include "policy/rule_file.h"
-#include "policy/rules.h"
+#include "policy/check.private.h"
+#include "policy/rule_file.private.h"
+#include "policy/rules.private.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "policy/rules.h"
+#include "policy/rules.private.h"
 
 #include <stddef.h>
 

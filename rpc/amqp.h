@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/option.h"
+#include "config/option.h"
 #include "rpc/rpc.h"
 
 extern const struct option amqp_options[];

@@ -1,6 +1,6 @@
 #include "rpc/amqp_url.h"
 
-#include "common/json.h"
+#include "json/json.h"
 
 #include <ctype.h>
 #include <string.h>

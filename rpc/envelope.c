@@ -1,7 +1,7 @@
 #include "rpc/envelope.h"
 
-#include "common/json.h"
-#include "common/json_out.h"
+#include "json/json.h"
+#include "json/out.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * The older volume actions around attaching, and how the volume's status follows from its rows.
  */
-#include "volume/attach_status.h"
+#include "volume/attach_status.private.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"

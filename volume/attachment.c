@@ -3,9 +3,9 @@
  */
 #include "volume/attachment.h"
 
-#include "volume/attach_status.h"
+#include "volume/attach_status.private.h"
 #include "volume/conflict.h"
-#include "volume/connector.h"
+#include "volume/connector.private.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/operations.h"

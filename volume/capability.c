@@ -1,7 +1,7 @@
 #include "volume/capability.h"
 
 #include "common/cleanup.h"
-#include "common/json.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <string.h>

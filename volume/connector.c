@@ -1,4 +1,4 @@
-#include "volume/connector.h"
+#include "volume/connector.private.h"
 
 #include "common/cleanup.h"
 #include "common/utf8.h"

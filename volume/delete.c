@@ -1,11 +1,11 @@
 #include "volume/operations.h"
 
-#include "common/json.h"
 #include "volume/conflict.h"
 #include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/quota.h"
 #include "volume/service.h"
+#include "json/json.h"
 
 #include <string.h>
 

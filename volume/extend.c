@@ -1,6 +1,5 @@
 #include "volume/operations.h"
 
-#include "common/json.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
 #include "volume/message.h"
@@ -8,6 +7,7 @@
 #include "volume/placement.h"
 #include "volume/quota.h"
 #include "volume/type.h"
+#include "json/json.h"
 
 #include <string.h>
 

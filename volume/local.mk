@@ -1,6 +1,6 @@
 libscoria_a_SOURCES += \
 	volume/attach.c \
-	volume/attach_status.h \
+	volume/attach_status.private.h \
 	volume/attachment.c \
 	volume/attachment.h \
 	volume/capability.c \
@@ -8,7 +8,7 @@ libscoria_a_SOURCES += \
 	volume/conflict.c \
 	volume/conflict.h \
 	volume/connector.c \
-	volume/connector.h \
+	volume/connector.private.h \
 	volume/create.c \
 	volume/default_type.c \
 	volume/default_type.h \
@@ -28,7 +28,7 @@ libscoria_a_SOURCES += \
 	volume/placement.c \
 	volume/placement.h \
 	volume/placement_hint.c \
-	volume/placement_hint.h \
+	volume/placement_hint.private.h \
 	volume/pool.c \
 	volume/pool.h \
 	volume/query.c \

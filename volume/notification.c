@@ -1,8 +1,8 @@
 #include "volume/notification.h"
 
-#include "common/json_out.h"
 #include "db/outbox.h"
 #include "volume/attachment.h"
+#include "json/out.h"
 
 static void put_pairs(struct json_out *out, const struct pairs *pairs) {
     out_begin_array(out);

@@ -1,7 +1,7 @@
 #include "volume/placement.h"
 
 #include "volume/capability.h"
-#include "volume/placement_hint.h"
+#include "volume/placement_hint.private.h"
 
 #include <stdlib.h>
 #include <string.h>

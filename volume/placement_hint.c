@@ -1,4 +1,4 @@
-#include "volume/placement_hint.h"
+#include "volume/placement_hint.private.h"
 
 #include "volume/query.h"
 

@@ -1,8 +1,8 @@
 #include "volume/pool.h"
 
-#include "common/json.h"
 #include "volume/query.h"
 #include "volume/service.h"
+#include "json/json.h"
 
 #include <string.h>
 

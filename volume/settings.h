@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/option.h"
+#include "config/option.h"
 
 #define NOTIFICATION_TOPICS_MOST 8
 

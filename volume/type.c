@@ -1,11 +1,11 @@
 #include "volume/type.h"
 
 #include "common/cleanup.h"
-#include "common/json.h"
 #include "volume/default_type.h"
 #include "volume/pair_rows.h"
 #include "volume/query.h"
 #include "volume/quota_limit.h"
+#include "json/json.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * Any bytes: envelope_read() refuses with a reason that repeats nothing of them, or gives a request
  * whose arguments are a JSON object; one that is written again reads the same.
  */
-#include "common/json.h"
 #include "common/utf8.h"
 #include "rpc/amqp_url.h"
 #include "rpc/envelope.h"
+#include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * writes back as the same tree.
  */
 #include "common/clock.h"
-#include "common/json.h"
-#include "common/json_out.h"
 #include "common/utf8.h"
+#include "json/json.h"
+#include "json/out.h"
 
 #include <stdlib.h>
 #include <string.h>

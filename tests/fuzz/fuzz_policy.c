@@ -3,9 +3,9 @@
  * question.
  */
 #include "common/cleanup.h"
-#include "policy/check.h"
+#include "policy/check.private.h"
 #include "policy/rule.h"
-#include "policy/rule_file.h"
+#include "policy/rule_file.private.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "api/page.h"
 #include "api/router.h"
 #include "api/routes.h"
-#include "policy/identity.h"
+#include "identity/identity.h"
 #include "policy/rule.h"
 
 #include <assert.h>

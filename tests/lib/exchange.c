@@ -1,6 +1,6 @@
 #include "tests/lib/exchange.h"
 
-#include "common/json.h"
+#include "json/json.h"
 
 #include <assert.h>
 #include <pthread.h>

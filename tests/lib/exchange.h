@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "common/http_server.h"
+#include "http/server.h"
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 
 #include "api/router.h"
 #include "common/cleanup.h"
-#include "policy/identity.h"
+#include "identity/identity.h"
 #include "policy/rule.h"
 
 #include <stdio.h>

@@ -3,16 +3,16 @@
 #include "api/router.h"
 #include "common/cleanup.h"
 #include "common/extend_header.h"
-#include "common/json.h"
 #include "drivers/fault.h"
 #include "drivers/memory.h"
+#include "identity/identity.h"
 #include "manager/check.h"
-#include "policy/identity.h"
 #include "policy/rule.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
 #include "volume/service.h"
 #include "volume/type.h"
+#include "json/json.h"
 
 #include <assert.h>
 #include <string.h>

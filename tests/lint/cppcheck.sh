@@ -15,5 +15,5 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/patience.c \
-    --suppress=arrayIndexOutOfBoundsCond:policy/identity_none.c \
+    --suppress=arrayIndexOutOfBoundsCond:identity/identity_none.c \
     "${folders[@]}"

@@ -3,15 +3,19 @@
 # sourced; every check takes its folders from here, with all that is below them.
 folder_table='
 common
-policy      common
-db          common
-rpc         common policy db
-drivers     common
-volume      common policy db rpc drivers
-manager     common policy db rpc drivers volume
-api         common policy db rpc drivers volume
-compute     common
-cmd         common policy db rpc drivers volume manager api compute
+json        common
+config      common
+http        common
+policy      common config
+identity    common json config http policy
+db          common config
+rpc         common json config policy db
+drivers     common json config
+volume      common json config policy db rpc drivers
+manager     common json config http policy identity db rpc drivers volume
+api         common json config http policy identity db rpc drivers volume
+compute     common json config http identity
+cmd         common json config http policy identity db rpc drivers volume manager api compute
 '
 declare -A may=()
 folders=()

@@ -20,12 +20,20 @@ done
 for file in "${files[@]}"; do
     [[ $file == *.c ]] || continue
     own=${file%.c}.h
+    [[ -f $own ]] || own=${file%.c}.private.h
     [[ -f $own ]] || continue
     first=$(grep -m 1 '^#include "' "$file")
     [[ $first == "#include \"config.h\"" ]] && first=$(grep -m 2 '^#include "' "$file" | tail -n 1)
     grep -q "^#include \"$own\"" "$file" || continue # a file of a table shares that table's header
     [[ $first == "#include \"$own\"" ]] || wrong "$file: includes $own, but not first"
 done
+# "Private" is said by the name, or by the folder of an engine, of which one header is seen.
+while IFS=: read -r file line text; do
+    included=$(sed -E 's/.*#include "([^"]*)".*/\1/' <<<"$text")
+    folder=${included%/*}
+    [[ $file == "$folder"/* || $included == "$folder/${folder##*/}.h" ]] ||
+        wrong "$file:$line: $included is private to $folder"
+done < <(grep -rnE --include='*.[ch]' '^#include "([^"]*\.private\.h|[a-z]+/[a-z]+/[^"]*)"' "${folders[@]}")
 while read -r found; do
     wrong "$found: the build defines _GNU_SOURCE"
 done < <(grep -rn --include='*.[ch]' '^ *#define _GNU_SOURCE' . | cut -d: -f1,2)

@@ -7,7 +7,7 @@ set -uo pipefail
 source tests/lint/folders.sh
 
 declare -A only_in=(
-    [microhttpd.h]="common" [gnutls/gnutls.h]="common" [curl/curl.h]="common" [ini.h]="common"
+    [microhttpd.h]="http" [gnutls/gnutls.h]="http" [curl/curl.h]="http" [ini.h]="config"
     [yaml.h]="policy" [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute"
     [libvirt/virterror.h]="compute" [libxml/parser.h]="compute" [libxml/xpath.h]="compute"
     [amqp.h]="rpc"

@@ -2,15 +2,15 @@
  * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c, complete.c,
  * report.c, volume_api.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
- * common/own_user.c and compute/image.c.
+ * identity/own_user.c and compute/image.c.
  */
 #include "tests/sim/compute.h"
 
 #include "common/extend_header.h"
-#include "common/own_user.h"
 #include "common/worker.h"
 #include "compute/job.h"
 #include "compute/report.h"
+#include "identity/own_user.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "api/routes.h"
 #include "common/cleanup.h"
-#include "policy/identity.h"
+#include "identity/identity.h"
 #include "policy/rule.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"

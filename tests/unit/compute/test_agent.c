@@ -1,8 +1,8 @@
 #include "tests/lib/check_main.h"
 
-#include "common/http_client.h"
 #include "common/log.h"
 #include "compute/agent.h"
+#include "http/client.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/fake_hypervisor.h"
 #include "tests/lib/script_server.h"

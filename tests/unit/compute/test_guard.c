@@ -1,6 +1,6 @@
 #include "compute/guard.h"
 
-#include "common/token_gate.h"
+#include "identity/authtoken.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/script_keystone.h"
@@ -11,11 +11,11 @@
 struct scene {
     struct script_server *server;
     struct config *config;
-    struct token_gate *gate;
+    struct authtoken *authtoken;
 };
 
 static struct scene scene_with(const char *more) {
-    static const struct option *const tables[] = { token_gate_options, NULL };
+    static const struct option *const tables[] = { authtoken_options, NULL };
     struct scene scene = { .server = script_server_new() };
     char url[128];
     const char *arguments[] = { url,
@@ -30,7 +30,7 @@ static struct scene scene_with(const char *more) {
     snprintf(url, sizeof(url), "--keystone_authtoken.auth_url=%s/v3",
              script_server_url(scene.server));
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene.config, &err), 0);
-    ck_assert_int_eq(token_gate_new(scene.config, 0, &scene.gate, &err), 0);
+    ck_assert_int_eq(authtoken_new(scene.config, 0, &scene.authtoken, &err), 0);
     return scene;
 }
 
@@ -39,7 +39,7 @@ static struct scene scene_new(void) {
 }
 
 static void scene_end(struct scene *scene) {
-    token_gate_free(scene->gate);
+    authtoken_free(scene->authtoken);
     config_free(scene->config);
     script_server_free(scene->server);
 }
@@ -50,7 +50,7 @@ static void pass(void *arg, struct http_exchange *exchange) {
     http_reply(exchange);
 }
 
-static int visit_beside(const struct token_gate *gate, const char *token, const char *service,
+static int visit_beside(const struct authtoken *authtoken, const char *token, const char *service,
                         const char *header, const char *value) {
     const struct http_header headers[] = { { "X-Auth-Token", token },
                                            { service ? "X-Service-Token" : NULL, service },
@@ -59,7 +59,7 @@ static int visit_beside(const struct token_gate *gate, const char *token, const 
     char arg[] = "arg";
     int status;
 
-    guard_pass(gate, test_exchange_of(test), pass, arg);
+    guard_pass(authtoken, test_exchange_of(test), pass, arg);
     status = test_exchange_await(test);
     if (header)
         ck_assert_str_eq(test_exchange_header(test, header), value);
@@ -67,9 +67,9 @@ static int visit_beside(const struct token_gate *gate, const char *token, const 
     return status;
 }
 
-static int visit(const struct token_gate *gate, const char *token, const char *header,
+static int visit(const struct authtoken *authtoken, const char *token, const char *header,
                  const char *value) {
-    return visit_beside(gate, token, NULL, header, value);
+    return visit_beside(authtoken, token, NULL, header, value);
 }
 
 START_TEST(without_a_gate_everybody_passes) {
@@ -96,7 +96,8 @@ START_TEST(only_services_and_administrators_pass) {
                             script_keystone_token(cases[i].roles, 100, cases[i].more), 1);
     for (size_t i = 0; i < 2 * LENGTH(cases); i++) { /* asked, and remembered */
         snprintf(token, sizeof(token), "t%zu", i % LENGTH(cases));
-        ck_assert_int_eq(visit(scene.gate, token, NULL, NULL), cases[i % LENGTH(cases)].status);
+        ck_assert_int_eq(visit(scene.authtoken, token, NULL, NULL),
+                         cases[i % LENGTH(cases)].status);
     }
     scene_end(&scene);
 }
@@ -109,9 +110,9 @@ START_TEST(no_token_a_bad_one_and_an_outage_are_told_apart) {
     snprintf(challenge, sizeof(challenge), "Keystone uri=\"%s/v3\"",
              script_server_url(scene.server));
     script_keystone_say(scene.server, 404, "{}", 1);
-    ck_assert_int_eq(visit(scene.gate, NULL, "WWW-Authenticate", challenge), 401);
-    ck_assert_int_eq(visit(scene.gate, "bad", "WWW-Authenticate", challenge), 401);
-    ck_assert_int_eq(visit(scene.gate, "other", "Retry-After", "5"), 503);
+    ck_assert_int_eq(visit(scene.authtoken, NULL, "WWW-Authenticate", challenge), 401);
+    ck_assert_int_eq(visit(scene.authtoken, "bad", "WWW-Authenticate", challenge), 401);
+    ck_assert_int_eq(visit(scene.authtoken, "other", "Retry-After", "5"), 503);
     scene_end(&scene);
 }
 END_TEST
@@ -125,16 +126,16 @@ START_TEST(beside_a_services_token_an_expired_one_is_good) {
 
     say(&scene, "\"service\"", 100, "");
     say(&scene, "\"admin\"", -100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "old", "s", NULL, NULL), 200);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "old", "s", NULL, NULL), 200);
     ck_assert_uint_eq(script_server_count(scene.server, "GET", KEYSTONE_TOKENS "?allow_expired=1"),
                       1);
-    ck_assert_int_eq(visit_beside(scene.gate, "old", "s", NULL, NULL), 200); /* remembered */
-    ck_assert_int_eq(visit(scene.gate, "old", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "old", "s", NULL, NULL), 200); /* remembered */
+    ck_assert_int_eq(visit(scene.authtoken, "old", NULL, NULL), 401);
     say(&scene, "\"member\"", -100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "users", "s", NULL, NULL), 403);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "users", "s", NULL, NULL), 403);
     say(&scene, "\"admin\"", 100, "\"application_credential\": {\"access_rules\": []}");
-    ck_assert_int_eq(visit_beside(scene.gate, "bound", "s", NULL, NULL), 200);
-    ck_assert_int_eq(visit_beside(scene.gate, "good", " ", NULL, NULL),
+    ck_assert_int_eq(visit_beside(scene.authtoken, "bound", "s", NULL, NULL), 200);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "good", " ", NULL, NULL),
                      503); /* none; asked about */
     scene_end(&scene);
 }
@@ -144,12 +145,12 @@ START_TEST(a_services_token_that_is_none_refuses) {
     struct scene scene = scene_new();
 
     say(&scene, "\"member\"", 100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "t", "no-service", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "t", "no-service", NULL, NULL), 401);
     script_keystone_say(scene.server, 404, "{}", 1);
-    ck_assert_int_eq(visit_beside(scene.gate, "t", "forged", NULL, NULL), 401);
-    ck_assert_int_eq(visit_beside(scene.gate, "t", "asked", "Retry-After", "5"), 503);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "t", "forged", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "t", "asked", "Retry-After", "5"), 503);
     say(&scene, "\"service\"", -100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "t", "over", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "t", "over", NULL, NULL), 401);
     scene_end(&scene);
 }
 END_TEST
@@ -159,9 +160,9 @@ START_TEST(where_no_role_is_required_it_gives_no_right) {
 
     say(&scene, "\"member\"", 100, "");
     say(&scene, "\"admin\"", 100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "t", "no-service", NULL, NULL), 200);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "t", "no-service", NULL, NULL), 200);
     say(&scene, "\"admin\"", -100, "");
-    ck_assert_int_eq(visit_beside(scene.gate, "old", "no-service", NULL, NULL), 401);
+    ck_assert_int_eq(visit_beside(scene.authtoken, "old", "no-service", NULL, NULL), 401);
     scene_end(&scene);
 }
 END_TEST

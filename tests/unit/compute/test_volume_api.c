@@ -1,8 +1,8 @@
 #include "tests/lib/check_main.h"
 
-#include "common/own_user.h"
 #include "compute/complete.h"
 #include "compute/volume_api.h"
+#include "identity/own_user.h"
 #include "tests/lib/script_keystone.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "tests/lib/check_main.h"
 
-#include "common/http_server.h"
-#include "common/own_user.h"
+#include "http/server.h"
+#include "identity/own_user.h"
 #include "manager/nova.h"
 #include "tests/lib/script_keystone.h"
 

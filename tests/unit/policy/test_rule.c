@@ -1,6 +1,6 @@
 #include "common/log.h"
 #include "policy/rule.h"
-#include "policy/rules.h"
+#include "policy/rules.private.h"
 #include "tests/lib/check_main.h"
 
 #include <pthread.h>

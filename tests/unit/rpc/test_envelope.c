@@ -1,7 +1,7 @@
 #include "rpc/envelope.h"
 
-#include "common/json.h"
 #include "tests/lib/check_main.h"
+#include "json/json.h"
 
 #include <string.h>
 

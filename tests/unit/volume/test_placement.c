@@ -1,8 +1,8 @@
 #include "volume/placement.h"
 
-#include "common/json.h"
 #include "tests/unit/volume/work_test.h"
 #include "volume/service.h"
+#include "json/json.h"
 
 #define V1 "aaaaaaaa-0000-4000-8000-000000000001"
 #define V2 "aaaaaaaa-0000-4000-8000-000000000002"

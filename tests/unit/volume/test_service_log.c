@@ -61,7 +61,7 @@ WORK_TEST(a_prefix_names_all_that_begin_so) {
         ck_assert_int_eq(none.of[i], SERVICE_LEVEL_UNNAMED);
         named += two.of[i] == LOG_ERROR;
     }
-    ck_assert_uint_eq(named, 2); /* common, compute */
+    ck_assert_uint_eq(named, 3); /* common, compute, config */
 }
 
 WORK_TEST(words_of_another_version_are_left_out) {

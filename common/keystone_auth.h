@@ -1,9 +1,0 @@
-/*
- * The request for a token: who we are and what for.  Private to keystone.c.
- */
-#pragma once
-
-#include "common/keystone.h"
-
-/* Body of POST /v3/auth/tokens; it holds the secret. */
-const char *keystone_auth_write(struct arena *arena, const struct keystone_settings *settings);

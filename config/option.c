@@ -1,0 +1,452 @@
+#include "config/option.h"
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "config/option_file.private.h"
+#include "config/option_list.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BACKENDS_KEY "enabled_backends"
+
+/* One key of one section, resolved. */
+struct value {
+    const char *section; /* of a backend's option: the backend's name */
+    const struct option *option;
+    const char *text; /* NULL: unset */
+    bool given;
+    int64_t integer; /* of a boolean too */
+    double real;
+    const char **items; /* of a list; ended with NULL */
+};
+
+struct config {
+    struct arena *arena;
+    struct value *values; /* sorted by section and key */
+    size_t count;
+    const char *file; /* NULL: none was read */
+};
+
+/* ---- types ---- */
+
+/* min == max: no range was given; seconds are never less than none. */
+static bool parse_integer(struct value *value, const char *text) {
+    const struct option *option = value->option;
+    char *end;
+
+    errno = 0;
+    value->integer = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0)
+        return false;
+    if (option->min == option->max)
+        return option->type != OPTION_SECONDS || value->integer >= 0;
+    return value->integer >= option->min && value->integer <= option->max;
+}
+
+static bool parse_float(struct value *value, const char *text) {
+    const struct option *option = value->option;
+    char *end;
+
+    value->real = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value->real))
+        return false;
+    return option->min == option->max ||
+           (value->real >= (double)option->min && value->real <= (double)option->max);
+}
+
+static bool parse_bool(struct value *value, const char *text) {
+    static const char *const words[] = { "false", "true", "no", "yes", "off", "on", "0", "1" };
+
+    for (unsigned i = 0; i < LENGTH(words); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            value->integer = i % 2;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_word(struct value *value, const char *text) {
+    for (const char *const *word = value->option->words; *word; word++) {
+        if (strcmp(text, *word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_text(struct value *value, const char *text) {
+    (void)value, (void)text;
+    return true;
+}
+
+static bool (*const parsers[])(struct value *value, const char *text) = {
+    [OPTION_TEXT] = parse_text,       [OPTION_INT] = parse_integer, [OPTION_FLOAT] = parse_float,
+    [OPTION_BOOL] = parse_bool,       [OPTION_WORD] = parse_word,   [OPTION_LIST] = parse_text,
+    [OPTION_SECONDS] = parse_integer,
+};
+
+static const char **split_list(struct arena *arena, const char *text) {
+    const char **items = arena_alloc(arena, (strlen(text) / 2 + 2) * sizeof(*items));
+    size_t count = 0;
+
+    while (*text) {
+        size_t length = strcspn(text, ","), start = strspn(text, " \t"), end = length;
+        size_t next = length + (text[length] == ',');
+
+        while (end > start && strchr(" \t", text[end - 1]))
+            end--;
+        if (end > start)
+            items[count++] = arena_text_n(arena, text + start, end - start);
+        text += next;
+    }
+    return items;
+}
+
+/* `place` says where it stands: "/etc/x.conf:12", "environment SCORIA_X", "command line --x". */
+static int assign(struct config *config, struct value *value, const char *text, const char *place,
+                  struct error *err) {
+    const struct option *option = value->option;
+    struct value parsed = *value;
+
+    if (!parsers[option->type](&parsed, text))
+        return error_set(err, ERROR_BAD_REQUEST, "%s: [%s] %s = %s: must be %s", place,
+                         value->section, option->key, option->secret ? "(hidden)" : text,
+                         option_describe(config->arena, option));
+    parsed.text = arena_text(config->arena, text);
+    if (option->type == OPTION_LIST)
+        parsed.items = split_list(config->arena, text);
+    parsed.given = true;
+    *value = parsed;
+    return 0;
+}
+
+/* ---- finding ---- */
+
+static int compare_values(const void *a, const void *b) {
+    const struct value *left = a, *right = b;
+    int order = strcmp(left->section, right->section);
+
+    return order != 0 ? order : strcmp(left->option->key, right->option->key);
+}
+
+static struct value *find_value(const struct config *config, const char *section, const char *key) {
+    const struct option option = { .key = key };
+    const struct value wanted = { .section = section, .option = &option };
+
+    return bsearch(&wanted, config->values, config->count, sizeof(wanted), compare_values);
+}
+
+static const struct value *get_value(const struct config *config, const char *section,
+                                     const char *key) {
+    const struct value *value = find_value(config, section, key);
+
+    assert(value);
+    return value;
+}
+
+/* '-' and '_' are alike on the command line. */
+static bool alike(const char *a, const char *b) {
+    while (*a && (*a == *b || (strchr("-_", *a) && strchr("-_", *b) && *b)))
+        a++, b++;
+    return *a == '\0' && *b == '\0';
+}
+
+static struct value *find_alike(const struct config *config, const char *section, const char *key) {
+    struct value *value = find_value(config, section, key);
+
+    for (size_t i = 0; i < config->count && !value; i++) {
+        if (alike(section, config->values[i].section) && alike(key, config->values[i].option->key))
+            value = &config->values[i];
+    }
+    return value;
+}
+
+/* ---- what is unknown ---- */
+
+static bool has_section(const struct config *config, const char *section) {
+    for (size_t i = 0; i < config->count; i++) {
+        if (strcmp(config->values[i].section, section) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int refuse_section(const struct config *config, const struct option_line *line,
+                          struct error *err) {
+    struct nearest nearest = nearest_to(line->section);
+
+    for (size_t i = 0; i < config->count; i++)
+        nearest_try(&nearest, config->values[i].section);
+    if (nearest.word)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s: [%s]: unknown section; did you mean [%s]? (A backend's section must "
+                         "be named in " BACKENDS_KEY ".)",
+                         line->place, line->section, nearest.word);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "%s: [%s]: unknown section; a backend's section must be named in "
+                     "[DEFAULT] " BACKENDS_KEY,
+                     line->place, line->section);
+}
+
+static int refuse_key(const struct config *config, const struct option_line *line,
+                      struct error *err) {
+    struct nearest nearest = nearest_to(line->key);
+    const char *elsewhere = NULL;
+
+    for (size_t i = 0; i < config->count; i++) {
+        if (alike(config->values[i].section, line->section))
+            nearest_try(&nearest, config->values[i].option->key);
+        if (alike(config->values[i].option->key, line->key))
+            elsewhere = config->values[i].section;
+    }
+    if (elsewhere)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: [%s] %s: unknown key; it belongs to [%s]",
+                         line->place, line->section, line->key, elsewhere);
+    if (nearest.word)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: [%s] %s: unknown key; did you mean %s?",
+                         line->place, line->section, line->key, nearest.word);
+    return error_set(err, ERROR_BAD_REQUEST, "%s: [%s] %s: unknown key", line->place, line->section,
+                     line->key);
+}
+
+/* ---- sources ---- */
+
+static int apply_file(struct config *config, const struct option_line *lines, struct error *err) {
+    for (const struct option_line *line = lines; line; line = line->next) {
+        struct value *value;
+
+        if (!has_section(config, line->section))
+            return refuse_section(config, line, err);
+        if (!line->key)
+            continue;
+        value = find_value(config, line->section, line->key);
+        if (!value)
+            return refuse_key(config, line, err);
+        if (assign(config, value, line->value, line->place, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* SCORIA_KEY for DEFAULT, else SCORIA_SECTION_KEY: upper case, other characters are '_'. */
+static const char *environment_name(struct arena *arena, const char *section, const char *key) {
+    char *name = strcmp(section, "DEFAULT") == 0
+                     ? arena_format(arena, "SCORIA_%s", key)
+                     : arena_format(arena, "SCORIA_%s_%s", section, key);
+
+    for (char *c = name; *c; c++)
+        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    return name;
+}
+
+/* A variable that is set to nothing counts as not set.  Names that are no option are none of ours:
+ * container platforms put SCORIA_SERVICE_HOST and the like into the environment. */
+static int apply_environment(struct config *config, struct error *err) {
+    for (size_t i = 0; i < config->count; i++) {
+        struct value *value = &config->values[i];
+        const char *name = environment_name(config->arena, value->section, value->option->key);
+        const char *text = getenv(name);
+
+        if (text && text[0] &&
+            assign(config, value, text, arena_format(config->arena, "environment %s", name), err) <
+                0)
+            return -1;
+    }
+    return 0;
+}
+
+/* "--section.key=value": the key begins behind the last dot before '='. */
+static struct option_line split_argument(struct arena *arena, const char *argument) {
+    size_t length = strcspn(argument, "=");
+
+    assert(strncmp(argument, "--", 2) == 0);
+    char *name = arena_text_n(arena, argument + 2, length - 2);
+    char *dot = strrchr(name, '.');
+    struct option_line line = {
+        .place = arena_format(arena, "command line --%s", name),
+        .section = dot ? name : "DEFAULT",
+        .key = dot ? dot + 1 : name,
+        .value = argument[length] == '=' ? argument + length + 1 : NULL,
+    };
+
+    if (dot)
+        *dot = '\0';
+    return line;
+}
+
+static int apply_argument(struct config *config, const char *argument, struct error *err) {
+    struct option_line line = split_argument(config->arena, argument);
+    struct value *value = find_alike(config, line.section, line.key);
+
+    if (!value)
+        return refuse_key(config, &line, err);
+    if (!line.value && value->option->type == OPTION_BOOL)
+        line.value = "true";
+    if (!line.value)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: needs a value: --%s=...", line.place,
+                         strchr(line.place, '-') + 2);
+    return assign(config, value, line.value, line.place, err);
+}
+
+/* ---- building ---- */
+
+static void add_value(struct config *config, const char *section, const struct option *option) {
+    struct value *value = &config->values[config->count++];
+
+    *value = (struct value){ .section = section, .option = option };
+    if (option->fallback) {
+        struct error err;
+        int result = assign(config, value, option->fallback, "built-in default", &err);
+
+        assert(result == 0);
+        (void)result;
+    }
+    value->given = false;
+}
+
+/* What the sources say about the names of the backends, before the values exist. */
+static const char *find_backends(struct arena *arena, const struct option_list *list,
+                                 const struct option_line *lines, const char *const *arguments) {
+    const struct option *option = option_list_find(list, "DEFAULT", BACKENDS_KEY);
+    const char *environment = getenv(environment_name(arena, "DEFAULT", BACKENDS_KEY));
+    const char *text = option ? option->fallback : NULL;
+
+    for (; option && lines; lines = lines->next) {
+        if (strcmp(lines->section, "DEFAULT") == 0 && lines->key &&
+            strcmp(lines->key, BACKENDS_KEY) == 0)
+            text = lines->value;
+    }
+    if (option && environment && environment[0])
+        text = environment;
+    for (; option && arguments && *arguments; arguments++) {
+        struct option_line line = split_argument(arena, *arguments);
+
+        if (alike(line.section, "DEFAULT") && alike(line.key, BACKENDS_KEY) && line.value)
+            text = line.value;
+    }
+    return text ? text : "";
+}
+
+static int add_backend(struct config *config, const struct option_list *list, const char *name,
+                       struct error *err) {
+    if (has_section(config, name))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[DEFAULT] " BACKENDS_KEY ": %s cannot be a backend's name: %s", name,
+                         "it is named twice, or the name of another section");
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->options[i]->section, OPTION_BACKEND) == 0)
+            add_value(config, name, list->options[i]);
+    }
+    return 0;
+}
+
+static int build_values(struct config *config, const struct option_list *list, const char *backends,
+                        struct error *err) {
+    const char **names = split_list(config->arena, backends);
+    size_t count = 0;
+
+    while (names[count])
+        count++;
+    config->values =
+        arena_alloc(config->arena, list->count * (count + 1) * sizeof(*config->values));
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->options[i]->section, OPTION_BACKEND) != 0)
+            add_value(config, list->options[i]->section, list->options[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (add_backend(config, list, names[i], err) < 0)
+            return -1;
+    }
+    qsort(config->values, config->count, sizeof(*config->values), compare_values);
+    return 0;
+}
+
+static int fill(struct config *config, const struct option *const *tables, const char *path,
+                const char *const *arguments, struct error *err) {
+    const struct option_list list = option_list_make(config->arena, tables);
+    struct option_line *lines = NULL;
+    const char *backends;
+
+    if (path && option_file_read(config->arena, path, &lines, err) < 0)
+        return -1;
+    backends = find_backends(config->arena, &list, lines, arguments);
+    if (build_values(config, &list, backends, err) < 0 || apply_file(config, lines, err) < 0 ||
+        apply_environment(config, err) < 0)
+        return -1;
+    for (; arguments && *arguments; arguments++) {
+        if (apply_argument(config, *arguments, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int config_load(const struct option *const *tables, const char *path, const char *const *arguments,
+                struct config **ret, struct error *err) {
+    struct arena *arena = arena_new();
+    struct config *config = arena_alloc(arena, sizeof(*config));
+
+    config->arena = arena;
+    config->file = arena_text(arena, path);
+    if (fill(config, tables, path, arguments, err) < 0) {
+        config_free(config);
+        return -1;
+    }
+    *ret = config;
+    return 0;
+}
+
+void config_free(struct config *config) {
+    if (config)
+        arena_free(config->arena);
+}
+
+/* ---- reading ---- */
+
+const char *config_file(const struct config *config) {
+    return config->file;
+}
+
+const char *config_text(const struct config *config, const char *section, const char *key) {
+    return get_value(config, section, key)->text;
+}
+
+int64_t config_int(const struct config *config, const char *section, const char *key) {
+    return get_value(config, section, key)->integer;
+}
+
+double config_float(const struct config *config, const char *section, const char *key) {
+    return get_value(config, section, key)->real;
+}
+
+bool config_bool(const struct config *config, const char *section, const char *key) {
+    return get_value(config, section, key)->integer != 0;
+}
+
+const char *config_item(const struct config *config, const char *section, const char *key,
+                        size_t i) {
+    const char **items = get_value(config, section, key)->items;
+
+    for (size_t before = 0; items && *items && before < i; before++)
+        items++;
+    return items ? *items : NULL;
+}
+
+bool config_given(const struct config *config, const char *section, const char *key) {
+    return get_value(config, section, key)->given;
+}
+
+int config_set(struct config *config, const char *section, const char *key, const char *value,
+               struct error *err) {
+    const struct option_line line = { .section = section,
+                                      .key = key,
+                                      .place = arena_format(config->arena, "set %s", key) };
+    struct value *found = find_alike(config, section, key);
+
+    return found ? assign(config, found, value, line.place, err) : refuse_key(config, &line, err);
+}

@@ -1,0 +1,147 @@
+#include "config/option_list.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WORD_MOST 63 /* longer words are no misspellings */
+
+/* ---- list ---- */
+
+const struct option *option_list_find(const struct option_list *list, const char *section,
+                                      const char *key) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->options[i]->section, section) == 0 &&
+            strcmp(list->options[i]->key, key) == 0)
+            return list->options[i];
+    }
+    return NULL;
+}
+
+/* Behind the last option of its section; a new section comes behind all but OPTION_BACKEND. */
+static size_t find_place(const struct option_list *list, const char *section) {
+    size_t place = 0;
+
+    if (strcmp(section, "DEFAULT") != 0)
+        place = list->count;
+    while (place > 0 && strcmp(section, OPTION_BACKEND) != 0 &&
+           strcmp(list->options[place - 1]->section, OPTION_BACKEND) == 0)
+        place--;
+    for (size_t i = list->count; i > 0; i--) {
+        if (strcmp(list->options[i - 1]->section, section) == 0)
+            return i;
+    }
+    return place;
+}
+
+static void insert(struct option_list *list, const struct option *option) {
+    size_t place = find_place(list, option->section);
+
+    memmove(&list->options[place + 1], &list->options[place],
+            (list->count - place) * sizeof(list->options[0]));
+    list->options[place] = option;
+    list->count++;
+}
+
+struct option_list option_list_make(struct arena *arena, const struct option *const *tables) {
+    struct option_list list = { 0 };
+    size_t most = 1;
+
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct option *option = tables[t]; option->type != OPTION_TYPE_END; option++)
+            most++;
+    }
+    list.options = arena_alloc(arena, most * sizeof(list.options[0]));
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct option *option = tables[t]; option->type != OPTION_TYPE_END; option++) {
+            if (!option_list_find(&list, option->section, option->key))
+                insert(&list, option);
+        }
+    }
+    return list;
+}
+
+/* ---- words for people ---- */
+
+static const char *describe_range(struct arena *arena, const struct option *option,
+                                  const char *what) {
+    if (option->min == option->max)
+        return what;
+    if (option->max == INT64_MAX)
+        return arena_format(arena, "%s, at least %" PRId64, what, option->min);
+    return arena_format(arena, "%s from %" PRId64 " to %" PRId64, what, option->min, option->max);
+}
+
+static const char *describe_words(struct arena *arena, const struct option *option) {
+    const char *text = "one of";
+
+    for (const char *const *word = option->words; *word; word++)
+        text = arena_format(arena, "%s%s %s", text, word == option->words ? "" : ",", *word);
+    return text;
+}
+
+const char *option_describe(struct arena *arena, const struct option *option) {
+    switch (option->type) {
+    case OPTION_INT:
+        return describe_range(arena, option, "an integer");
+    case OPTION_FLOAT:
+        return describe_range(arena, option, "a number");
+    case OPTION_SECONDS:
+        return describe_range(arena, option, "a number of seconds");
+    case OPTION_BOOL:
+        return "true or false";
+    case OPTION_WORD:
+        return describe_words(arena, option);
+    case OPTION_LIST:
+        return "a list with commas";
+    default:
+        return "text";
+    }
+}
+
+/* ---- spelling ---- */
+
+static size_t least(size_t a, size_t b, size_t c) {
+    size_t least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* How many characters to add, drop or change; case does not count. */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t row[WORD_MOST + 1], length = strlen(b);
+
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            size_t distance = least(row[j] + 1, row[j - 1] + 1, diagonal + !same);
+
+            diagonal = row[j];
+            row[j] = distance;
+        }
+    }
+    return row[length];
+}
+
+/* A third of the word may be wrong. */
+struct nearest nearest_to(const char *wanted) {
+    return (struct nearest){ .wanted = wanted, .distance = strlen(wanted) / 3 + 2 };
+}
+
+void nearest_try(struct nearest *nearest, const char *word) {
+    size_t distance;
+
+    if (strlen(word) > WORD_MOST || strlen(nearest->wanted) > WORD_MOST)
+        return;
+    distance = edit_distance(nearest->wanted, word);
+    if (distance < nearest->distance) {
+        nearest->distance = distance;
+        nearest->word = word;
+    }
+}

@@ -1,0 +1,159 @@
+#include "config/option.h"
+
+#include "common/arena.h"
+#include "config/option_list.h"
+
+#include <string.h>
+
+#define COLUMNS 78
+
+static bool begins_section(const struct option_list *list, size_t i) {
+    return i == 0 || strcmp(list->options[i]->section, list->options[i - 1]->section) != 0;
+}
+
+static bool is_backend(const struct option *option) {
+    return strcmp(option->section, OPTION_BACKEND) == 0;
+}
+
+/* ---- sample ---- */
+
+/* As comment lines, broken at blanks. */
+static void print_comment(const char *text, FILE *out) {
+    size_t column = 0;
+
+    while (*(text += strspn(text, " \n"))) {
+        size_t length = strcspn(text, " \n");
+
+        if (column > 0 && column + 1 + length > COLUMNS) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += (size_t)fprintf(out, "%s%.*s", column == 0 ? "# " : " ", (int)length, text);
+        text += length;
+    }
+    if (column > 0)
+        fputc('\n', out);
+}
+
+/* The name of a backend's section is the user's: as it stands the sample has none. */
+static void print_section(const struct option *option, FILE *out) {
+    if (is_backend(option)) {
+        print_comment("Each backend that [DEFAULT] enabled_backends names has a section of that "
+                      "name, with these keys.",
+                      out);
+        fputs("#[name]\n", out);
+    } else {
+        fprintf(out, "[%s]\n", option->section);
+    }
+}
+
+void option_print_sample(const struct option *const *tables, FILE *out) {
+    autoarena struct arena *arena = arena_new();
+    const struct option_list list = option_list_make(arena, tables);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct option *option = list.options[i];
+        const char *fallback = option->secret || !option->fallback ? "" : option->fallback;
+
+        if (begins_section(&list, i)) {
+            fputs(i > 0 ? "\n" : "", out);
+            print_section(option, out);
+        }
+        fputc('\n', out);
+        print_comment(option->help ? option->help : "", out);
+        print_comment(arena_format(arena, "Value: %s.%s", option_describe(arena, option),
+                                   option->fallback ? "" : " Unset by default."),
+                      out);
+        fprintf(out, "#%s =%s%s\n", option->key, fallback[0] ? " " : "", fallback);
+    }
+}
+
+/* ---- man page ---- */
+
+/* roff reads backslashes anywhere, dots and quotes at the start of a line, and hyphens as dashes.
+ */
+static void print_roff(const char *text, FILE *out) {
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", out);
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void print_roff_words(struct arena *arena, const struct option *option, FILE *out) {
+    fputs(" (", out);
+    print_roff(option_describe(arena, option), out);
+    if (option->fallback && !option->secret) {
+        fputs("; default \\fB", out);
+        print_roff(option->fallback[0] ? option->fallback : "empty", out);
+        fputs("\\fR", out);
+    }
+    fputs(")\n", out);
+}
+
+void option_print_man(const struct option *const *tables, FILE *out) {
+    autoarena struct arena *arena = arena_new();
+    const struct option_list list = option_list_make(arena, tables);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct option *option = list.options[i];
+
+        if (begins_section(&list, i))
+            fprintf(out, ".SS [%s]\n",
+                    is_backend(option) ? "\\fIname of a backend\\fR" : option->section);
+        fputs(".TP\n\\fB", out);
+        print_roff(option->key, out);
+        fputs("\\fR", out);
+        print_roff_words(arena, option, out);
+        print_roff(option->help ? option->help : "", out);
+        fputc('\n', out);
+    }
+}
+
+/* ---- usage ---- */
+
+/* Broken at blanks, behind a margin. */
+static void print_indented(const char *text, FILE *out) {
+    enum { MARGIN = 6 };
+    int column = 0;
+
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+
+        if (column == 0 || column + 1 + length > COLUMNS) {
+            fprintf(out, "%s%*s%.*s", column ? "\n" : "", MARGIN, "", length, text);
+            column = MARGIN + length;
+        } else {
+            fprintf(out, " %.*s", length, text);
+            column += 1 + length;
+        }
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void option_print_usage(const struct option *const *tables, FILE *out) {
+    autoarena struct arena *arena = arena_new();
+    const struct option_list list = option_list_make(arena, tables);
+
+    for (size_t i = 0; i < list.count; i++) {
+        const struct option *option = list.options[i];
+        bool plain = strcmp(option->section, "DEFAULT") == 0;
+
+        fprintf(out, "  --%s%s%s=VALUE  (%s",
+                plain                ? ""
+                : is_backend(option) ? "BACKEND"
+                                     : option->section,
+                plain ? "" : ".", option->key, option_describe(arena, option));
+        if (option->fallback && *option->fallback)
+            fprintf(out, "; default %s", option->fallback);
+        fputs(")\n", out);
+        print_indented(option->help ? option->help : "", out);
+    }
+}

@@ -1,0 +1,173 @@
+#include "http/acceptor.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "http/crowd.private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STACK_SIZE   ((size_t)256 * 1024)
+#define TELL_EACH_US (INT64_C(60) * 1000 * 1000)
+#define PAUSE_MS     100 /* when the system has no descriptor or memory for one more */
+
+static void wake(const struct http_server *server) {
+    eventfd_write(server->acceptor_wake, 1);
+}
+
+/* ---- in ---- */
+
+static bool take_place(struct http_server *server) {
+    bool free;
+
+    pthread_mutex_lock(&server->lock);
+    free = server->connections < server->most_connections + HTTP_CROWD_SPARE;
+    server->connections += free;
+    server->arriving += free;
+    server->acceptor_full = !free;
+    pthread_mutex_unlock(&server->lock);
+    return free;
+}
+
+void http_acceptor_one_arrived(struct http_server *server) {
+    server->arriving--;
+    pthread_cond_broadcast(&server->changed);
+}
+
+static void give_place_back(struct http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    server->connections--;
+    http_acceptor_one_arrived(server);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* Lets clients in until none waits or there is no place; false: the system could not take one. */
+static bool let_in(struct http_server *server, int fd) {
+    while (take_place(server)) {
+        struct sockaddr_storage peer;
+        socklen_t size = sizeof(peer);
+        int client = accept4(fd, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (client >= 0 &&
+            MHD_add_connection(server->daemon, client, (struct sockaddr *)&peer, size) == MHD_YES)
+            continue;
+        give_place_back(server); /* a client that libmicrohttpd did not take it has closed */
+        if (client < 0 && errno != EINTR && errno != ECONNABORTED)
+            return errno == EAGAIN;
+    }
+    return true;
+}
+
+/* ---- out ---- */
+
+/* What the log has heard of so far. */
+struct told {
+    uintmax_t shown_out;
+    int64_t time_us;
+};
+
+static void tell(struct told *told, uintmax_t shown_out) {
+    int64_t now_us = clock_monotonic_us();
+
+    if (shown_out == told->shown_out || now_us - told->time_us < TELL_EACH_US)
+        return;
+    log_warning(NULL, "clients were shown out: too slow, or the idlest of too many", "clients",
+                LOG_INT((intmax_t)(shown_out - told->shown_out)), NULL);
+    *told = (struct told){ shown_out, now_us };
+}
+
+static void cut_slow(struct http_server *server, struct told *told) {
+    uintmax_t shown_out;
+
+    pthread_mutex_lock(&server->lock);
+    http_crowd_cut_slow(server);
+    shown_out = server->shown_out;
+    pthread_mutex_unlock(&server->lock);
+    tell(told, shown_out);
+}
+
+/* ---- the thread ---- */
+
+static bool is_full(struct http_server *server) {
+    bool full;
+
+    pthread_mutex_lock(&server->lock);
+    full = server->acceptor_full;
+    pthread_mutex_unlock(&server->lock);
+    return full;
+}
+
+static int ms_until(int64_t time_us) {
+    int64_t left_us = time_us - clock_monotonic_us();
+
+    return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+}
+
+static void *keep_accepting(void *arg) {
+    struct http_server *server = arg;
+    const int64_t tick_us = (int64_t)server->tick_seconds * 1000000;
+    int64_t next_us = clock_monotonic_us() + tick_us;
+    autoclose int fd = server->acceptor_fd;
+    struct told told = { .time_us = -TELL_EACH_US };
+    bool able = true;
+
+    while (!atomic_load(&server->acceptor_closes)) {
+        bool listening = able && fd >= 0 && !is_full(server);
+        struct pollfd events[] = { { .fd = server->acceptor_wake, .events = POLLIN },
+                                   { .fd = listening ? fd : -1, .events = POLLIN } };
+        int wait_ms = ms_until(next_us);
+        eventfd_t count;
+
+        poll(events, LENGTH(events), !able && wait_ms > PAUSE_MS ? PAUSE_MS : wait_ms);
+        eventfd_read(server->acceptor_wake, &count);
+        if (fd >= 0 && atomic_load(&server->stopping)) {
+            close(fd);
+            fd = -1;
+        }
+        able = fd < 0 || let_in(server, fd);
+        if (ms_until(next_us) == 0) {
+            cut_slow(server, &told);
+            next_us += tick_us;
+        }
+    }
+    return NULL;
+}
+
+int http_acceptor_open(struct http_server *server, int fd) {
+    pthread_attr_t attributes;
+    int code;
+
+    server->acceptor_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->acceptor_wake < 0)
+        return errno;
+    server->acceptor_fd = fd;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    code = pthread_create(&server->acceptor, &attributes, keep_accepting, server);
+    pthread_attr_destroy(&attributes);
+    if (code == 0)
+        pthread_setname_np(server->acceptor, "http-accept");
+    return code;
+}
+
+void http_acceptor_shut(struct http_server *server) {
+    atomic_store(&server->stopping, true);
+    wake(server);
+}
+
+void http_acceptor_close(struct http_server *server) {
+    atomic_store(&server->acceptor_closes, true);
+    wake(server);
+    pthread_join(server->acceptor, NULL);
+}
+
+void http_acceptor_one_left(struct http_server *server) {
+    server->connections--;
+    if (server->acceptor_full)
+        wake(server);
+    server->acceptor_full = false;
+}

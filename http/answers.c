@@ -1,0 +1,61 @@
+#include "http/answers.private.h"
+
+#include "http/crowd.private.h"
+
+#define SMALL ((size_t)64 * 1024)
+
+static bool has_room(const struct http_server *server, size_t size) {
+    return server->answer_bytes == 0 || server->answer_bytes + size <= server->most_answer_bytes;
+}
+
+/* Its room is another's at once, and its memory goes as soon as its thread sees that it is cut. */
+static void give_back(struct http_server *server, struct http_connection *connection) {
+    size_t size = atomic_exchange(&connection->answer_bytes, 0);
+
+    server->answer_bytes -= size;
+    connection->neighbour->answer_bytes -= size;
+}
+
+/*
+ * One address gets half of the room at most, and a single answer always fits an empty one.  When it
+ * is full, the slowest of the address with most goes for an answer to one that will have less: who
+ * comes from several addresses takes the room from nobody.
+ */
+static bool find_room(struct http_server *server, const struct http_neighbour *neighbour,
+                      size_t size) {
+    size_t own = neighbour->answer_bytes + size;
+    struct http_connection *gone;
+
+    if (server->answer_bytes > 0 && own > server->most_answer_bytes / 2)
+        return false;
+    while (!has_room(server, size) && (gone = http_crowd_cut_taker(server, own)))
+        give_back(server, gone);
+    return has_room(server, size);
+}
+
+bool http_answers_take(struct http_connection *connection, size_t size) {
+    struct http_server *server = connection->server;
+    bool fits;
+
+    if (size <= SMALL)
+        return true;
+    pthread_mutex_lock(&server->lock);
+    fits = find_room(server, connection->neighbour, size);
+    if (fits) {
+        connection->answer_bytes = size;
+        connection->neighbour->answer_bytes += size;
+        server->answer_bytes += size;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return fits;
+}
+
+void http_answers_give_back(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+
+    if (connection->answer_bytes == 0)
+        return;
+    pthread_mutex_lock(&server->lock);
+    give_back(server, connection);
+    pthread_mutex_unlock(&server->lock);
+}

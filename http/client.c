@@ -1,0 +1,244 @@
+#include "http/client.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define DEFAULT_TIMEOUT_MS 30000
+#define CONNECT_TIMEOUT_MS 5000
+#define ANSWER_MOST        ((size_t)16 * 1024 * 1024)
+#define ANSWER_FIRST       ((size_t)4096)
+
+/* libcurl's handle keeps the connections of its thread; both end with the thread. */
+static pthread_key_t handle_key;
+static bool ready;
+
+static void make_ready(void) {
+    ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+            pthread_key_create(&handle_key, curl_easy_cleanup) == 0;
+}
+
+/* A program that never calls pays nothing: libcurl starts with the first call. */
+static CURL *thread_handle(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    CURL *handle;
+
+    pthread_once(&once, make_ready);
+    if (!ready)
+        return NULL;
+    handle = pthread_getspecific(handle_key);
+    if (!handle) {
+        handle = curl_easy_init();
+        if (handle)
+            pthread_setspecific(handle_key, handle);
+    } else {
+        curl_easy_reset(handle); /* keeps connections, forgets the last call */
+    }
+    return handle;
+}
+
+struct receipt {
+    struct arena *arena;
+    char *text;
+    size_t size, room;
+    bool overflow;
+    const char *wanted; /* name of a header */
+    const char *header; /* its value */
+};
+
+/* libcurl gives each line with its end; those of a 1xx answer come before, the last one counts. */
+static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
+    struct receipt *receipt = arg;
+    size_t name = strlen(receipt->wanted), start = name + 1, end = size;
+
+    (void)one;
+    if (size <= name || line[name] != ':' || strncasecmp(line, receipt->wanted, name) != 0)
+        return size;
+    while (start < end && (line[start] == ' ' || line[start] == '\t'))
+        start++;
+    while (end > start && strchr(" \t\r\n", line[end - 1]))
+        end--;
+    receipt->header = arena_text_n(receipt->arena, line + start, end - start);
+    return size;
+}
+
+/* Always leaves a byte for the end. */
+static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
+    struct receipt *receipt = arg;
+
+    (void)one;
+    if (size > ANSWER_MOST - receipt->size) {
+        receipt->overflow = true;
+        return 0;
+    }
+    if (receipt->size + size + 1 > receipt->room) {
+        char *text;
+
+        while (receipt->size + size + 1 > receipt->room)
+            receipt->room *= 2;
+        text = arena_alloc(receipt->arena, receipt->room);
+        memcpy(text, receipt->text, receipt->size);
+        receipt->text = text;
+    }
+    memcpy(receipt->text + receipt->size, bytes, size);
+    receipt->size += size;
+    receipt->text[receipt->size] = '\0';
+    return size;
+}
+
+static void cleanup_slist(struct curl_slist *const *list) {
+    curl_slist_free_all(*list);
+}
+
+static void append(struct curl_slist **list, const char *line) {
+    struct curl_slist *longer = curl_slist_append(*list, line);
+
+    if (!longer)
+        abort();
+    *list = longer;
+}
+
+/* "Expect" would cost a round trip for bodies that are always small. */
+static struct curl_slist *make_headers(struct arena *arena, const struct http_call *call) {
+    struct curl_slist *list = NULL;
+
+    append(&list, "Expect:");
+    append(&list, "Accept: application/json");
+    if (call->body)
+        append(&list, "Content-Type: application/json");
+    for (const struct http_header *header = call->headers; header && header->name; header++)
+        append(&list, header->value[0] ? arena_format(arena, "%s: %s", header->name, header->value)
+                                       : arena_format(arena, "%s;", header->name));
+    return list;
+}
+
+static void set_method(CURL *handle, const struct http_call *call) {
+    if (call->body) {
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, call->body);
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call->body));
+    }
+    if (strcmp(call->method, "HEAD") == 0)
+        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+    else
+        curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+static void set_trust(CURL *handle, const struct http_peer *peer) {
+    if (peer->ca_file)
+        curl_easy_setopt(handle, CURLOPT_CAINFO, peer->ca_file);
+    if (peer->cert_file) {
+        curl_easy_setopt(handle, CURLOPT_SSLCERT, peer->cert_file);
+        curl_easy_setopt(handle, CURLOPT_SSLKEY, peer->key_file ? peer->key_file : peer->cert_file);
+    }
+    if (peer->insecure) {
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
+static void set_timeouts(CURL *handle, const struct http_call *call) {
+    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int64_t connect_ms = call->peer && call->peer->connect_timeout_ms > 0
+                             ? call->peer->connect_timeout_ms
+                             : CONNECT_TIMEOUT_MS;
+
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
+}
+
+/* libcurl asks about once a second whether to go on. */
+static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                       curl_off_t up) {
+    const int64_t *until_us = arg;
+    int64_t end_us = __atomic_load_n(until_us, __ATOMIC_RELAXED);
+
+    (void)down_all, (void)down, (void)up_all, (void)up;
+    return end_us != 0 && clock_monotonic_us() >= end_us;
+}
+
+static void set_end(CURL *handle, const int64_t *until_us) {
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, until_us);
+}
+
+static void set_options(CURL *handle, const struct http_call *call, struct curl_slist *headers,
+                        struct receipt *receipt, char reason[CURL_ERROR_SIZE]) {
+
+    curl_easy_setopt(handle, CURLOPT_URL, call->url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    /* peers are our own; a proxy of the shell is not meant */
+    curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    set_timeouts(handle, call);
+    if (call->until_us)
+        set_end(handle, call->until_us);
+    if (call->peer)
+        set_trust(handle, call->peer);
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, receipt);
+    if (receipt->wanted) {
+        curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
+        curl_easy_setopt(handle, CURLOPT_HEADERDATA, receipt);
+    }
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason);
+    set_method(handle, call);
+}
+
+/* Did anything of the request leave?  libcurl counts its bytes when it has a connection. */
+static int judge_failure(CURL *handle, const struct http_call *call, const char *reason,
+                         const struct receipt *receipt, struct error *err) {
+    long sent = 0;
+
+    curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &sent);
+    if (receipt->overflow)
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: the answer is larger than %zu bytes",
+                  call->method, call->url, ANSWER_MOST);
+    else
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->url, reason);
+    return sent > 0 ? HTTP_NO_ANSWER : HTTP_NOT_SENT;
+}
+
+int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,
+              struct error *err) {
+    CURL *handle = thread_handle();
+    __attribute__((cleanup(cleanup_slist))) struct curl_slist *headers = make_headers(arena, call);
+    struct receipt receipt = { .arena = arena,
+                               .room = ANSWER_FIRST,
+                               .wanted = call->wanted_header };
+    char reason[CURL_ERROR_SIZE] = "";
+    long status = 0;
+    CURLcode code;
+
+    if (!handle) {
+        error_set(err, ERROR_INTERNAL, "%s %s: libcurl does not start", call->method, call->url);
+        return HTTP_NOT_SENT;
+    }
+    receipt.text = arena_alloc(arena, receipt.room);
+    set_options(handle, call, headers, &receipt, reason);
+    code = curl_easy_perform(handle);
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL);
+    if (code != CURLE_OK)
+        return judge_failure(handle, call, reason[0] ? reason : curl_easy_strerror(code), &receipt,
+                             err);
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    *ret = (struct http_answer){ .status = (int)status,
+                                 .body = receipt.text,
+                                 .body_size = receipt.size,
+                                 .header = receipt.header };
+    return 0;
+}

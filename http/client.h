@@ -1,0 +1,50 @@
+/*
+ * Calls to other services (compute, our own API, Keystone) with libcurl: total and connect timeouts
+ * always, no redirects, bounded answer.  Blocks the calling thread; thread-safe; connections are
+ * kept per thread.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "http/server.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a peer is reached and trusted; what is NULL is as the system has it. */
+struct http_peer {
+    const char *ca_file;              /* whose certificates are trusted */
+    const char *cert_file, *key_file; /* ours, shown when asked for; key_file NULL: in cert_file */
+    bool insecure;                    /* the peer's certificate is not looked at */
+    int64_t connect_timeout_ms;       /* 0: 5 000 */
+};
+
+struct http_call {
+    const char *method;
+    const char *url;
+    const struct http_header *headers; /* ended with a NULL name; may be NULL */
+    const char *body;                  /* NULL: none; sent as application/json */
+    int64_t timeout_ms;                /* 0: 30 000 */
+    const struct http_peer *peer;      /* NULL: all as usual */
+    /* Instant of the monotonic clock that ends the call within a second, also when another thread
+     * sets it meanwhile (atomically); NULL, or 0: none. */
+    const int64_t *until_us;
+    const char *wanted_header; /* of the answer; NULL: none */
+};
+
+struct http_answer {
+    int status;
+    char *body; /* ended with '\0' */
+    size_t body_size;
+    const char *header; /* value of the one that was wanted; NULL: it did not come */
+};
+
+/* Outcomes beside 0 (an HTTP answer of any status came). */
+enum {
+    HTTP_NOT_SENT = -1, /* nothing reached the peer (name, route, refused, TLS): err says why */
+    HTTP_NO_ANSWER = 1, /* the request may have arrived, no whole answer came: err says why */
+};
+
+int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,
+              struct error *err);

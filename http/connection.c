@@ -1,0 +1,500 @@
+#include "http/connection.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "http/acceptor.private.h"
+#include "http/answers.private.h"
+#include "http/crowd.private.h"
+#include "http/head.private.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ARENA_KEPT      ((size_t)32 * 1024) /* so much of a request may wait with its answer */
+#define FIRST_BODY_ROOM ((size_t)16 * 1024)
+
+/* So much above the limit is read and dropped: the client sees the answer instead of a reset. */
+#define EXCESS_READ ((uint64_t)1 << 20)
+
+/* False: it was shown out. */
+static bool take_turn(struct http_connection *connection, enum http_turn turn) {
+    enum http_turn now = connection->turn;
+
+    connection->since_us = clock_monotonic_us();
+    while (now != HTTP_TURN_OVER)
+        if (atomic_compare_exchange_weak(&connection->turn, &now, turn))
+            return true;
+    return false;
+}
+
+/* ---- the reply ---- */
+
+static void connection_release(struct http_connection *connection) {
+    if (atomic_fetch_sub(&connection->owners, 1) != 1)
+        return;
+    arena_free(connection->exchange.arena);
+    pthread_mutex_destroy(&connection->lock);
+    free(connection);
+}
+
+/* The caller owns the arena now, so the value is copied: it outlives an abandoned connection. */
+static const char *find_header(const struct http_exchange *exchange, const char *name) {
+    struct http_connection *connection = exchange->transport;
+    const char *value = NULL;
+
+    pthread_mutex_lock(&connection->lock);
+    if (connection->state != REPLY_ABANDONED)
+        value = arena_text(exchange->arena,
+                           MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND, name));
+    pthread_mutex_unlock(&connection->lock);
+    return value;
+}
+
+static bool take_step(struct http_connection *connection, enum reply_state from,
+                      enum reply_state to) {
+    return atomic_compare_exchange_strong(&connection->state, &from, to);
+}
+
+static void resume(struct http_connection *connection) {
+    LIST_REMOVE(connection, awaiting);
+    MHD_resume_connection(connection->mhd); /* calls nothing of ours */
+}
+
+static void take_reply(struct http_exchange *exchange) {
+    struct http_connection *connection = exchange->transport;
+    struct http_server *server = connection->server;
+
+    assert(exchange->status >= 200 && exchange->status <= 599);
+    if (take_step(connection, REPLY_OPEN, REPLY_GIVEN))
+        return;
+    if (take_step(connection, REPLY_AWAITED, REPLY_GIVEN)) {
+        pthread_mutex_lock(&server->lock);
+        resume(connection);
+        if (server->abandoning)
+            pthread_cond_broadcast(&server->changed);
+        pthread_mutex_unlock(&server->lock);
+        return;
+    }
+    assert(connection->state == REPLY_ABANDONED); /* else: a second http_reply() */
+    connection_release(connection);
+}
+
+/* The owner is added before the step: after it http_reply() may end the exchange at any moment. */
+static bool abandon(struct http_connection *connection, enum reply_state from) {
+    bool taken;
+
+    pthread_mutex_lock(&connection->lock);
+    atomic_store(&connection->owners, 2);
+    taken = take_step(connection, from, REPLY_ABANDONED);
+    if (!taken)
+        atomic_store(&connection->owners, 1);
+    pthread_mutex_unlock(&connection->lock);
+    return taken;
+}
+
+/*
+ * libmicrohttpd reads from a resumed connection before it asks for the reply, and would close one
+ * whose client has said all and shut its side; unless the connection has a timeout of its own:
+ * those are looked after first.
+ */
+static void set_own_timeout(struct http_connection *connection, bool own) {
+    connection->slept = own;
+    MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                              connection->server->idle_seconds + own);
+}
+
+/* The handler has returned. True: the connection sleeps until the reply comes. */
+static bool await_reply(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    bool asleep = false;
+
+    pthread_mutex_lock(&server->lock);
+    if (server->abandoning) {
+        abandon(connection, REPLY_OPEN);
+    } else if (take_step(connection, REPLY_OPEN, REPLY_AWAITED)) {
+        LIST_INSERT_HEAD(&server->awaiting, connection, awaiting);
+        set_own_timeout(connection, true);
+        MHD_suspend_connection(connection->mhd);
+        asleep = true;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return asleep;
+}
+
+void http_connection_abandon_awaited(struct http_server *server) {
+    struct http_connection *connection, *next;
+
+    server->abandoning = true;
+    for (connection = LIST_FIRST(&server->awaiting); connection; connection = next) {
+        next = LIST_NEXT(connection, awaiting);
+        if (abandon(connection, REPLY_AWAITED))
+            resume(connection);
+    }
+    while (!LIST_EMPTY(&server->awaiting))
+        pthread_cond_wait(&server->changed, &server->lock);
+}
+
+static enum MHD_Result queue_response(struct http_connection *connection, int status,
+                                      struct MHD_Response *response) {
+    enum MHD_Result result;
+
+    if (connection->last || atomic_load(&connection->server->stopping))
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    result = MHD_queue_response(connection->mhd, (unsigned)status, response);
+    MHD_destroy_response(response);
+    take_turn(connection, HTTP_TURN_ANSWER);
+    return result;
+}
+
+/* Answers without a handler: no path or mount for it, or given up. */
+static enum MHD_Result queue_plain(struct http_connection *connection, int status) {
+    return queue_response(connection, status,
+                          MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+}
+
+/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer
+ * has to wait. */
+static struct MHD_Response *response_of(struct http_connection *connection) {
+    const struct http_exchange *exchange = &connection->exchange;
+    void *body = (void *)(uintptr_t)exchange->reply_body;
+
+    if (arena_bytes(exchange->arena) <= ARENA_KEPT)
+        return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);
+}
+
+static enum MHD_Result queue_reply(struct http_connection *connection) {
+    struct http_exchange *exchange = &connection->exchange;
+    struct MHD_Response *response;
+
+    if (!http_answers_take(connection, exchange->reply_size) && exchange->refuse)
+        exchange->refuse(exchange->refuse_arg);
+    response = response_of(connection);
+    if (!response)
+        return MHD_NO;
+    for (unsigned i = 0; i < exchange->reply_header_count; i++)
+        MHD_add_response_header(response, exchange->reply_headers[i].name,
+                                exchange->reply_headers[i].value);
+    if (arena_bytes(exchange->arena) > ARENA_KEPT)
+        arena_reset(exchange->arena); /* everything of it was copied */
+    return queue_response(connection, exchange->status, response);
+}
+
+/* ---- one request ---- */
+
+/* The prefix ends where the path does, or a segment of it: "/compute" is not at "/computer". */
+static const struct mount *find_mount(const struct http_server *server, const char *path) {
+    for (size_t i = 0; i < server->mount_count; i++) {
+        const struct mount *mount = &server->mounts[i];
+
+        if (strncmp(path, mount->prefix, mount->length) == 0 &&
+            (path[mount->length] == '/' || path[mount->length] == '\0'))
+            return mount;
+    }
+    return NULL;
+}
+
+/* "http://host:port/path" is asked for by proxies: the path begins behind the authority. */
+static const char *skip_authority(const char *uri) {
+    static const char *const schemes[] = { "http://", "https://" };
+
+    for (size_t i = 0; i < LENGTH(schemes); i++) {
+        size_t length = strlen(schemes[i]);
+
+        if (strncasecmp(uri, schemes[i], length) == 0) {
+            uri = strchr(uri + length, '/');
+            return uri ? uri : "/";
+        }
+    }
+    return uri;
+}
+
+/*
+ * libmicrohttpd would take some 60 bytes of the connection's memory for each parameter of the
+ * query; a few hundred of them leave it no room to go on, and the client would wait in vain.  The
+ * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.
+ * It looks for one up to the version, also behind a NUL, where nobody else sees one.
+ */
+static void hide_query(const char *uri) {
+    char *text = (char *)(uintptr_t)uri, *query = strchr(text, '?');
+
+    while (!query && http_head_lies_as_sent() &&
+           strncmp(text + strlen(text) + 1, "HTTP/1.", 7) != 0) {
+        text += strlen(text) + 1;
+        query = strchr(text, '?');
+    }
+    if (query && query[1])
+        query[1] = '\0';
+}
+
+/* libmicrohttpd shows the whole request target only here, before it cuts and decodes it. */
+void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *mhd) {
+    struct http_connection *connection =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct arena *arena = connection->exchange.arena;
+    char *text, *query;
+
+    (void)arg;
+    if (connection->state == REPLY_ABANDONED)
+        return NULL;
+    text = arena_text(arena, uri ? uri : "");
+    connection->target = strlen(text);
+    if (uri)
+        hide_query(uri);
+    query = strchr(text, '?');
+    if (query)
+        *query++ = '\0';
+    connection->exchange = (struct http_exchange){
+        .arena = arena,
+        .path = skip_authority(text),
+        .query = query ? query : "",
+        .peer = connection->peer,
+        .secure = connection->server->tls.cert != NULL,
+        .body = "",
+        .find_header = find_header,
+        .send = take_reply,
+        .transport = connection,
+    };
+    connection->state = REPLY_OPEN;
+    connection->headers_seen = connection->handed_over = false;
+    connection->body_room = 0;
+    connection->excess = 0;
+    take_turn(connection, HTTP_TURN_REQUEST);
+    return connection;
+}
+
+void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode code) {
+    struct http_server *server = arg;
+    struct http_connection *connection = *context;
+
+    (void)mhd, (void)code;
+    if (!connection)
+        return;
+    *context = NULL;
+    take_turn(connection, HTTP_TURN_IDLE);
+    if (connection->slept)
+        set_own_timeout(connection, false);
+    http_answers_give_back(connection);
+    if (connection->handed_over && atomic_fetch_sub(&server->open, 1) == 1 &&
+        atomic_load(&server->stopping)) {
+        pthread_mutex_lock(&server->lock);
+        pthread_cond_broadcast(&server->changed);
+        pthread_mutex_unlock(&server->lock);
+    }
+    /* An abandoned exchange keeps its memory; no other request follows on its connection. */
+    if (connection->state != REPLY_ABANDONED)
+        arena_reset(connection->exchange.arena);
+}
+
+/*
+ * A body in pieces ends its connection: libmicrohttpd takes a lone LF for the end of a piece's
+ * size, and a proxy in front may not, so nothing that follows is believed to be a request.
+ */
+static void look_at_head(struct http_connection *connection, const char *method, const char *url,
+                         const char *version) {
+    const struct http_head head = { .mhd = connection->mhd,
+                                    .method = method,
+                                    .url = url,
+                                    .version = version,
+                                    .target = connection->target };
+    struct http_exchange *exchange = &connection->exchange;
+    bool chunked;
+
+    exchange->malformed = http_head_fault(&head, &chunked);
+    if (!exchange->malformed && exchange->path[0] != '/')
+        exchange->malformed = "The request target is no path.";
+    connection->last = exchange->malformed || chunked;
+}
+
+/* Bytes that the client announced; libmicrohttpd has checked the number. */
+static uint64_t announced_size(struct http_connection *connection) {
+    const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
+                                                   MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    if (!text || MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
+                                             MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        return 0;
+    return strtoull(text, NULL, 10);
+}
+
+/* True: the body will follow. False: it is too large even for throwing it away, or nobody can say
+ * where it ends. */
+static bool see_headers(struct http_connection *connection, const char *method) {
+    struct http_exchange *exchange = &connection->exchange;
+    uint64_t size = announced_size(connection);
+
+    connection->headers_seen = true;
+    exchange->method = arena_text(exchange->arena, method);
+    exchange->too_large = size > connection->server->body_limit;
+    if (!exchange->too_large && size > 0) {
+        connection->body_room = (size < FIRST_BODY_ROOM ? (size_t)size : FIRST_BODY_ROOM) + 1;
+        exchange->body = arena_alloc(exchange->arena, connection->body_room);
+    }
+    return !exchange->malformed && size <= connection->server->body_limit + EXCESS_READ;
+}
+
+static char *reserve_body(struct http_connection *connection, size_t size) {
+    struct http_exchange *exchange = &connection->exchange;
+    char *body = (char *)(uintptr_t)exchange->body;
+
+    if (size + 1 > connection->body_room) {
+        connection->body_room =
+            size + 1 > 2 * connection->body_room ? size + 1 : 2 * connection->body_room;
+        body = arena_alloc(exchange->arena, connection->body_room);
+        memcpy(body, exchange->body, exchange->body_size);
+        exchange->body = body;
+    }
+    return body;
+}
+
+/* False: the client sends more than anybody wants to read. */
+static bool add_to_body(struct http_connection *connection, const char *bytes, size_t size) {
+    struct http_exchange *exchange = &connection->exchange;
+
+    if (size > connection->server->body_limit - exchange->body_size)
+        exchange->too_large = true;
+    if (exchange->too_large) {
+        connection->excess += size;
+        exchange->body = "";
+        exchange->body_size = 0;
+        return connection->excess <= connection->server->body_limit + EXCESS_READ;
+    }
+    memcpy(reserve_body(connection, exchange->body_size + size) + exchange->body_size, bytes, size);
+    exchange->body_size += size;
+    return true;
+}
+
+static void see_place(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+
+    if (connection->seated)
+        return;
+    pthread_mutex_lock(&server->lock);
+    http_crowd_settle(server, connection);
+    connection->seated = connection->place == HTTP_PLACE_OWN;
+    pthread_mutex_unlock(&server->lock);
+    connection->exchange.crowded = !connection->seated;
+    connection->last |= connection->exchange.crowded;
+}
+
+static enum MHD_Result hand_over(struct http_connection *connection) {
+    struct http_exchange *exchange = &connection->exchange;
+    const struct mount *mount;
+
+    mount = find_mount(connection->server, exchange->malformed ? "/" : exchange->path);
+    if (!mount)
+        return queue_plain(connection,
+                           exchange->malformed ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_NOT_FOUND);
+    if (!exchange->malformed)
+        exchange->path += mount->length;
+    if (exchange->path[0] == '\0')
+        exchange->path = "/";
+    if (!take_turn(connection, HTTP_TURN_OURS))
+        return MHD_NO;
+    see_place(connection);
+    connection->handed_over = true;
+    atomic_fetch_add(&connection->server->open, 1);
+    mount->handler(mount->arg, exchange);
+    return MHD_YES;
+}
+
+/* Who shows no certificate where one is asked for is gone without a word. */
+static bool is_welcome(struct http_connection *connection) {
+    if (connection->server->tls.ca && !connection->client_trusted)
+        connection->client_trusted = http_tls_client_is_trusted(connection->mhd);
+    return !connection->server->tls.ca || connection->client_trusted;
+}
+
+/* Called with the headers, with each piece of the body, at its end, and after a resumption. */
+enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, const char *url,
+                                      const char *method, const char *version, const char *upload,
+                                      size_t *upload_size, void **context) {
+    struct http_connection *connection = *context;
+
+    (void)arg, (void)mhd;
+    if (!connection || !is_welcome(connection))
+        return MHD_NO;
+    if (!connection->headers_seen) {
+        look_at_head(connection, method, url, version);
+        if (see_headers(connection, method))
+            return MHD_YES;
+    }
+    if (*upload_size > 0) {
+        size_t size = *upload_size;
+
+        *upload_size = 0;
+        return add_to_body(connection, upload, size) ? MHD_YES : MHD_NO;
+    }
+    if (!connection->handed_over) {
+        enum MHD_Result result = hand_over(connection);
+
+        if (!connection->handed_over)
+            return result;
+    }
+    if (connection->state == REPLY_OPEN && await_reply(connection))
+        return MHD_YES;
+    if (connection->state == REPLY_ABANDONED)
+        return queue_plain(connection, MHD_HTTP_SERVICE_UNAVAILABLE);
+    return queue_reply(connection);
+}
+
+/* ---- connections ---- */
+
+static void write_peer(struct http_connection *connection) {
+    const struct sockaddr *address =
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    const struct sockaddr_in6 *six = (const void *)address;
+    const void *bytes = &six->sin6_addr;
+    int family = address->sa_family;
+
+    if (family == AF_INET) {
+        bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    } else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        family = AF_INET;
+        bytes = &six->sin6_addr.s6_addr[12];
+    }
+    inet_ntop(family, bytes, connection->peer, sizeof(connection->peer));
+}
+
+static struct http_connection *connection_new(struct http_server *server,
+                                              struct MHD_Connection *mhd) {
+    struct http_connection *connection = calloc(1, sizeof(*connection));
+
+    if (!connection)
+        abort();
+    connection->server = server;
+    connection->mhd = mhd;
+    connection->exchange.arena = arena_new();
+    connection->owners = 1;
+    connection->turn = HTTP_TURN_REQUEST;
+    connection->since_us = clock_monotonic_us();
+    pthread_mutex_init(&connection->lock, NULL);
+    write_peer(connection);
+    return connection;
+}
+
+/* The socket is still open while it is closed here: the acceptor never meets a number used
+ * again. */
+void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **context,
+                            enum MHD_ConnectionNotificationCode code) {
+    struct http_server *server = arg;
+    struct http_connection *connection = *context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *context = connection = connection_new(server, mhd);
+    pthread_mutex_lock(&server->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        http_crowd_join(server, connection);
+        http_acceptor_one_arrived(server);
+    } else {
+        http_crowd_leave(server, connection);
+        http_acceptor_one_left(server);
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (code != MHD_CONNECTION_NOTIFY_STARTED)
+        connection_release(connection);
+}

@@ -1,0 +1,139 @@
+/*
+ * The server's side of one client connection: reads a request whole, hands it to the handler of its
+ * mount and brings the reply back to libmicrohttpd's thread.
+ */
+#pragma once
+
+#include "http/server.h"
+#include "http/tls.private.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/*
+ * How the reply of one exchange and its connection meet.  The thread of the connection asks for the
+ * reply when the handler has returned; http_reply() may come from any thread at any time.
+ *
+ *     OPEN ──http_reply()──────────────────────────> GIVEN      found when the handler returns
+ *     OPEN ──handler returned──> AWAITED ──reply()─> GIVEN      the connection is resumed
+ *                                AWAITED ──stop────> ABANDONED  503; memory waits for http_reply()
+ *
+ * Every step is one compare-and-exchange.  Into AWAITED it is taken with the server's lock held, in
+ * one piece with the suspension; who takes a step out of AWAITED resumes the connection under that
+ * lock.  The server is not freed while a connection stands in `awaiting`.
+ */
+enum reply_state { REPLY_OPEN, REPLY_AWAITED, REPLY_GIVEN, REPLY_ABANDONED };
+
+/* Who has to do something now. */
+enum http_turn {
+    HTTP_TURN_OURS,
+    HTTP_TURN_REQUEST, /* the client: connected, or in the midst of its request */
+    HTTP_TURN_ANSWER,  /* the client: it takes its answer */
+    HTTP_TURN_IDLE,    /* the client: it has its answer */
+    HTTP_TURN_OVER,    /* nobody: it was shown out, whatever it says is not heard any more */
+    HTTP_TURN_COUNT
+};
+
+/* See crowd.h. */
+enum http_place { HTTP_PLACE_NONE, HTTP_PLACE_OWN, HTTP_PLACE_CROWDED };
+
+struct http_address {
+    unsigned char bytes[16]; /* IPv4 in the last four; of IPv6 the network of 64 bits */
+};
+
+/* All who come from one address, behind which there may be a proxy with many clients. */
+struct http_neighbour {
+    struct http_address address;
+    unsigned connections, seated; /* with a place of their own */
+    size_t answer_bytes;          /* see answers.h */
+    LIST_ENTRY(http_neighbour) next;
+};
+
+#define HTTP_NEIGHBOUR_BUCKETS 64
+LIST_HEAD(http_neighbours, http_neighbour);
+
+struct mount {
+    const char *prefix;
+    size_t length;
+    http_handler *handler;
+    void *arg;
+};
+
+/* One client connection; its requests come one after the other and share its memory. */
+struct http_connection {
+    struct http_exchange exchange; /* of the request at hand */
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    pthread_mutex_t lock; /* `mhd` is only looked into with it held and the state not ABANDONED */
+    _Atomic enum reply_state state;
+    atomic_uint owners; /* the connection, and an abandoned exchange: the last one frees */
+    _Atomic enum http_turn turn;
+    _Atomic int64_t since_us; /* when that began */
+    bool client_trusted;      /* its certificate was looked at */
+    bool headers_seen;
+    bool handed_over; /* the handler was called */
+    bool slept;       /* waited for its reply with a timeout of its own */
+    bool seated;      /* has had a place of its own when it was last asked */
+    bool last;        /* no request follows the one at hand */
+    size_t target;    /* length of the request target as sent */
+    size_t body_room;
+    uint64_t excess;            /* bytes thrown away */
+    atomic_size_t answer_bytes; /* see answers.h; changed with the server's lock */
+    char peer[INET6_ADDRSTRLEN];
+    enum http_place place;            /* these two with the server's lock held */
+    struct http_neighbour *neighbour; /* lives as long as a connection of it */
+    LIST_ENTRY(http_connection) all;
+    LIST_ENTRY(http_connection) awaiting;
+};
+
+LIST_HEAD(http_connections, http_connection);
+
+struct http_server {
+    struct arena *arena; /* of this struct and what never changes */
+    struct MHD_Daemon *daemon;
+    struct mount *mounts; /* longest prefix first */
+    size_t mount_count;
+    size_t body_limit;
+    unsigned port, idle_seconds, request_seconds;
+    struct http_tls tls;
+    atomic_bool stopping;
+    atomic_uint open; /* exchanges between handler and end of their answer */
+
+    unsigned tick_seconds;
+
+    pthread_t acceptor;
+    int acceptor_fd, acceptor_wake;             /* listens; an eventfd */
+    unsigned most_connections, most_of_address; /* the latter 0: no limit of its own */
+    atomic_bool acceptor_closes;
+
+    pthread_mutex_t lock;   /* guards the rest */
+    pthread_cond_t changed; /* fewer open, awaited or arriving */
+    bool abandoning;
+    bool acceptor_full;       /* somebody may wait outside */
+    unsigned connections;     /* those of `all`, and those on the way to it: */
+    unsigned arriving;        /* handed to libmicrohttpd, whose thread has not seen them yet */
+    unsigned seated, crowded; /* of `all`, by their place */
+    uintmax_t shown_out;      /* so far */
+    struct http_neighbours neighbours[HTTP_NEIGHBOUR_BUCKETS];
+    struct http_connections all, awaiting;
+    size_t answer_bytes, most_answer_bytes;
+};
+
+/* What libmicrohttpd calls; `arg` is the server, *context of a request its connection. */
+void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **context,
+                            enum MHD_ConnectionNotificationCode code);
+void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *mhd);
+enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, const char *url,
+                                      const char *method, const char *version, const char *upload,
+                                      size_t *upload_size, void **context);
+void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode code);
+
+/* Gives up every exchange that somebody sleeps for, now and later; returns when none sleeps.
+ * Called with the server's lock held: libmicrohttpd must not be stopped with suspended
+ * connections. */
+void http_connection_abandon_awaited(struct http_server *server);

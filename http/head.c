@@ -1,0 +1,125 @@
+#include "http/head.private.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The fields that say where a request ends and whom it is for. */
+struct framing {
+    unsigned hosts, lengths, codings;
+    bool chunked;
+};
+
+struct walk {
+    struct framing framing;
+    bool lies_as_sent;
+    const char *at; /* where the next name must begin */
+    const char *fault;
+};
+
+bool http_head_lies_as_sent(void) {
+    return strncmp(MHD_get_version(), "0.9.", 4) == 0;
+}
+
+static bool is_name(const char *text, size_t size) {
+    static const char also[] = "!#$%&'*+-.^_`|~";
+
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '-' || (c != '\0' && strchr(also, c))))
+            return false;
+    }
+    return size > 0;
+}
+
+/* No control characters; blanks and tabs only where they are allowed. */
+static bool is_text(const char *text, size_t size, bool blanks) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == 0x7f || (c <= ' ' && !(blanks && (c == ' ' || c == '\t'))))
+            return false;
+    }
+    return true;
+}
+
+static bool is_field(const char *name, size_t size, const char *wanted) {
+    return size == strlen(wanted) && strncasecmp(name, wanted, size) == 0;
+}
+
+static void count_field(struct framing *framing, const char *name, size_t size, const char *value,
+                        size_t value_size) {
+    if (is_field(name, size, MHD_HTTP_HEADER_HOST)) {
+        framing->hosts++;
+    } else if (is_field(name, size, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
+        framing->lengths++;
+    } else if (is_field(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        framing->codings++;
+        framing->chunked = is_field(value, value_size, "chunked"); /* libmicrohttpd's own words */
+    }
+}
+
+/* Blanks alone between the name's colon and the value, and the field right behind the last one. */
+static bool is_in_place(const struct walk *walk, const char *name, size_t size, const char *value) {
+    const char *behind = name + size + 1;
+
+    return name == walk->at && value >= behind && is_text(behind, (size_t)(value - behind), true);
+}
+
+static enum MHD_Result look_at_field(void *arg, enum MHD_ValueKind kind, const char *name,
+                                     size_t size, const char *value, size_t value_size) {
+    struct walk *walk = arg;
+
+    (void)kind;
+    if (!is_name(name, size))
+        walk->fault = "The name of a header field is malformed.";
+    else if (!value || !is_text(value, value_size, true))
+        walk->fault = "The value of a header field has control characters.";
+    else if (walk->lies_as_sent && !is_in_place(walk, name, size, value))
+        walk->fault = "A line of the request's head is malformed.";
+    if (walk->fault)
+        return MHD_NO;
+    walk->at = value + value_size + 2; /* CRLF */
+    count_field(&walk->framing, name, size, value, value_size);
+    return MHD_YES;
+}
+
+static const char *framing_fault(const struct framing *framing, bool old) {
+    if (framing->hosts > 1 || (framing->hosts == 0 && !old))
+        return "There must be one Host.";
+    if (framing->lengths + framing->codings > 1)
+        return "The length of the request is ambiguous.";
+    if (framing->codings == 1 && (old || !framing->chunked))
+        return "The Transfer-Encoding is not supported.";
+    return NULL;
+}
+
+static bool line_is_in_place(const struct http_head *head) {
+    return head->url == head->method + strlen(head->method) + 1 &&
+           head->version == head->url + head->target + 1;
+}
+
+static bool ends_in_place(const struct http_head *head, const char *at) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(head->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return info && head->method + info->header_size == at + 2;
+}
+
+const char *http_head_fault(const struct http_head *head, bool *ret_chunked) {
+    struct walk walk = { .lies_as_sent = http_head_lies_as_sent(),
+                         .at = head->version + strlen(head->version) + 2 };
+
+    if (!is_name(head->method, strlen(head->method)) ||
+        !is_text(head->url, strlen(head->url), false) ||
+        (walk.lies_as_sent && !line_is_in_place(head)))
+        return "The request line is malformed.";
+    MHD_get_connection_values_n(head->mhd, MHD_HEADER_KIND, look_at_field, &walk);
+    if (!walk.fault && walk.lies_as_sent && !ends_in_place(head, walk.at))
+        walk.fault = "A line of the request's head is malformed.";
+    if (!walk.fault)
+        walk.fault = framing_fault(&walk.framing, strcmp(head->version, "HTTP/1.0") == 0);
+    *ret_chunked = walk.framing.codings > 0;
+    return walk.fault;
+}

@@ -1,0 +1,19 @@
+libscoria_a_SOURCES += \
+	http/acceptor.c http/acceptor.h \
+	http/answers.c http/answers.h \
+	http/client.c http/client.h \
+	http/connection.c http/connection.h \
+	http/crowd.c http/crowd.h \
+	http/head.c http/head.h \
+	http/listen.c http/listen.h \
+	http/origin.c http/origin.h \
+	http/server.c http/server.h \
+	http/tls.c http/tls.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/http/test_answers \
+	tests/unit/http/test_client \
+	tests/unit/http/test_origin \
+	tests/unit/http/test_server
+endif

@@ -1,0 +1,41 @@
+#include "http/origin.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+const char *http_origin_host(struct arena *arena, const char *text) {
+    const char *scheme = strstr(text, "://");
+    const char *host = scheme ? scheme + strlen("://") : text;
+
+    if (*host == '[')
+        return arena_text_n(arena, host + 1, strcspn(host + 1, "]/"));
+    return arena_text_n(arena, host, strcspn(host, ":/"));
+}
+
+static bool is_address(const char *host) {
+    unsigned char bytes[16];
+
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+static bool is_ours(const char *host, const struct http_origin *origin) {
+    if (origin->any_host || is_address(host) || strcasecmp(host, "localhost") == 0)
+        return true;
+    for (const char *const *name = origin->names; name && *name; name++)
+        if (strcasecmp(host, *name) == 0)
+            return true;
+    return false;
+}
+
+const char *http_origin_fault(const struct http_exchange *exchange,
+                              const struct http_origin *origin) {
+    const char *host = http_header(exchange, "Host"), *page = http_header(exchange, "Origin");
+    const char *from = page ? strstr(page, "://") : NULL;
+
+    if (host && !is_ours(http_origin_host(exchange->arena, host), origin))
+        return "The Host of the request is none of this service's names.";
+    if (page && (!from || !host || strcasecmp(from + strlen("://"), host) != 0))
+        return "The request comes from a page of somewhere else.";
+    return NULL;
+}

@@ -1,0 +1,289 @@
+#include "http/server.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/utf8.h"
+#include "http/acceptor.private.h"
+#include "http/connection.private.h"
+#include "http/crowd.private.h"
+#include "http/head.private.h"
+#include "http/listen.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_BODY_LIMIT   114688
+#define DEFAULT_IDLE_SECONDS 60
+#define REQUEST_SECONDS      30
+#define DEFAULT_CONNECTIONS  1000
+#define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, calls */
+#define LEAST_CONNECTIONS    8
+#define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
+#define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
+#define STACK_SIZE           ((size_t)256 * 1024)
+#define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
+#define LAST_WORDS_MS        5000 /* for the answers to exchanges that were given up */
+
+/* ---- exchange ---- */
+
+void http_add_header(struct http_exchange *exchange, const char *name, const char *value) {
+    assert(exchange->reply_header_count < HTTP_RESPONSE_HEADERS);
+    exchange->reply_headers[exchange->reply_header_count++] =
+        (struct http_header){ .name = name, .value = value };
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The two digits behind a '%'; -1 when they are none, or say NUL. */
+static int decode_hex(const char *text, size_t length) {
+    int high = length >= 2 ? hex_digit(text[0]) : -1;
+    int low = high >= 0 ? hex_digit(text[1]) : -1;
+
+    return low >= 0 && high + low > 0 ? high * 16 + low : -1;
+}
+
+char *http_decode(struct arena *arena, const char *text, size_t length, bool form) {
+    char *decoded = arena_alloc(arena, length + 1);
+    size_t size = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        int character = (unsigned char)text[i];
+
+        if (character == '%') {
+            character = decode_hex(text + i + 1, length - i - 1);
+            if (character < 0)
+                return NULL;
+            i += 2;
+        } else if (character == '+' && form) {
+            character = ' ';
+        } else if (character == '\0') {
+            return NULL;
+        }
+        decoded[size++] = (char)character;
+    }
+    return utf8_valid(decoded, size) ? decoded : NULL;
+}
+
+/* ---- start ---- */
+
+static int longer_first(const void *a, const void *b) {
+    size_t left = ((const struct mount *)a)->length, right = ((const struct mount *)b)->length;
+
+    return (left < right) - (left > right);
+}
+
+static void copy_mounts(struct http_server *server, const struct http_mount *mounts) {
+    while (mounts[server->mount_count].handler)
+        server->mount_count++;
+    server->mounts = arena_alloc(server->arena, server->mount_count * sizeof(struct mount));
+    for (size_t i = 0; i < server->mount_count; i++) {
+        size_t length = strlen(mounts[i].prefix);
+
+        while (length > 0 && mounts[i].prefix[length - 1] == '/')
+            length--;
+        server->mounts[i] = (struct mount){
+            .prefix = arena_text_n(server->arena, mounts[i].prefix, length),
+            .length = length,
+            .handler = mounts[i].handler,
+            .arg = mounts[i].arg,
+        };
+    }
+    qsort(server->mounts, server->mount_count, sizeof(struct mount), longer_first);
+}
+
+static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text) {
+    (void)arg, (void)mhd;
+    return strlen(text);
+}
+
+/* libmicrohttpd takes a pool of two threads and more; without a pool it has one.  The acceptor
+ * counts the connections; here each thread has room for all of them twice, because those that
+ * end still count for a moment after they have been reported. */
+static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned threads) {
+    struct MHD_OptionItem pool[] = { { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL },
+                                     { MHD_OPTION_END, 0, NULL } };
+    struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)server->tls.cert },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)server->tls.key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)server->tls.priorities },
+        { MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)server->tls.ca },
+        { MHD_OPTION_END, 0, NULL }
+    };
+
+    if (!server->tls.ca)
+        tls[3].option = MHD_OPTION_END;
+    if (!server->tls.cert)
+        tls[0].option = MHD_OPTION_END;
+    if (threads < 2)
+        pool[0].option = MHD_OPTION_END;
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
+            (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
+        0, NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
+        2 * threads * (server->most_connections + HTTP_CROWD_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
+        server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
+        MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE,
+        MHD_OPTION_STRICT_FOR_CLIENT, http_head_lies_as_sent() ? 0 : 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, http_connection_notice, server, MHD_OPTION_ARRAY, pool,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+/* Clients get no descriptor that the service's own work may need. */
+static unsigned connections_that_fit(unsigned wanted) {
+    const unsigned kept = KEPT_DESCRIPTORS + HTTP_CROWD_SPARE;
+    struct rlimit limit;
+    unsigned most = LEAST_CONNECTIONS;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= (rlim_t)wanted + kept)
+        return wanted;
+    if (limit.rlim_cur > kept + LEAST_CONNECTIONS)
+        most = (unsigned)limit.rlim_cur - kept;
+    if (most >= wanted)
+        return wanted;
+    log_warning(NULL, "there are not descriptors enough for all connections", "wanted",
+                LOG_INT(wanted), "possible", LOG_INT(most), NULL);
+    return most;
+}
+
+static struct http_server *server_new(const struct http_server_settings *settings) {
+    unsigned idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
+    struct arena *arena = arena_new();
+    struct http_server *server = arena_alloc(arena, sizeof(*server));
+    pthread_condattr_t monotonic;
+    unsigned least_seconds;
+
+    server->arena = arena;
+    server->body_limit = settings->body_limit ? settings->body_limit : DEFAULT_BODY_LIMIT;
+    server->idle_seconds = idle_seconds;
+    server->request_seconds =
+        settings->request_seconds ? settings->request_seconds : REQUEST_SECONDS;
+    least_seconds = server->request_seconds < idle_seconds ? server->request_seconds : idle_seconds;
+    server->tick_seconds = least_seconds >= 8 ? least_seconds / 4 : 1;
+    server->most_connections =
+        connections_that_fit(settings->connections ? settings->connections : DEFAULT_CONNECTIONS);
+    server->most_of_address = settings->address_connections;
+    server->most_answer_bytes =
+        settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
+    server->acceptor_wake = -1;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    copy_mounts(server, settings->mounts);
+    return server;
+}
+
+static void server_free(struct http_server *server) {
+    if (server->acceptor_wake >= 0)
+        close(server->acceptor_wake);
+    pthread_mutex_destroy(&server->lock);
+    pthread_cond_destroy(&server->changed);
+    arena_free(server->arena);
+}
+
+static int launch(struct http_server *server, const struct http_server_settings *settings, int fd,
+                  struct error *err) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = processors > 2 ? (unsigned)processors : 2;
+
+    server->daemon = start_daemon(server, settings->threads ? settings->threads : threads);
+    if (!server->daemon)
+        return error_set(err, ERROR_INTERNAL, "cannot start the HTTP server on port %u",
+                         server->port);
+    if (http_acceptor_open(server, fd) != 0) {
+        MHD_stop_daemon(server->daemon);
+        return error_set(err, ERROR_INTERNAL, "cannot start a thread of the HTTP server");
+    }
+    return 0;
+}
+
+int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
+                      struct error *err) {
+    autoclose int fd = listen_open(settings->address, settings->port, err);
+    struct http_server *server;
+
+    if (fd < 0)
+        return -1;
+    signal(SIGPIPE, SIG_IGN);
+    server = server_new(settings);
+    server->port = listen_port(fd);
+    if ((settings->cert_file && http_tls_read(server->arena, settings, &server->tls, err) < 0) ||
+        launch(server, settings, fd, err) < 0) {
+        server_free(server);
+        return -1;
+    }
+    take_fd(fd);
+    *ret = server;
+    return 0;
+}
+
+unsigned http_server_port(const struct http_server *server) {
+    return server->port;
+}
+
+/* ---- stop ---- */
+
+static struct timespec monotonic_in_ms(int64_t ms) {
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += ms / 1000;
+    time.tv_nsec += ms % 1000 * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+static void wait_for_answers(struct http_server *server, int64_t ms) {
+    struct timespec end = monotonic_in_ms(ms);
+
+    while (atomic_load(&server->open) > 0 &&
+           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+        ;
+}
+
+/* libmicrohttpd's threads must have all connections that were handed to them before they end: what
+ * is still on the way it frees without a lock. */
+static void wait_for_arrivals(struct http_server *server) {
+    struct timespec end = monotonic_in_ms(LAST_WORDS_MS);
+
+    pthread_mutex_lock(&server->lock);
+    while (server->arriving > 0 &&
+           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_server_stop(struct http_server *server, unsigned drain_ms) {
+    if (!server)
+        return;
+    http_acceptor_shut(server);
+    pthread_mutex_lock(&server->lock);
+    wait_for_answers(server, drain_ms);
+    http_connection_abandon_awaited(server);
+    wait_for_answers(server, LAST_WORDS_MS);
+    pthread_mutex_unlock(&server->lock);
+    http_acceptor_close(server);
+    wait_for_arrivals(server);
+    MHD_stop_daemon(server->daemon);
+    server_free(server);
+}

@@ -1,0 +1,120 @@
+#include "http/tls.private.h"
+
+#include "common/cleanup.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEFAULT_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+#define FILE_MOST          ((off_t)1 << 20)
+
+static int read_file(struct arena *arena, const char *path, const char **ret, struct error *err) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    char *text;
+    ssize_t got;
+
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", path);
+    if (!S_ISREG(info.st_mode) || info.st_size == 0 || info.st_size > FILE_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: not a file of certificates or keys", path);
+    text = arena_alloc(arena, (size_t)info.st_size + 1);
+    got = read(fd, text, (size_t)info.st_size);
+    if (got != info.st_size)
+        return error_set(err, ERROR_BAD_REQUEST, "cannot read the whole of %s", path);
+    *ret = text;
+    return 0;
+}
+
+static gnutls_datum_t datum_of(const char *text) {
+    return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
+                             .size = (unsigned)strlen(text) };
+}
+
+/* libmicrohttpd would only say that it does not start. */
+static int try_texts(const struct http_tls *tls, const struct http_server_settings *settings,
+                     struct error *err) {
+    gnutls_datum_t cert = datum_of(tls->cert), key = datum_of(tls->key);
+    gnutls_certificate_credentials_t credentials;
+    int code = gnutls_certificate_allocate_credentials(&credentials);
+
+    if (code < 0)
+        return error_set(err, ERROR_INTERNAL, "TLS: %s", gnutls_strerror(code));
+    code = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+    if (code < 0)
+        error_set(err, ERROR_BAD_REQUEST, "%s and its key: %s", settings->cert_file,
+                  gnutls_strerror(code));
+    if (code >= 0 && tls->ca) {
+        gnutls_datum_t ca = datum_of(tls->ca);
+
+        code = gnutls_certificate_set_x509_trust_mem(credentials, &ca, GNUTLS_X509_FMT_PEM);
+        if (code == 0)
+            code = GNUTLS_E_NO_CERTIFICATE_FOUND;
+        if (code < 0)
+            error_set(err, ERROR_BAD_REQUEST, "%s: %s", settings->ca_file, gnutls_strerror(code));
+    }
+    gnutls_certificate_free_credentials(credentials);
+    return code < 0 ? -1 : 0;
+}
+
+static bool is_old(gnutls_protocol_t version) {
+    return version != GNUTLS_TLS1_2 && version != GNUTLS_TLS1_3;
+}
+
+static int try_priorities(const char *priorities, struct error *err) {
+    gnutls_priority_t parsed;
+    const unsigned *versions;
+    const char *wrong = priorities;
+    int code = gnutls_priority_init(&parsed, priorities, &wrong), count;
+
+    if (code < 0)
+        return error_set(err, ERROR_BAD_REQUEST, "TLS priorities %s: %s at \"%s\"", priorities,
+                         gnutls_strerror(code), wrong);
+    code = 0;
+    count = gnutls_priority_protocol_list(parsed, &versions);
+    for (int i = 0; i < count && code == 0; i++)
+        if (is_old((gnutls_protocol_t)versions[i]))
+            code = error_set(err, ERROR_BAD_REQUEST,
+                             "TLS priorities %s: they allow %s; 1.2 is the least", priorities,
+                             gnutls_protocol_get_name((gnutls_protocol_t)versions[i]));
+    gnutls_priority_deinit(parsed);
+    return code;
+}
+
+int http_tls_read(struct arena *arena, const struct http_server_settings *settings,
+                  struct http_tls *ret, struct error *err) {
+    const char *key_file = settings->key_file ? settings->key_file : settings->cert_file;
+    struct http_tls tls = { .priorities =
+                                settings->priorities ? settings->priorities : DEFAULT_PRIORITIES };
+
+    assert(settings->cert_file);
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return error_set(err, ERROR_BAD_REQUEST, "this libmicrohttpd was built without TLS");
+    if (read_file(arena, settings->cert_file, &tls.cert, err) < 0 ||
+        read_file(arena, key_file, &tls.key, err) < 0 ||
+        (settings->ca_file && read_file(arena, settings->ca_file, &tls.ca, err) < 0) ||
+        try_texts(&tls, settings, err) < 0 || try_priorities(tls.priorities, err) < 0)
+        return -1;
+    tls.priorities = arena_text(arena, tls.priorities);
+    *ret = tls;
+    return 0;
+}
+
+/* libmicrohttpd asks for a certificate, but looks at none. */
+bool http_tls_client_is_trusted(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    gnutls_typed_vdata_st purpose = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                      .data =
+                                          (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT };
+    unsigned status = 0;
+
+    return info && info->tls_session &&
+           gnutls_certificate_verify_peers(info->tls_session, &purpose, 1, &status) == 0 &&
+           status == 0;
+}

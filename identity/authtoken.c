@@ -1,0 +1,110 @@
+#include "identity/authtoken.h"
+
+#include "common/clock.h"
+
+#define SECTION  "keystone_authtoken"
+#define HURRY_US (INT64_C(1000) * 1000)
+
+/* clang-format off */
+const struct option authtoken_options[] = {
+    { .section = SECTION, .key = "www_authenticate_uri", .type = OPTION_TEXT,
+      .help = "Where callers without a good token are sent to. Unset: auth_url." },
+    KEYSTONE_OPTIONS(SECTION),
+    { .section = SECTION, .key = "interface", .type = OPTION_WORD, .fallback = "internal",
+      .words = (const char *const[]){ "internal", "public", "admin", NULL },
+      .help = "Accepted because other services have it; tokens are validated where auth_url leads." },
+    { .section = SECTION, .key = "token_cache_time", .type = OPTION_INT, .fallback = "300", .min = -1,
+      .max = 86400,
+      .help = "Seconds for which a validated token is taken as good; a revoked one may be good for "
+              "so long. -1: each is validated each time." },
+    { .section = SECTION, .key = "http_connect_timeout", .type = OPTION_SECONDS, .fallback = "10",
+      .min = 1, .max = 300,
+      .help = "Seconds in which a token is validated; then the caller gets 503." },
+    { .section = SECTION, .key = "http_request_max_retries", .type = OPTION_INT, .fallback = "3",
+      .max = 100, .help = "How often a connection that Keystone refused is tried again." },
+    { .section = SECTION, .key = "include_service_catalog", .type = OPTION_BOOL, .fallback = "true",
+      .help = "Whether Keystone is asked for the catalog with each token; without it no token with "
+              "access rules is good." },
+    { .section = SECTION, .key = "service_type", .type = OPTION_TEXT,
+      .help = "What this service is called in the catalog and in access rules, such as volumev3. "
+              "Unset: no token with access rules is good." },
+    { .section = SECTION, .key = "service_token_roles", .type = OPTION_LIST, .fallback = "service",
+      .help = "Roles that make a token in X-Service-Token that of a service." },
+    { .section = SECTION, .key = "service_token_roles_required", .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Whether a request with a service token that has none of these roles is refused." },
+    { .section = SECTION, .key = "memcached_servers", .type = OPTION_TEXT,
+      .help = "Accepted because other services have it; validated tokens are remembered in the "
+              "process itself." },
+    OPTIONS_END,
+};
+/* clang-format on */
+
+static struct token_checker *start_checker(const struct config *config, unsigned queue,
+                                           struct keystone *keystone) {
+    int64_t cache_s = config_int(config, SECTION, "token_cache_time");
+    struct token_checker_settings settings = {
+        .keystone = keystone,
+        .cache_ms = cache_s > 0 ? cache_s * 1000 : 0,
+        .deadline_ms = config_int(config, SECTION, "http_connect_timeout") * 1000,
+        .queue = queue,
+        .service_type = config_text(config, SECTION, "service_type"),
+        .catalog = config_bool(config, SECTION, "include_service_catalog"),
+    };
+
+    return token_checker_new(&settings);
+}
+
+int authtoken_new(const struct config *config, unsigned queue, struct authtoken **ret,
+                  struct error *err) {
+    const char *uri = config_text(config, SECTION, "www_authenticate_uri");
+    struct keystone_settings settings;
+    struct arena *arena;
+    struct authtoken *authtoken;
+    int result = keystone_settings_read(config, SECTION, &settings, err);
+
+    if (result < 0)
+        return -1;
+    if (result > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[" SECTION "] auth_url must be set when auth_strategy is keystone.");
+    settings.retries = (unsigned)config_int(config, SECTION, "http_request_max_retries");
+    arena = arena_new();
+    authtoken = arena_alloc(arena, sizeof(*authtoken));
+    authtoken->arena = arena;
+    authtoken->challenge =
+        arena_format(arena, "Keystone uri=\"%s\"", uri ? uri : settings.auth_url);
+    authtoken->config = config;
+    authtoken->roles_required = config_bool(config, SECTION, "service_token_roles_required");
+    authtoken->keystone = keystone_new(&settings);
+    authtoken->checker = start_checker(config, queue, authtoken->keystone);
+    *ret = authtoken;
+    return 0;
+}
+
+bool authtoken_is_service(const struct authtoken *authtoken, const struct token *token) {
+    const char *role;
+
+    for (size_t i = 0; (role = config_item(authtoken->config, SECTION, "service_token_roles", i));
+         i++)
+        if (token_has_role(token, role))
+            return true;
+    return false;
+}
+
+void authtoken_hurry(struct authtoken *authtoken) {
+    keystone_hurry(authtoken->keystone, clock_monotonic_us() + HURRY_US);
+}
+
+void authtoken_close(struct authtoken *authtoken) {
+    token_checker_free(authtoken->checker);
+    authtoken->checker = NULL;
+}
+
+void authtoken_free(struct authtoken *authtoken) {
+    if (!authtoken)
+        return;
+    token_checker_free(authtoken->checker);
+    keystone_free(authtoken->keystone);
+    arena_free(authtoken->arena);
+}

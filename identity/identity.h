@@ -1,0 +1,53 @@
+/*
+ * Who calls.  One engine is chosen at start: none (standalone, loopback only) or Keystone.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "config/option.h"
+#include "http/server.h"
+#include "policy/context.h"
+
+struct policy;
+struct authtoken;
+
+enum identity_outcome {
+    IDENTITY_FAILED = -1, /* err: ERROR_UNAUTHORIZED or ERROR_TRY_LATER */
+    IDENTITY_KNOWN = 0,   /* the context is filled */
+    /* status and headers of the exchange are the whole answer (noauth hand-shake) */
+    IDENTITY_ANSWERED = 1,
+    /* `later` is told, once and from another thread, perhaps already; nothing that it reaches may
+     * be touched any more */
+    IDENTITY_LATER = 2
+};
+
+/* Who waits for a caller to become known; lives as long as the exchange. `outcome` is KNOWN or
+ * FAILED. */
+struct identity_later {
+    void (*tell)(void *arg, enum identity_outcome outcome, const struct error *err);
+    void *arg;
+};
+
+struct identity {
+    const char *name;
+    /* `path_project` is the project segment of the path or NULL. Fills user, project, roles; never
+     * request ids.  With ERROR_UNAUTHORIZED it may have added a header to the answer. */
+    enum identity_outcome (*authenticate)(const struct identity *identity,
+                                          struct http_exchange *exchange, const char *path_project,
+                                          const struct identity_later *later,
+                                          struct context *context, struct error *err);
+};
+
+extern const struct identity identity_none;
+
+/* By [keystone_authtoken]; config and authtoken must outlive it. */
+void identity_keystone_new(const struct config *config, const struct authtoken *authtoken,
+                           struct identity **ret);
+void identity_keystone_free(struct identity *identity); /* NULL is fine */
+
+/* "http://<Host>", or https, as the client sees us; the usual port of the local machine when the header is
+ * absent or holds what no host name, address or port does. No slash at the end; in the arena. */
+const char *identity_base_url(struct http_exchange *exchange);
+
+/* Option tables: [DEFAULT] auth_strategy. */
+extern const struct option identity_options[];

@@ -1,0 +1,430 @@
+#include "identity/keystone.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "identity/keystone_auth.private.h"
+#include "json/json.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RENEW_BEFORE_US (INT64_C(30) * 1000 * 1000)
+#define PAUSE_FIRST_MS  100 /* before a refused connection is repeated */
+#define TOKEN_HEADER    "X-Subject-Token"
+#define SUBJECT_REFUSED 2                           /* our own token was */
+#define UNKNOWN_LIFE_US (INT64_C(60) * 1000 * 1000) /* of a token that does not say */
+
+/* What Keystone gave us; replaced as a whole. */
+struct grant {
+    struct arena *arena;
+    const char *token;
+    const json_t *catalog;
+    int64_t renew_us; /* CLOCK_BOOTTIME: it is not used any more */
+};
+
+struct keystone {
+    struct keystone_settings settings;
+    struct arena *arena; /* of what is found out once */
+    int64_t until_us;    /* atomic; 0: the end is not near */
+
+    pthread_mutex_t lock; /* guards the rest; not held during calls */
+    pthread_cond_t changed;
+    const char *base; /* URL of the version 3; NULL: not found out yet */
+    struct grant *grant;
+    bool asking;          /* some thread asks for a token */
+    unsigned attempts;    /* that have ended */
+    struct error failure; /* of the last attempt; kind ERROR_NONE: it succeeded */
+};
+
+static void grant_free(struct grant *grant) {
+    if (grant)
+        arena_free(grant->arena);
+}
+
+struct keystone *keystone_new(const struct keystone_settings *settings) {
+    struct keystone *keystone = calloc(1, sizeof(*keystone));
+    pthread_condattr_t monotonic;
+
+    assert(keystone);
+    keystone->settings = *settings;
+    keystone->arena = arena_new();
+    pthread_mutex_init(&keystone->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&keystone->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return keystone;
+}
+
+void keystone_hurry(struct keystone *keystone, int64_t until_us) {
+    __atomic_store_n(&keystone->until_us, until_us, __ATOMIC_RELAXED);
+}
+
+void keystone_free(struct keystone *keystone) {
+    if (!keystone)
+        return;
+    grant_free(keystone->grant);
+    arena_free(keystone->arena);
+    pthread_cond_destroy(&keystone->changed);
+    pthread_mutex_destroy(&keystone->lock);
+    free(keystone);
+}
+
+/* ---- one call ---- */
+
+static int unavailable(struct error *err, const char *what, const struct http_answer *answer) {
+    return error_set(err, ERROR_UNAVAILABLE, "Keystone answered %s with %d.", what, answer->status);
+}
+
+static int time_is_up(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "Keystone did not answer in time.");
+}
+
+/* Waits before the next try; false when there is no time for it. */
+static bool pause_before_retry(unsigned tries, int64_t deadline_us) {
+    int64_t pause_us = (int64_t)(PAUSE_FIRST_MS << tries) * 1000;
+    struct timespec pause = { .tv_sec = (time_t)(pause_us / 1000000),
+                              .tv_nsec = (long)(pause_us % 1000000 * 1000) };
+
+    if (clock_monotonic_us() + pause_us >= deadline_us)
+        return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static int64_t earlier(const struct keystone *keystone, int64_t deadline_us) {
+    int64_t until_us = __atomic_load_n(&keystone->until_us, __ATOMIC_RELAXED);
+
+    return until_us != 0 && until_us < deadline_us ? until_us : deadline_us;
+}
+
+/* Only what certainly did not arrive is repeated. */
+static int call_keystone(struct keystone *keystone, struct arena *arena, struct http_call *call,
+                         int64_t deadline_us, struct http_answer *ret, struct error *err) {
+    struct error failure;
+
+    call->peer = &keystone->settings.peer;
+    call->until_us = &keystone->until_us;
+    for (unsigned tries = 0;; tries++) {
+        int outcome;
+
+        call->timeout_ms = (earlier(keystone, deadline_us) - clock_monotonic_us()) / 1000;
+        if (call->timeout_ms <= 0)
+            return time_is_up(err);
+        outcome = http_call(arena, call, ret, &failure);
+        if (outcome == 0)
+            return 0;
+        if (outcome != HTTP_NOT_SENT || tries >= keystone->settings.retries ||
+            !pause_before_retry(tries, earlier(keystone, deadline_us)))
+            return error_set(err, ERROR_UNAVAILABLE, "Keystone: %s", failure.message);
+    }
+}
+
+/* ---- where it is ---- */
+
+static const char *trim_slash(struct arena *arena, const char *url) {
+    size_t length = strlen(url);
+
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    return arena_text_n(arena, url, length);
+}
+
+static const char *self_of(const json_t *version) {
+    const char *id = json_string_value(json_object_get(version, "id"));
+    const json_t *links = json_object_get(version, "links");
+
+    for (size_t i = 0; id && strncmp(id, "v3", 2) == 0 && i < json_array_size(links); i++) {
+        const json_t *link = json_array_get(links, i);
+        const char *rel = json_string_value(json_object_get(link, "rel"));
+
+        if (rel && strcmp(rel, "self") == 0)
+            return json_string_value(json_object_get(link, "href"));
+    }
+    return NULL;
+}
+
+/* A list of versions, or the one. */
+static const char *find_self(const json_t *root) {
+    const json_t *list = json_object_get(json_object_get(root, "versions"), "values");
+    const char *self = self_of(json_object_get(root, "version"));
+
+    for (size_t i = 0; !self && i < json_array_size(list); i++)
+        self = self_of(json_array_get(list, i));
+    return self;
+}
+
+static int discover(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
+                    const char **ret, struct error *err) {
+    struct http_call call = { .method = "GET", .url = keystone->settings.auth_url };
+    struct http_answer answer;
+    const char *self;
+
+    if (call_keystone(keystone, arena, &call, deadline_us, &answer, err) < 0)
+        return -1;
+    if (answer.status != 200 && answer.status != 300)
+        return unavailable(err, "the question for its versions", &answer);
+    self = find_self(json_parse(arena, answer.body, answer.body_size, NULL));
+    if (!self)
+        return error_set(err, ERROR_UNAVAILABLE, "%s names no version 3 of the Identity API.",
+                         keystone->settings.auth_url);
+    *ret = trim_slash(arena, self);
+    return 0;
+}
+
+static int find_base(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
+                     const char **ret, struct error *err) {
+    const char *base, *found = NULL;
+
+    pthread_mutex_lock(&keystone->lock);
+    base = keystone->base;
+    pthread_mutex_unlock(&keystone->lock);
+    if (!base) {
+        if (discover(keystone, arena, deadline_us, &found, err) < 0)
+            return -1;
+        pthread_mutex_lock(&keystone->lock);
+        if (!keystone->base)
+            keystone->base = arena_text(keystone->arena, found);
+        base = keystone->base;
+        pthread_mutex_unlock(&keystone->lock);
+    }
+    *ret = base;
+    return 0;
+}
+
+/* ---- our token ---- */
+
+/* A token goes before its end, so that none ends on its way; one of a short life later. */
+static int64_t renewal_of(const char *end) {
+    int64_t now_us = clock_boottime_us(), end_us, left_us, margin_us;
+
+    if (!end || clock_parse(end, &end_us) < 0)
+        return now_us + UNKNOWN_LIFE_US;
+    left_us = end_us - clock_now_us(&clock_system);
+    margin_us = left_us / 2;
+    return now_us + left_us - (margin_us < RENEW_BEFORE_US ? margin_us : RENEW_BEFORE_US);
+}
+
+static int read_grant(const struct http_answer *answer, struct grant *grant, struct error *err) {
+    const json_t *root = json_parse(grant->arena, answer->body, answer->body_size, NULL);
+    const json_t *token = json_object_get(root, "token");
+    const char *end = json_string_value(json_object_get(token, "expires_at"));
+
+    if (answer->status == 401)
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone does not accept our own credentials.");
+    if (answer->status != 201 && answer->status != 200)
+        return unavailable(err, "the request for our own token", answer);
+    if (!answer->header || !*answer->header || !json_is_object(token))
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone gave us no token that can be read.");
+    grant->token = answer->header;
+    grant->catalog = json_object_get(token, "catalog");
+    grant->renew_us = renewal_of(end);
+    return 0;
+}
+
+static struct grant *ask_for_grant(struct keystone *keystone, int64_t deadline_us,
+                                   struct error *err) {
+    struct arena *arena = arena_new();
+    struct grant *grant = arena_alloc(arena, sizeof(*grant));
+    struct http_call call = { .method = "POST", .wanted_header = TOKEN_HEADER };
+    struct http_answer answer;
+    const char *base;
+
+    grant->arena = arena;
+    if (find_base(keystone, arena, deadline_us, &base, err) == 0) {
+        call.url = arena_format(arena, "%s/auth/tokens", base);
+        call.body = keystone_auth_write(arena, &keystone->settings);
+        if (call_keystone(keystone, arena, &call, deadline_us, &answer, err) == 0 &&
+            read_grant(&answer, grant, err) == 0)
+            return grant;
+    }
+    arena_free(arena);
+    return NULL;
+}
+
+static bool grant_is_good(const struct keystone *keystone) {
+    return keystone->grant && clock_boottime_us() < keystone->grant->renew_us;
+}
+
+/* Called with the lock held, which it gives up meanwhile. */
+static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
+    struct error failure = { .kind = ERROR_NONE };
+    struct grant *grant;
+
+    keystone->asking = true;
+    pthread_mutex_unlock(&keystone->lock);
+    grant = ask_for_grant(keystone, deadline_us, &failure);
+    pthread_mutex_lock(&keystone->lock);
+    keystone->asking = false;
+    keystone->attempts++;
+    keystone->failure = failure;
+    pthread_cond_broadcast(&keystone->changed);
+    if (!grant) {
+        *err = failure;
+        return -1;
+    }
+    grant_free(keystone->grant);
+    keystone->grant = grant;
+    return 0;
+}
+
+/* Somebody asks already: his answer is ours, good or bad. */
+static int await_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
+    unsigned attempt = keystone->attempts;
+    struct timespec until = { .tv_sec = (time_t)(deadline_us / 1000000),
+                              .tv_nsec = (long)(deadline_us % 1000000 * 1000) };
+
+    while (keystone->attempts == attempt)
+        if (pthread_cond_timedwait(&keystone->changed, &keystone->lock, &until) == ETIMEDOUT)
+            return time_is_up(err);
+    if (keystone->failure.kind == ERROR_NONE)
+        return 0;
+    *err = keystone->failure;
+    return -1;
+}
+
+/* Called with the lock held; a good grant is there when it returns 0. */
+static int have_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
+    while (!grant_is_good(keystone)) {
+        int result = keystone->asking ? await_grant(keystone, deadline_us, err)
+                                      : renew_grant(keystone, deadline_us, err);
+
+        if (result < 0)
+            return -1;
+        if (keystone->failure.kind == ERROR_NONE && keystone->grant && !grant_is_good(keystone))
+            return error_set(err, ERROR_UNAVAILABLE,
+                             "Keystone gave us a token that is at its end; do the clocks agree?");
+    }
+    return 0;
+}
+
+int keystone_token(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
+                   const char **ret, struct error *err) {
+    int result;
+
+    pthread_mutex_lock(&keystone->lock);
+    result = have_grant(keystone, deadline_us, err);
+    if (result == 0)
+        *ret = arena_text(arena, keystone->grant->token);
+    pthread_mutex_unlock(&keystone->lock);
+    return result;
+}
+
+void keystone_token_refused(struct keystone *keystone, const char *token) {
+    struct grant *refused = NULL;
+
+    pthread_mutex_lock(&keystone->lock);
+    if (keystone->grant && strcmp(keystone->grant->token, token) == 0) {
+        refused = keystone->grant;
+        keystone->grant = NULL;
+    }
+    pthread_mutex_unlock(&keystone->lock);
+    grant_free(refused);
+}
+
+/* ---- the catalog ---- */
+
+static bool text_is(const json_t *object, const char *key, const char *wanted) {
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text && strcmp(text, wanted) == 0;
+}
+
+static bool endpoint_fits(const struct keystone_settings *settings, const json_t *endpoint) {
+    return text_is(endpoint, "interface", settings->interface) &&
+           (!settings->region || text_is(endpoint, "region_id", settings->region) ||
+            text_is(endpoint, "region", settings->region));
+}
+
+static const char *find_endpoint(const struct keystone *keystone, const char *type) {
+    const json_t *catalog = keystone->grant->catalog;
+
+    for (size_t i = 0; i < json_array_size(catalog); i++) {
+        const json_t *service = json_array_get(catalog, i);
+        const json_t *endpoints = json_object_get(service, "endpoints");
+
+        for (size_t j = 0; text_is(service, "type", type) && j < json_array_size(endpoints); j++) {
+            const json_t *endpoint = json_array_get(endpoints, j);
+            const char *url = json_string_value(json_object_get(endpoint, "url"));
+
+            if (url && endpoint_fits(&keystone->settings, endpoint))
+                return url;
+        }
+    }
+    return NULL;
+}
+
+int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
+                      const char *const *types, const char **ret, struct error *err) {
+    const char *url = NULL;
+    int result;
+
+    pthread_mutex_lock(&keystone->lock);
+    result = have_grant(keystone, deadline_us, err);
+    for (const char *const *type = types; result == 0 && !url && *type; type++)
+        url = find_endpoint(keystone, *type);
+    if (url)
+        *ret = trim_slash(arena, url);
+    else if (result == 0)
+        result = error_set(
+            err, ERROR_UNAVAILABLE, "The catalog has no %s endpoint of a service of type %s%s%s.",
+            keystone->settings.interface, types[0], keystone->settings.region ? " in region " : "",
+            keystone->settings.region ? keystone->settings.region : "");
+    pthread_mutex_unlock(&keystone->lock);
+    return result;
+}
+
+/* ---- other people's tokens ---- */
+
+static const char *validation_url(struct arena *arena, const char *base,
+                                  const struct keystone_question *question) {
+    return arena_format(arena, "%s/auth/tokens%s%s%s", base,
+                        question->catalog && !question->allow_expired ? "" : "?",
+                        question->catalog ? "" : "nocatalog",
+                        !question->allow_expired ? ""
+                        : question->catalog      ? "allow_expired=1"
+                                                 : "&allow_expired=1");
+}
+
+/* SUBJECT_REFUSED: our own token was not good enough. */
+static int validate_once(struct keystone *keystone, struct arena *arena,
+                         const struct keystone_question *question, struct http_answer *ret,
+                         struct error *err) {
+    struct http_header headers[] = {
+        { "X-Auth-Token", NULL },
+        { TOKEN_HEADER, question->token },
+        { "OpenStack-Identity-Access-Rules", "1" }, /* says that we check them */
+        { NULL, NULL },
+    };
+    struct http_call call = { .method = "GET", .headers = headers };
+    const char *base;
+
+    if (find_base(keystone, arena, question->deadline_us, &base, err) < 0 ||
+        keystone_token(keystone, arena, question->deadline_us, &headers[0].value, err) < 0)
+        return -1;
+    call.url = validation_url(arena, base, question);
+    if (call_keystone(keystone, arena, &call, question->deadline_us, ret, err) < 0)
+        return -1;
+    if (ret->status != 401)
+        return 0;
+    keystone_token_refused(keystone, headers[0].value);
+    return SUBJECT_REFUSED;
+}
+
+int keystone_validate(struct keystone *keystone, struct arena *arena,
+                      const struct keystone_question *question, struct http_answer *ret,
+                      struct error *err) {
+    int result = validate_once(keystone, arena, question, ret, err);
+
+    if (result == SUBJECT_REFUSED)
+        result = validate_once(keystone, arena, question, ret, err);
+    if (result == SUBJECT_REFUSED)
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone refuses our own token.");
+    if (result == 0 && ret->status != 200 && ret->status != 404)
+        return unavailable(err, "the validation of a token", ret);
+    return result;
+}

@@ -1,0 +1,22 @@
+libscoria_a_SOURCES += \
+	identity/authtoken.c identity/authtoken.h \
+	identity/identity.h \
+	identity/identity_keystone.c \
+	identity/identity_none.c \
+	identity/keystone.c identity/keystone.h \
+	identity/keystone_auth.c identity/keystone_auth.h \
+	identity/keystone_settings.c \
+	identity/own_user.c identity/own_user.h \
+	identity/token.c identity/token.h \
+	identity/token_cache.c identity/token_cache.h \
+	identity/token_check.c identity/token_check.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/identity/test_identity_keystone \
+	tests/unit/identity/test_identity_none \
+	tests/unit/identity/test_keystone \
+	tests/unit/identity/test_own_user \
+	tests/unit/identity/test_token \
+	tests/unit/identity/test_token_check
+endif

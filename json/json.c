@@ -1,0 +1,148 @@
+#include "json/json.h"
+
+#include "json/field.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define DEPTH_MOST ((size_t)64)
+#define SIZE_MOST  ((size_t)16 * 1024 * 1024)
+
+bool json_boolean_word(const char *text, bool any_case, bool *ret) {
+    static const struct {
+        const char *word;
+        bool value;
+    } words[] = {
+        { "1", true },      { "t", true },    { "true", true },   { "True", true },
+        { "TRUE", true },   { "on", true },   { "On", true },     { "ON", true },
+        { "y", true },      { "yes", true },  { "Yes", true },    { "YES", true },
+        { "0", false },     { "f", false },   { "false", false }, { "False", false },
+        { "FALSE", false }, { "off", false }, { "Off", false },   { "OFF", false },
+        { "n", false },     { "no", false },  { "No", false },    { "NO", false },
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if ((any_case ? strcasecmp : strcmp)(text, words[i].word) == 0) {
+            *ret = words[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool json_digits(const char *text, int64_t *ret) {
+    int64_t number = 0;
+
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *text - '0', &number))
+            return false;
+    }
+    *ret = number;
+    return true;
+}
+
+/* Does the text nest deeper than allowed?  Looks at brackets outside of strings only, before the
+ * parser recurses; whether they match is the parser's business. */
+static bool is_too_deep(const char *text, size_t size) {
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"')
+            in_string = true;
+        else if ((c == '{' || c == '[') && ++depth > DEPTH_MOST)
+            return true;
+        else if ((c == '}' || c == ']') && depth > 0)
+            depth--;
+    }
+    return false;
+}
+
+static void release_tree(void *tree) {
+    json_decref(tree);
+}
+
+json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
+    json_error_t failure;
+    json_t *tree;
+
+    if (size > SIZE_MOST) {
+        error_set(err, ERROR_BAD_REQUEST, "The JSON text is longer than %zu bytes.", SIZE_MOST);
+        return NULL;
+    }
+    if (is_too_deep(text, size)) {
+        error_set(err, ERROR_BAD_REQUEST, "The JSON text nests deeper than %zu levels.",
+                  DEPTH_MOST);
+        return NULL;
+    }
+    tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &failure);
+    if (!tree) {
+        error_set(err, ERROR_BAD_REQUEST, "The text is not valid JSON (line %d, column %d): %s.",
+                  failure.line, failure.column, failure.text);
+        return NULL;
+    }
+    arena_defer(arena, release_tree, tree);
+    return tree;
+}
+
+static int decode_field(struct arena *arena, const json_t *object, const char *what,
+                        const struct field *field, void *ret, struct error *err) {
+    const json_t *value = json_object_get(object, field->name);
+
+    if (!value && (field->flags & FIELD_REQUIRED))
+        return error_set(err, ERROR_BAD_REQUEST, "'%s' is missing in '%s'.", field->name, what);
+    if (!value || (json_is_null(value) && (field->flags & FIELD_NULLABLE)))
+        return 0;
+    return field_read(arena, field, value, (char *)ret + field->offset, err);
+}
+
+static bool is_known(const struct field *fields, unsigned minor, const char *key) {
+    for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++) {
+        if (field->since <= minor && strcmp(field->name, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int refuse_unknown(const json_t *object, const char *what, const struct field *fields,
+                          unsigned minor, struct error *err) {
+    json_t *mutable = (json_t *)object;
+    char shown[FIELD_SHOWN_SIZE];
+
+    for (void *i = json_object_iter(mutable); i; i = json_object_iter_next(mutable, i)) {
+        const char *key = json_object_iter_key(i);
+
+        if (!is_known(fields, minor, key))
+            return error_set(err, ERROR_BAD_REQUEST, "%s is not a known key of '%s'.",
+                             field_show(shown, key), what);
+    }
+    return 0;
+}
+
+int json_decode(struct arena *arena, const json_t *object, const char *what,
+                const struct field *fields, unsigned minor, bool strict, void *ret,
+                struct error *err) {
+    if (!json_is_object(object))
+        return error_set(err, ERROR_BAD_REQUEST, "'%s' must be an object.", what);
+    if (strict && refuse_unknown(object, what, fields, minor, err) < 0)
+        return -1;
+    for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++) {
+        if (field->since <= minor && decode_field(arena, object, what, field, ret, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+bool json_has(const json_t *object, const char *key) {
+    return json_object_get(object, key) != NULL;
+}

@@ -1,0 +1,11 @@
+libscoria_a_SOURCES += \
+	json/field.c json/field.h \
+	json/json.c json/json.h \
+	json/out.c json/out.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/json/test_field \
+	tests/unit/json/test_json \
+	tests/unit/json/test_out
+endif

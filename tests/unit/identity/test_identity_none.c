@@ -1,0 +1,155 @@
+#include "identity/identity.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+
+#include <string.h>
+
+struct asked {
+    struct test_exchange *test;
+    struct context context;
+    struct error err;
+    enum identity_outcome outcome;
+};
+
+static struct asked ask(const struct http_header *headers, const char *path_project) {
+    struct asked asked = { .test = test_exchange_new("GET", "/v3/", headers, NULL) };
+
+    asked.outcome = identity_none.authenticate(&identity_none, test_exchange_of(asked.test),
+                                               path_project, NULL, &asked.context, &asked.err);
+    return asked;
+}
+
+static void expect_caller(const struct asked *asked, const char *user, const char *project) {
+    ck_assert_int_eq(asked->outcome, IDENTITY_KNOWN);
+    ck_assert_str_eq(asked->context.user_id, user);
+    ck_assert_str_eq(asked->context.project_id, project);
+    ck_assert_str_eq(asked->context.roles[0], "admin");
+    ck_assert_ptr_null(asked->context.roles[1]);
+    ck_assert(asked->context.is_admin_project);
+    ck_assert(!asked->context.from_service);
+    test_exchange_free(asked->test);
+}
+
+#define HEADERS(...) ((const struct http_header[]){ __VA_ARGS__, { NULL, NULL } })
+
+START_TEST(a_token_names_user_and_project) {
+    struct asked asked = ask(HEADERS({ "X-Auth-Token", "joe:0123abcd" }), "ffff");
+
+    expect_caller(&asked, "joe", "0123abcd");
+    asked = ask(HEADERS({ "X-Auth-Token", "solo" }), NULL);
+    expect_caller(&asked, "solo", "solo");
+    asked = ask(HEADERS({ "X-Auth-Token", "joe:a:b" }, { "X-Auth-User", "eve" }), NULL);
+    expect_caller(&asked, "joe", "a:b");
+}
+END_TEST
+
+START_TEST(clients_that_name_a_project_alone_are_admin_of_it) {
+    struct asked asked = ask(HEADERS({ "X-Auth-Token", ":p1" }), "p1");
+
+    expect_caller(&asked, "admin", "p1");
+}
+END_TEST
+
+START_TEST(without_any_header_the_caller_is_admin_of_the_paths_project) {
+    struct asked asked = ask(NULL, "0123abcd");
+
+    expect_caller(&asked, "admin", "0123abcd");
+    asked = ask(NULL, NULL);
+    expect_caller(&asked, "admin", "admin");
+    asked = ask(HEADERS({ "X-Auth-Token", "" }), NULL);
+    expect_caller(&asked, "admin", "admin");
+}
+END_TEST
+
+START_TEST(the_token_of_a_client_that_has_none_is_none) {
+    struct asked asked = ask(HEADERS({ "X-Auth-Token", "notused" }), NULL);
+
+    expect_caller(&asked, "admin", "admin");
+    asked = ask(HEADERS({ "X-Auth-Token", "notused" }), "0123abcd");
+    expect_caller(&asked, "admin", "0123abcd");
+    asked = ask(HEADERS({ "X-Auth-Token", "notused:p1" }), NULL);
+    expect_caller(&asked, "notused", "p1");
+}
+END_TEST
+
+START_TEST(names_that_could_do_harm_are_refused) {
+    static const char *const tokens[] = { ":", "joe:", ": p", "a b:c", "a:b\x01", "a:b\xc3\xa4" };
+    char longest[600];
+
+    for (size_t i = 0; i < LENGTH(tokens); i++) {
+        struct asked asked = ask(HEADERS({ "X-Auth-Token", tokens[i] }), NULL);
+
+        ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
+        ck_assert_int_eq(asked.err.kind, ERROR_UNAUTHORIZED);
+        test_exchange_free(asked.test);
+    }
+    memset(longest, 'x', sizeof(longest));
+    longest[256] = '\0';
+    struct asked asked = ask(HEADERS({ "X-Auth-Token", longest }), NULL);
+    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
+    test_exchange_free(asked.test);
+}
+END_TEST
+
+START_TEST(old_clients_get_their_token_by_a_handshake) {
+    static const struct {
+        struct http_header headers[4];
+        const char *token;
+    } cases[] = {
+        { { { "X-Auth-User", "joe" }, { "X-Auth-Project-Id", "p1" }, { "Host", "h:8776" } },
+          "joe:p1" },
+        { { { "X-Auth-User", "joe" }, { "Host", "h:8776" } }, "joe:admin" },
+        { { { "X-Auth-Key", "secret" }, { "Host", "h:8776" } }, "admin:admin" },
+        { { { "X-Auth-Project-Id", "" }, { "Host", "h:8776" } }, "admin:admin" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct asked asked = ask(cases[i].headers, NULL);
+
+        ck_assert_int_eq(asked.outcome, IDENTITY_ANSWERED);
+        ck_assert_int_eq(test_exchange_of(asked.test)->status, 204);
+        ck_assert_str_eq(test_exchange_header(asked.test, "X-Auth-Token"), cases[i].token);
+        ck_assert_str_eq(test_exchange_header(asked.test, "X-Server-Management-Url"),
+                         "http://h:8776/v3");
+        ck_assert_ptr_null(asked.context.user_id);
+        test_exchange_free(asked.test);
+    }
+}
+END_TEST
+
+START_TEST(a_handshake_with_bad_names_is_refused) {
+    struct asked asked = ask(HEADERS({ "X-Auth-User", "a:b" }), NULL);
+
+    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
+    test_exchange_free(asked.test);
+    asked = ask(HEADERS({ "X-Auth-Project-Id", "a b" }), NULL);
+    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
+    ck_assert_uint_eq(test_exchange_of(asked.test)->reply_header_count, 0);
+    test_exchange_free(asked.test);
+}
+END_TEST
+
+static void expect_base(const char *host, const char *url) {
+    struct test_exchange *test =
+        test_exchange_new("GET", "/", host ? HEADERS({ "Host", host }) : NULL, NULL);
+
+    ck_assert_str_eq(identity_base_url(test_exchange_of(test)), url);
+    test_exchange_free(test);
+}
+
+START_TEST(the_base_url_takes_only_hosts) {
+    expect_base("volume.example.org:8776", "http://volume.example.org:8776");
+    expect_base("[::1]:8776", "http://[::1]:8776");
+    expect_base(NULL, "http://localhost:8776");
+    expect_base("", "http://localhost:8776");
+    expect_base("evil/path", "http://localhost:8776");
+    expect_base("a\"b", "http://localhost:8776");
+}
+END_TEST
+
+CHECK_MAIN("identity_none", a_token_names_user_and_project,
+           clients_that_name_a_project_alone_are_admin_of_it,
+           without_any_header_the_caller_is_admin_of_the_paths_project,
+           the_token_of_a_client_that_has_none_is_none, names_that_could_do_harm_are_refused,
+           old_clients_get_their_token_by_a_handshake, a_handshake_with_bad_names_is_refused,
+           the_base_url_takes_only_hosts)
