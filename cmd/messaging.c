@@ -3,8 +3,8 @@
 #include "cmd/messaging.h"
 
 #include "cmd/parts.h"
-#include "rpc/amqp.h"
-#include "rpc/split.h"
+#include "rpc/amqp/amqp.h"
+#include "rpc/switch.h"
 #include "volume/settings.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ static struct rpc *split(const struct config *config, struct rpc *messages,
 
         prefixes[i] = topic ? arena_format(arena, "%s.", topic) : NULL;
     }
-    return rpc_split_new(messages, notifications, prefixes);
+    return rpc_switch_new(messages, notifications, prefixes);
 }
 
 int messaging_new(const struct config *config, struct messaging *ret, struct error *err) {

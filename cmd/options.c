@@ -10,7 +10,7 @@
 #include "identity/own_user.h"
 #include "manager/nova.h"
 #include "policy/rule.h"
-#include "rpc/amqp.h"
+#include "rpc/amqp/amqp.h"
 #include "volume/settings.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
  * in the database, whatever the wall's clock says then: nobody of before lives, so leases may end
  * there.  The wall's is asked once, when a database is made, so that the numbers look like dates.
  *
- * On PostgreSQL it is the server's, and what that is corrected by (db/postgresql_clock.h).
+ * On PostgreSQL it is the server's, and what that is corrected by (db/postgresql/clock.h).
  */
 #pragma once
 
@@ -18,5 +18,5 @@
 int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
                   struct error *err);
 
-/* Of PostgreSQL, see db/postgresql_clock.h: writes the row when it is not the server's. */
+/* Of PostgreSQL, see db/postgresql/clock.h: writes the row when it is not the server's. */
 int clock_of_server(struct db_tx *tx, int64_t server_us, struct error *err);

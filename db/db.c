@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "db/engine.h"
-#include "db/sqlite.h"
+#include "db/sqlite/sqlite.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * group with one flush; readers stand beside it, one connection for each thread that reads.
  *
  * PostgreSQL: see postgresql.h.  While the server is away calls fail with ERROR_UNAVAILABLE.  A
- * commit whose answer was lost is neither repeated blindly nor called failed: postgresql_commit.h.
+ * commit whose answer was lost is neither repeated blindly nor called failed: postgresql/commit.h.
  *
  * SQL is one text for both engines: places are $1, $2, …; BIGINT for instants (µs) and sizes;
  * booleans are 0/1 integers; only what both engines know.

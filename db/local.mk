@@ -7,27 +7,27 @@ libscoria_a_SOURCES += \
 	db/outbox.c db/outbox.h \
 	db/reset.c db/reset.h \
 	db/schema.h \
-	db/sqlite.c db/sqlite.h \
-	db/sqlite_engine.c \
-	db/sqlite_log.c db/sqlite_log.h \
-	db/sqlite_map.c db/sqlite_map.h \
-	db/statement.c db/statement.h \
-	db/writer.c db/writer.h
+	db/sqlite/engine.c \
+	db/sqlite/log.c db/sqlite/log.h \
+	db/sqlite/map.c db/sqlite/map.h \
+	db/sqlite/sqlite.c db/sqlite/sqlite.h \
+	db/sqlite/writer.c db/sqlite/writer.h \
+	db/statement.c db/statement.h
 
 if HAVE_POSTGRESQL
 libscoria_a_SOURCES += \
-	db/postgresql.h \
-	db/postgresql_answer.c db/postgresql_answer.h \
-	db/postgresql_clock.c db/postgresql_clock.h \
-	db/postgresql_commit.c db/postgresql_commit.h \
-	db/postgresql_engine.c \
-	db/postgresql_listener.c db/postgresql_listener.h \
-	db/postgresql_pool.c db/postgresql_pool.h \
-	db/postgresql_prepared.c db/postgresql_prepared.h \
-	db/postgresql_session.c db/postgresql_session.h \
-	db/postgresql_settings.c db/postgresql_settings.h \
-	db/postgresql_transaction.c \
-	db/postgresql_writer.c db/postgresql_writer.h
+	db/postgresql/answer.c db/postgresql/answer.h \
+	db/postgresql/clock.c db/postgresql/clock.h \
+	db/postgresql/commit.c db/postgresql/commit.h \
+	db/postgresql/engine.c \
+	db/postgresql/listener.c db/postgresql/listener.h \
+	db/postgresql/pool.c db/postgresql/pool.h \
+	db/postgresql/postgresql.h \
+	db/postgresql/prepared.c db/postgresql/prepared.h \
+	db/postgresql/session.c db/postgresql/session.h \
+	db/postgresql/settings.c db/postgresql/settings.h \
+	db/postgresql/transaction.c \
+	db/postgresql/writer.c db/postgresql/writer.h
 endif
 
 # In the order of their numbers.
@@ -55,19 +55,19 @@ db/schema.c: $(schema_texts) db/embed.awk
 EXTRA_DIST += tests/unit/db/scratch.h
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/db/sqlite/test_log \
+	tests/unit/db/sqlite/test_map \
+	tests/unit/db/sqlite/test_sqlite \
+	tests/unit/db/sqlite/test_writer \
 	tests/unit/db/test_clock \
 	tests/unit/db/test_db \
 	tests/unit/db/test_migrate \
 	tests/unit/db/test_outbox \
 	tests/unit/db/test_reset \
-	tests/unit/db/test_sqlite \
-	tests/unit/db/test_sqlite_log \
-	tests/unit/db/test_sqlite_map \
-	tests/unit/db/test_statement \
-	tests/unit/db/test_writer
+	tests/unit/db/test_statement
 endif
 if HAVE_CHECK
 if HAVE_POSTGRESQL
-check_PROGRAMS += tests/unit/db/test_postgresql
+check_PROGRAMS += tests/unit/db/postgresql/test_postgresql
 endif
 endif

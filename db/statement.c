@@ -1,6 +1,6 @@
 #include "db/statement.h"
 
-#include "db/sqlite.h"
+#include "db/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <ctype.h>

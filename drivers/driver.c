@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 #include "config/option_list.h"
-#include "drivers/mount.h"
 
 #include <string.h>
 
@@ -90,7 +89,7 @@ const struct option driver_options[] = {
     { .section = OPTION_BACKEND,
       .key = "mount_table",
       .type = OPTION_TEXT,
-      .fallback = MOUNT_TABLE,
+      .fallback = "/proc/self/mountinfo",
       .help = "Table of the mounts, in the form of the kernel's mountinfo." },
     { .section = OPTION_BACKEND,
       .key = "unmount_at_stop",

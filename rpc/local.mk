@@ -1,20 +1,20 @@
 libscoria_a_SOURCES += \
-	rpc/amqp.h rpc/amqp_options.c \
-	rpc/amqp_monitor.c rpc/amqp_monitor.h \
-	rpc/amqp_recent.c rpc/amqp_recent.h \
-	rpc/amqp_url.c rpc/amqp_url.h \
+	rpc/amqp/amqp.h rpc/amqp/options.c \
+	rpc/amqp/monitor.c rpc/amqp/monitor.h \
+	rpc/amqp/recent.c rpc/amqp/recent.h \
+	rpc/amqp/url.c rpc/amqp/url.h \
 	rpc/envelope.c rpc/envelope.h \
 	rpc/local.c \
 	rpc/relay.c rpc/relay.h \
 	rpc/rpc.h \
-	rpc/split.c rpc/split.h
+	rpc/switch.c rpc/switch.h
 
 amqp_sources = \
-	rpc/amqp.c \
-	rpc/amqp_delivery.c rpc/amqp_delivery.h \
-	rpc/amqp_link.c rpc/amqp_link.h \
-	rpc/amqp_receiver.c rpc/amqp_receiver.h \
-	rpc/amqp_sender.c rpc/amqp_sender.h
+	rpc/amqp/amqp.c \
+	rpc/amqp/delivery.c rpc/amqp/delivery.h \
+	rpc/amqp/link.c rpc/amqp/link.h \
+	rpc/amqp/receiver.c rpc/amqp/receiver.h \
+	rpc/amqp/sender.c rpc/amqp/sender.h
 if HAVE_RABBITMQ
 libscoria_a_SOURCES += $(amqp_sources)
 else
@@ -23,11 +23,11 @@ endif
 
 if HAVE_CHECK
 check_PROGRAMS += \
-	tests/unit/rpc/test_amqp_monitor \
-	tests/unit/rpc/test_amqp_recent \
-	tests/unit/rpc/test_amqp_url \
+	tests/unit/rpc/amqp/test_monitor \
+	tests/unit/rpc/amqp/test_recent \
+	tests/unit/rpc/amqp/test_url \
 	tests/unit/rpc/test_envelope \
 	tests/unit/rpc/test_local \
 	tests/unit/rpc/test_relay \
-	tests/unit/rpc/test_split
+	tests/unit/rpc/test_switch
 endif

@@ -4,10 +4,10 @@
  *
  * The functions below stand before those of the C library because the program defines them itself.
  */
-#include "drivers/directory.h"
-#include "drivers/image.h"
-#include "drivers/mounted_share.h"
-#include "drivers/volume_file.h"
+#include "drivers/file/directory.h"
+#include "drivers/file/image.h"
+#include "drivers/file/mounted_share.h"
+#include "drivers/file/volume_file.h"
 
 #include "tests/unit/drivers/driver_test.h"
 

@@ -3,7 +3,7 @@
  * whose arguments are a JSON object; one that is written again reads the same.
  */
 #include "common/utf8.h"
-#include "rpc/amqp_url.h"
+#include "rpc/amqp/url.h"
 #include "rpc/envelope.h"
 #include "json/json.h"
 

@@ -2,7 +2,7 @@
  * Any bytes as what qemu-img prints, and as an image: no reader of either believes a size below
  * zero or reads outside.
  */
-#include "drivers/qemu_img.h"
+#include "drivers/file/qemu_img.h"
 
 #include "common/cleanup.h"
 

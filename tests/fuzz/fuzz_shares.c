@@ -2,7 +2,7 @@
  * Any bytes: shares_parse() refuses with a message, or gives shares that it accepts again and that
  * no program could take for an option or for a path elsewhere.
  */
-#include "drivers/shares.h"
+#include "drivers/file/shares.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "common/log.h"
 #include "db/outbox.h"
-#include "rpc/amqp.h"
-#include "rpc/amqp_sender.h"
+#include "rpc/amqp/amqp.h"
+#include "rpc/amqp/sender.h"
 #include "rpc/relay.h"
 #include "tests/unit/db/scratch.h"
 

@@ -1,0 +1,149 @@
+#include "db/postgresql/pool.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PAUSE_FIRST_US 50000
+#define PAUSE_MOST_US  1000000
+/* Marks of sessions (see commit.h) are cleared away after a day. */
+#define LIFE_US (3600 * INT64_C(1000000))
+
+void pool_init(struct pool *pool, const struct session_settings *settings, unsigned most,
+               unsigned wait_ms) {
+    pthread_condattr_t attributes;
+
+    *pool = (struct pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->returned, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void pool_end(struct pool *pool) {
+    struct session *next;
+
+    for (struct session *session = pool->idle; session; session = next) {
+        next = session->next;
+        session_close(session);
+    }
+    pthread_cond_destroy(&pool->returned);
+    pthread_mutex_destroy(&pool->lock);
+    session_settings_free(&pool->settings);
+}
+
+void pool_refuse(struct pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->ending = true;
+    pthread_cond_broadcast(&pool->returned);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Called with the lock held. */
+static int room_wait(struct pool *pool, struct error *err) {
+    int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
+    struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+
+    while (!pool->idle && pool->count >= pool->most)
+        if (pthread_cond_timedwait(&pool->returned, &pool->lock, &until) == ETIMEDOUT)
+            return error_set(err, ERROR_UNAVAILABLE, "All %u connections to the database are busy.",
+                             pool->most);
+    return 0;
+}
+
+/* Where the database is and what it said is for the operator: a client is told neither. */
+static int away_fail(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "The database cannot be reached.");
+}
+
+/* Called with the lock held: an idle session, or room (counted) for a new one with *ret NULL. */
+static int room_take(struct pool *pool, struct session **ret, struct error *err) {
+    if (room_wait(pool, err) < 0)
+        return -1;
+    *ret = pool->idle;
+    if (pool->idle) {
+        pool->idle = pool->idle->next;
+        return 0;
+    }
+    if (pool->ending)
+        return error_set(err, ERROR_UNAVAILABLE, "The service is stopping.");
+    if (pool->away_until_us > clock_monotonic_us())
+        return away_fail(err);
+    if (pool->away_until_us) /* this caller tries; the others need not wait for what it finds */
+        pool->away_until_us = clock_monotonic_us() + PAUSE_MOST_US;
+    pool->count++;
+    return 0;
+}
+
+static void room_free(struct pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->count--;
+    pthread_cond_signal(&pool->returned);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void away_note(struct pool *pool, int result) {
+    pthread_mutex_lock(&pool->lock);
+    if (result == 0) {
+        pool->away_until_us = pool->pause_us = 0;
+    } else {
+        pool->pause_us = pool->pause_us ? pool->pause_us * 2 : PAUSE_FIRST_US;
+        if (pool->pause_us > PAUSE_MOST_US)
+            pool->pause_us = PAUSE_MOST_US;
+        pool->away_until_us = clock_monotonic_us() + pool->pause_us;
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static bool pool_session_young(const struct session *session) {
+    return clock_monotonic_us() - session->born_us < LIFE_US;
+}
+
+int pool_take(struct pool *pool, struct session **ret, struct error *err) {
+    struct session *session = NULL;
+    struct error why;
+    int result;
+
+    for (;;) {
+        pthread_mutex_lock(&pool->lock);
+        result = room_take(pool, &session, err);
+        pthread_mutex_unlock(&pool->lock);
+        if (result < 0)
+            return -1;
+        if (!session)
+            break;
+        if (pool_session_young(session) && session_alive(session)) {
+            session->fate = SESSION_GOOD;
+            *ret = session;
+            return 0;
+        }
+        session_close(session);
+        room_free(pool);
+    }
+    result = session_open(&pool->settings, ret, &why);
+    away_note(pool, result);
+    if (result == 0)
+        return 0;
+    room_free(pool);
+    log_error(NULL, "database cannot be reached", "reason", why.message, NULL);
+    return away_fail(err);
+}
+
+void pool_give(struct pool *pool, struct session *session) {
+    bool keep = session->fate != SESSION_LOST && PQstatus(session->handle) == CONNECTION_OK &&
+                pool_session_young(session);
+
+    if (!keep) {
+        session_close(session);
+        room_free(pool);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    session->next = pool->idle;
+    pool->idle = session;
+    pthread_cond_signal(&pool->returned);
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,33 @@
+/*
+ * A bounded number of sessions, opened when they are needed.  Who finds all of them taken waits for
+ * one up to a deadline.  While the server is away one caller now and then tries it again, with a
+ * growing pause; the others are refused at once (ERROR_UNAVAILABLE).
+ */
+#pragma once
+
+#include "db/postgresql/session.h"
+
+#include <pthread.h>
+
+struct pool {
+    struct session_settings settings;
+    unsigned most, wait_ms;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t returned;
+    struct session *idle;
+    unsigned count; /* idle and taken */
+    bool ending;
+    int64_t away_until_us; /* monotonic; 0: the server was there */
+    int64_t pause_us;
+};
+
+/* Takes the settings over. */
+void pool_init(struct pool *pool, const struct session_settings *settings, unsigned most,
+               unsigned wait_ms);
+void pool_end(struct pool *pool); /* nothing is taken any more */
+
+int pool_take(struct pool *pool, struct session **ret, struct error *err);
+void pool_give(struct pool *pool, struct session *session); /* closes what is lost or old */
+void pool_refuse(
+    struct pool *pool); /* from now on nothing is opened or waited for: the end is near */

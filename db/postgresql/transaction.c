@@ -1,0 +1,281 @@
+#include "db/postgresql/commit.h"
+#include "db/postgresql/postgresql.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A server that restarts is back within the time of DOUBT_US as a rule. */
+#define AGAIN_US (10 * INT64_C(1000000))
+#define DOUBT_US (30 * INT64_C(1000000))
+enum { TRIES_MOST = 100, TRIES_TOGETHER = 2, READ_TRIES = 3, PAUSE_MOST_US = 50000 };
+
+struct outcome {
+    int result;
+    struct error err;
+};
+
+struct attempt {
+    struct postgresql_db *db;
+    struct db_job *first;
+    unsigned count;
+    struct outcome *outcomes;
+    struct postgresql_tx tx;
+};
+
+/* ---- one attempt ---- */
+
+static int fault_check(const struct postgresql_db *db, const char *point, struct error *err) {
+    return db->fault ? db->fault(db->fault_arg, point, err) : 0;
+}
+
+static enum commit_outcome attempt_failed(const struct session *session) {
+    return session->fate == SESSION_GOOD ? COMMIT_FAILED : COMMIT_AGAIN;
+}
+
+/* -1: the transaction is of no use any more. */
+static int job_run(struct attempt *attempt, const struct db_job *job, struct outcome *outcome) {
+    struct session *session = attempt->tx.session;
+    unsigned waiting = session->ahead_count;
+    bool wrote_outbox = attempt->tx.base.wrote_outbox;
+    bool divided = attempt->count > 1;
+
+    if (divided)
+        session_ahead(session, "SAVEPOINT body");
+    outcome->result = session_body(&attempt->tx, job->body, job->arg, &outcome->err);
+    if (session->fate != SESSION_GOOD)
+        return -1;
+    if (outcome->result < 0)
+        attempt->tx.base.wrote_outbox = wrote_outbox;
+    if (divided && session->ahead_count > 0) {
+        session->ahead_count = waiting; /* it asked nothing */
+    } else if (divided) {
+        if (outcome->result < 0)
+            session_ahead(session, "ROLLBACK TO body");
+        session_ahead(session, "RELEASE body");
+    }
+    return 0;
+}
+
+static enum commit_outcome jobs_run(struct attempt *attempt, struct error *err) {
+    const struct db_job *job = attempt->first;
+    bool any = false;
+
+    for (unsigned i = 0; i < attempt->count; i++, job = job->next) {
+        struct outcome *outcome = &attempt->outcomes[i];
+
+        outcome->err = (struct error){ .kind = ERROR_NONE };
+        if (job_run(attempt, job, outcome) < 0) {
+            *err = attempt->tx.session->failure;
+            return attempt_failed(attempt->tx.session);
+        }
+        any |= outcome->result >= 0;
+    }
+    return any ? COMMIT_DONE : COMMIT_FAILED;
+}
+
+/* All were refused, each with its own words: nothing to commit. */
+static bool all_refused(const struct attempt *attempt) {
+    for (unsigned i = 0; i < attempt->count; i++)
+        if (attempt->outcomes[i].result >= 0)
+            return false;
+    return true;
+}
+
+static enum commit_outcome attempt_run(struct attempt *attempt, struct error *err) {
+    struct session *session = attempt->tx.session;
+    enum commit_outcome outcome;
+    int fault;
+
+    session->fate = SESSION_GOOD;
+    if (commit_register(session, attempt->db->base.local, err) < 0)
+        return attempt_failed(session);
+    session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    outcome = jobs_run(attempt, err);
+    if (outcome == COMMIT_FAILED && session->fate == SESSION_GOOD && all_refused(attempt)) {
+        session_rollback(session);
+        return COMMIT_DONE;
+    }
+    if (outcome != COMMIT_DONE) {
+        session_rollback(session);
+        return outcome;
+    }
+    fault = fault_check(attempt->db, "before_commit", err);
+    if (fault != 0) {
+        session_rollback(session);
+        return fault == DB_FAULT_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
+    }
+    outcome = commit_run(session, err);
+    if (outcome == COMMIT_FAILED || outcome == COMMIT_AGAIN)
+        session_rollback(session);
+    if (outcome == COMMIT_DONE && fault_check(attempt->db, "after_commit", err) != 0)
+        return COMMIT_FAILED;
+    return outcome;
+}
+
+/* ---- commits in doubt ---- */
+
+static void pause_us(int64_t duration_us) {
+    struct timespec pause = { duration_us / 1000000, duration_us % 1000000 * 1000 };
+
+    nanosleep(&pause, NULL);
+}
+
+static bool pool_ends(struct pool *pool) {
+    bool ending;
+
+    pthread_mutex_lock(&pool->lock);
+    ending = pool->ending;
+    pthread_mutex_unlock(&pool->lock);
+    return ending;
+}
+
+/* Asks until it is known. A server that stays away or a mark that is gone leave it unknown, and the
+ * error says so. */
+static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *writer, int64_t mark,
+                                         struct error *err) {
+    int64_t until_us = clock_monotonic_us() + DOUBT_US;
+    enum commit_outcome outcome = COMMIT_IN_DOUBT;
+    struct session *session;
+
+    for (;;) {
+        if (session_open(&db->writers.settings, &session, err) == 0) {
+            outcome = commit_ask(session, writer, mark, err);
+            session_close(session);
+        }
+        if (outcome == COMMIT_FAILED)
+            break;
+        if (outcome != COMMIT_IN_DOUBT)
+            return outcome;
+        if (clock_monotonic_us() > until_us || pool_ends(&db->writers))
+            break;
+        pause_us(PAUSE_MOST_US);
+    }
+    error_context(err, "It is not known whether the change took effect");
+    return COMMIT_FAILED;
+}
+
+/* ---- until it is done ---- */
+
+static void outcomes_fail(struct attempt *attempt, const struct error *err) {
+    attempt->tx.base.wrote_outbox = false;
+    for (unsigned i = 0; i < attempt->count; i++)
+        attempt->outcomes[i] = (struct outcome){ -1, *err };
+}
+
+/* Its length is random, so that two who met do not meet again. */
+static void again_pause(const struct postgresql_db *db, unsigned tries) {
+    uint32_t draw;
+    int64_t most_us = tries < 6 ? 1000 << tries : PAUSE_MOST_US;
+
+    db->base.local->random(db->base.local->arg, &draw, sizeof(draw));
+    pause_us(draw % most_us);
+}
+
+static enum commit_outcome attempt_once(struct attempt *attempt, struct error *err) {
+    struct postgresql_db *db = attempt->db;
+    enum commit_outcome outcome;
+    char writer[UUID_SIZE];
+    int64_t mark;
+
+    attempt->tx =
+        (struct postgresql_tx){ .base = { .engine = &postgresql_engine, .writes = true } };
+    if (pool_take(&db->writers, &attempt->tx.session, err) < 0)
+        return COMMIT_FAILED;
+    outcome = attempt_run(attempt, err);
+    strcpy(writer, attempt->tx.session->writer);
+    mark = attempt->tx.session->mark;
+    pool_give(&db->writers, attempt->tx.session);
+    if (outcome == COMMIT_IN_DOUBT)
+        outcome = doubt_resolve(db, writer, mark, err);
+    return outcome;
+}
+
+/* 0: the outcomes are the bodies'. -1: another of several attempts is of no use while they are
+ * together. */
+static int attempts_run(struct attempt *attempt) {
+    int64_t until_us = clock_monotonic_us() + AGAIN_US;
+    struct error err = { .kind = ERROR_NONE };
+
+    for (unsigned tries = 0;; tries++) {
+        switch (attempt_once(attempt, &err)) {
+        case COMMIT_DONE:
+            return 0;
+        case COMMIT_AGAIN:
+            break;
+        default:
+            outcomes_fail(attempt, &err);
+            return 0;
+        }
+        if (attempt->count > 1 && tries + 1 >= TRIES_TOGETHER)
+            return -1;
+        if (tries + 1 >= TRIES_MOST || clock_monotonic_us() > until_us) {
+            error_set(&err, ERROR_UNAVAILABLE, "The database is too busy with other changes.");
+            outcomes_fail(attempt, &err);
+            return 0;
+        }
+        again_pause(attempt->db, tries);
+    }
+}
+
+static void outcomes_tell(struct attempt *attempt) {
+    struct db_job *next;
+    unsigned i = 0;
+
+    for (struct db_job *job = attempt->first; i < attempt->count; job = next, i++) {
+        next = job->next; /* the caller's memory until it is told */
+        job->done(job, attempt->outcomes[i].result, &attempt->outcomes[i].err);
+    }
+    if (attempt->tx.base.wrote_outbox) {
+        postgresql_hook(attempt->db, DB_OUTBOX);
+        if (attempt->db->listener)
+            listener_tell(attempt->db->listener, DB_OUTBOX);
+    }
+}
+
+void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned count) {
+    struct outcome *outcomes = calloc(count, sizeof(*outcomes));
+    struct attempt attempt = { .db = db, .first = first, .count = count, .outcomes = outcomes };
+    struct db_job *next;
+
+    if (!outcomes)
+        abort();
+    if (attempts_run(&attempt) == 0) {
+        outcomes_tell(&attempt);
+    } else {
+        for (struct db_job *job = first; job; job = next) {
+            next = job->next;
+            transaction_run(db, job, 1);
+        }
+    }
+    free(outcomes);
+}
+
+/* ---- reading ---- */
+
+static int read_once(struct session *session, db_body *body, void *arg, struct error *err) {
+    struct postgresql_tx tx = { .base = { .engine = &postgresql_engine }, .session = session };
+    int result;
+
+    session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    result = session_body(&tx, body, arg, err);
+    /* Nothing was written: nobody need wait for its end. */
+    session_rollback_later(session);
+    return result;
+}
+
+int transaction_read(struct postgresql_db *db, db_body *body, void *arg, struct error *err) {
+    struct session *session;
+    enum session_fate fate;
+    int result;
+
+    for (unsigned tries = 0;; tries++) {
+        if (pool_take(&db->readers, &session, err) < 0)
+            return -1;
+        result = read_once(session, body, arg, err);
+        fate = session->fate;
+        pool_give(&db->readers, session);
+        if (fate == SESSION_GOOD || result >= 0 || tries + 1 >= READ_TRIES)
+            return result;
+    }
+}

@@ -1,0 +1,128 @@
+#include "db/postgresql/writer.h"
+
+#include "db/postgresql/postgresql.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+struct postgresql_writer {
+    struct postgresql_db *db;
+    unsigned thread_count, group_most;
+    pthread_t *threads;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;
+    struct db_job *first, **end;
+    bool stopping;
+};
+
+/* Called with the lock held. */
+static unsigned group_take(struct postgresql_writer *writer, struct db_job **ret) {
+    struct db_job **end = &writer->first;
+    unsigned count = 0;
+
+    *ret = writer->first;
+    for (; *end && count < writer->group_most; count++)
+        end = &(*end)->next;
+    writer->first = *end;
+    *end = NULL;
+    if (!writer->first)
+        writer->end = &writer->first;
+    return count;
+}
+
+static void *writer_main(void *arg) {
+    struct postgresql_writer *writer = arg;
+    struct db_job *first;
+    unsigned count;
+
+    pthread_mutex_lock(&writer->lock);
+    for (;;) {
+        while (!writer->first && !writer->stopping)
+            pthread_cond_wait(&writer->wake, &writer->lock);
+        if (!writer->first)
+            break;
+        count = group_take(writer, &first);
+        pthread_mutex_unlock(&writer->lock);
+        transaction_run(writer->db, first, count);
+        pthread_mutex_lock(&writer->lock);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return NULL;
+}
+
+struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsigned threads,
+                                                unsigned group_most) {
+    struct postgresql_writer *writer = calloc(1, sizeof(*writer));
+
+    if (!writer || !(writer->threads = calloc(threads + 1, sizeof(*writer->threads))))
+        abort();
+    writer->db = db;
+    writer->thread_count = threads;
+    writer->group_most = group_most;
+    writer->end = &writer->first;
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_cond_init(&writer->wake, NULL);
+    for (unsigned i = 0; i < threads; i++)
+        if (pthread_create(&writer->threads[i], NULL, writer_main, writer) != 0)
+            abort();
+    return writer;
+}
+
+void postgresql_writer_stop(struct postgresql_writer *writer) {
+    pthread_mutex_lock(&writer->lock);
+    writer->stopping = true;
+    pthread_cond_broadcast(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+    for (unsigned i = 0; i < writer->thread_count; i++)
+        pthread_join(writer->threads[i], NULL);
+    pthread_cond_destroy(&writer->wake);
+    pthread_mutex_destroy(&writer->lock);
+    free(writer->threads);
+    free(writer);
+}
+
+void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *job) {
+    assert(!session_inside_body());
+    job->next = NULL;
+    if (writer->thread_count == 0) {
+        transaction_run(writer->db, job, 1);
+        return;
+    }
+    pthread_mutex_lock(&writer->lock);
+    assert(!writer->stopping);
+    *writer->end = job;
+    writer->end = &job->next;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+struct waiter {
+    struct db_job job;
+    sem_t done;
+    int result;
+    struct error *err;
+};
+
+static void waiter_done(struct db_job *job, int result, struct error *err) {
+    struct waiter *waiter = (struct waiter *)job; /* its first member */
+
+    waiter->result = result;
+    if (result < 0 && waiter->err)
+        *waiter->err = *err;
+    sem_post(&waiter->done);
+}
+
+int postgresql_writer_transaction(struct postgresql_writer *writer, db_body *body, void *arg,
+                                  struct error *err) {
+    struct waiter waiter = { .job = { .body = body, .done = waiter_done, .arg = arg }, .err = err };
+
+    sem_init(&waiter.done, 0, 0);
+    postgresql_writer_submit(writer, &waiter.job);
+    while (sem_wait(&waiter.done) < 0)
+        assert(errno == EINTR);
+    sem_destroy(&waiter.done);
+    return waiter.result;
+}

@@ -1,0 +1,226 @@
+#include "db/clock.h"
+#include "db/migrate.h"
+#include "db/reset.h"
+#include "db/sqlite/map.h"
+#include "db/sqlite/sqlite.h"
+#include "db/sqlite/writer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sqlite_db {
+    struct db base;
+    char *path; /* "": in memory */
+    struct writer *writer;
+    pthread_key_t reader_key; /* the calling thread's connection */
+
+    pthread_mutex_t lock; /* guards the list */
+    struct connection *readers;
+};
+
+static struct sqlite_db *sqlite_db(struct db *db) {
+    return (struct sqlite_db *)db; /* its first member */
+}
+
+static void readers_add(struct sqlite_db *db, struct connection *reader) {
+    reader->db = db;
+    pthread_mutex_lock(&db->lock);
+    reader->next = db->readers;
+    if (reader->next)
+        reader->next->previous = reader;
+    db->readers = reader;
+    pthread_mutex_unlock(&db->lock);
+}
+
+/* Called when a thread that has read ends. */
+static void reader_end(void *object) {
+    struct connection *reader = object;
+    struct sqlite_db *db = reader->db;
+
+    pthread_mutex_lock(&db->lock);
+    if (reader->previous)
+        reader->previous->next = reader->next;
+    else
+        db->readers = reader->next;
+    if (reader->next)
+        reader->next->previous = reader->previous;
+    pthread_mutex_unlock(&db->lock);
+    sqlite_close(reader);
+}
+
+static struct connection *reader_of_thread(struct sqlite_db *db, struct error *err) {
+    struct connection *reader = pthread_getspecific(db->reader_key);
+
+    if (reader)
+        return reader;
+    if (sqlite_open(db->path, false, &reader, err) < 0)
+        return NULL;
+    if (pthread_setspecific(db->reader_key, reader) != 0)
+        abort();
+    readers_add(db, reader);
+    return reader;
+}
+
+static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct db *db = arg;
+    int64_t ahead_us;
+
+    if (migrate_run(tx, sqlite_engine.serial_words, err) < 0 ||
+        clock_of_boot(tx, db->local, &ahead_us, err) < 0)
+        return -1;
+    atomic_store(&db->ahead_us, ahead_us);
+    return 0;
+}
+
+static struct sqlite_db *db_new(const char *path, struct connection *connection,
+                                unsigned group_most) {
+    struct sqlite_db *db = calloc(1, sizeof(*db));
+
+    if (!db || !(db->path = strdup(path)) || pthread_key_create(&db->reader_key, reader_end) != 0)
+        abort();
+    db->base.engine = &sqlite_engine;
+    pthread_mutex_init(&db->lock, NULL);
+    db->writer = writer_new(connection, group_most);
+    return db;
+}
+
+static void engine_close(struct db *base) {
+    struct sqlite_db *db = sqlite_db(base);
+    struct connection *next;
+
+    pthread_key_delete(db->reader_key);
+    for (struct connection *reader = db->readers; reader; reader = next) {
+        next = reader->next;
+        sqlite_close(reader);
+    }
+    /* The last connection to go brings the WAL into the file. */
+    writer_stop(db->writer);
+    pthread_mutex_destroy(&db->lock);
+    free(db->path);
+    free(db);
+}
+
+static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
+    struct connection *connection;
+    const char *path;
+    struct sqlite_db *db;
+
+    if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
+        return -1;
+    db = db_new(path, connection, settings->group_most);
+    db->base.local = settings->clock ? settings->clock : &clock_system;
+    if (!settings->as_it_is &&
+        writer_transaction(db->writer, schema_body, &db->base, false, err) < 0) {
+        engine_close(&db->base);
+        return error_context(err, "database %s", *path ? path : "in memory");
+    }
+    statement_forget_all(&connection->statements);
+    if (!settings->inline_writes)
+        writer_start(db->writer);
+    *ret = &db->base;
+    return 0;
+}
+
+static int engine_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
+                              struct error *err) {
+    return writer_transaction(sqlite_db(db)->writer, body, arg, unsynced, err);
+}
+
+static int engine_read(struct db *base, db_body *body, void *arg, struct error *err) {
+    struct sqlite_db *db = sqlite_db(base);
+    struct connection *reader;
+    int result;
+
+    if (*db->path == '\0')
+        return writer_read(db->writer, body, arg, err);
+    reader = reader_of_thread(db, err);
+    if (!reader)
+        return -1;
+    result = sqlite_read(reader, body, arg, err);
+    if (!sqlite_map_lost())
+        return result;
+    pthread_setspecific(db->reader_key, NULL);
+    reader_end(reader);
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The disk of the database fails: a part of the file cannot be read");
+}
+
+static void engine_submit(struct db *db, struct db_job *job) {
+    writer_submit(sqlite_db(db)->writer, job);
+}
+
+/* Only the outbox: processes that share a file look at it by themselves. */
+static void engine_on_event(struct db *db, enum db_event event, void (*hook)(void *arg),
+                            void *arg) {
+    if (event == DB_OUTBOX)
+        writer_on_outbox(sqlite_db(db)->writer, hook, arg);
+}
+
+static void engine_tell(struct db *db, enum db_event event) {
+    (void)db;
+    (void)event;
+}
+
+/* This machine's: there is no other. */
+static int64_t engine_now_us(struct db *db) {
+    return clock_now_us(db->local);
+}
+
+static int engine_reset_from(struct db *db, struct db *pristine, struct error *err) {
+    struct connection *connection = writer_connection(sqlite_db(db)->writer);
+    struct sqlite_tx to = { .base = { .engine = &sqlite_engine, .writes = true },
+                            .connection = connection };
+    struct sqlite_tx from = { .base = { .engine = &sqlite_engine },
+                              .connection = writer_connection(sqlite_db(pristine)->writer) };
+
+    if (sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (rows_replace(&to.base, &from.base, err) < 0 ||
+        sqlite_control(connection, "COMMIT", err) < 0) {
+        sqlite_rollback(connection);
+        return -1;
+    }
+    return 0;
+}
+
+static void engine_set_fault(struct db *db, db_fault *fault, void *arg) {
+    writer_set_fault(sqlite_db(db)->writer, fault, arg);
+}
+
+/* It does so by itself. */
+static int engine_serial_go_on(struct db_tx *tx, const char *table, struct error *err) {
+    (void)tx;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+static const char *const schemes[] = { "sqlite", NULL };
+
+const struct db_engine sqlite_engine = {
+    .schemes = schemes,
+    .serial_words = "INTEGER PRIMARY KEY AUTOINCREMENT",
+    .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
+    .serial_go_on = engine_serial_go_on,
+    .open = engine_open,
+    .close = engine_close,
+    .transaction = engine_transaction,
+    .read = engine_read,
+    .submit = engine_submit,
+    .on_event = engine_on_event,
+    .tell = engine_tell,
+    .now_us = engine_now_us,
+    .reset_from = engine_reset_from,
+    .set_fault = engine_set_fault,
+    .run = statement_run,
+    .query = statement_query,
+    .next = statement_next,
+    .rows_end = statement_end,
+    .columns = statement_columns,
+    .type = statement_type,
+    .text = statement_text,
+    .integer = statement_integer,
+    .real = statement_real,
+};

@@ -1,0 +1,323 @@
+#include "db/sqlite/sqlite.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "db/sqlite/log.h"
+#include "db/sqlite/map.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char url_scheme[] = "sqlite://";
+
+/*
+ * A page is 4 KiB, so the writer's cache may take 2 MB and each reader's 1.5 MB.  Readers map the
+ * file (see map.h), of 400,000 volumes all of it; what is behind is read into the cache.
+ *
+ * The writer looks at every cell of a page that it reads before it changes one.  A reader is told
+ * of a corrupt cell when it comes to it, as SQLite always checks.
+ */
+static const char common_pragmas[] = "PRAGMA foreign_keys = ON;"
+                                     "PRAGMA synchronous = FULL;"
+                                     "PRAGMA temp_store = MEMORY;"
+                                     "PRAGMA mmap_size = 0;"
+                                     "PRAGMA trusted_schema = OFF;"
+                                     "PRAGMA secure_delete = FAST;";
+static const char writer_pragmas[] = "PRAGMA cache_size = -2000;"
+                                     "PRAGMA cell_size_check = ON;"
+                                     "PRAGMA wal_autocheckpoint = 0;"
+                                     "PRAGMA journal_size_limit = 16777216;";
+static const char reader_pragmas[] = "PRAGMA cache_size = -1536;"
+                                     "PRAGMA query_only = ON;"
+                                     "PRAGMA mmap_size = 268435456;";
+
+struct failure {
+    int code; /* extended code, or primary code for all of its kind */
+    enum error_kind kind;
+    const char *text;
+};
+
+static const struct failure failures[] = {
+    { SQLITE_CONSTRAINT_UNIQUE, ERROR_COLLISION, "The database refused a duplicate" },
+    { SQLITE_CONSTRAINT_PRIMARYKEY, ERROR_COLLISION, "The database refused a duplicate" },
+    { SQLITE_CONSTRAINT_FOREIGNKEY, ERROR_COLLISION, "The database refused a broken reference" },
+    { SQLITE_BUSY, ERROR_UNAVAILABLE, "The database is locked by another program" },
+    { SQLITE_LOCKED, ERROR_UNAVAILABLE, "The database is locked by another program" },
+    { SQLITE_FULL, ERROR_UNAVAILABLE, "The disk of the database is full" },
+    { SQLITE_IOERR, ERROR_UNAVAILABLE, "The disk of the database fails" },
+    { SQLITE_CANTOPEN, ERROR_UNAVAILABLE, "The database or a file beside it cannot be opened" },
+    { SQLITE_READONLY, ERROR_UNAVAILABLE, "The database or its directory is read-only" },
+    { SQLITE_PERM, ERROR_UNAVAILABLE, "The database must not be opened" },
+    { SQLITE_CORRUPT, ERROR_UNAVAILABLE, "The database is corrupt" },
+    { SQLITE_NOTADB, ERROR_UNAVAILABLE, "The file is not a database" },
+};
+
+static const struct failure *failure_find(int code) {
+    for (size_t i = 0; i < LENGTH(failures); i++)
+        if (failures[i].code == code || failures[i].code == (code & 0xff))
+            return &failures[i];
+    return NULL;
+}
+
+/* After any call of SQLite that failed. */
+static int failure_note(struct connection *connection) {
+    int code = sqlite3_extended_errcode(connection->handle);
+
+    if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
+        connection->in_doubt = true;
+        log_error(NULL, "flush of the database failed; nothing is answered until it is good again",
+                  "path", sqlite3_db_filename(connection->handle, "main"), NULL);
+    }
+    return code;
+}
+
+int sqlite_error(struct connection *connection, struct error *err) {
+    int code = failure_note(connection);
+    const char *detail = sqlite3_errmsg(connection->handle);
+    const struct failure *failure = failure_find(code);
+    int number = sqlite3_system_errno(connection->handle);
+
+    if (!failure)
+        return error_set(err, ERROR_INTERNAL, "The database failed: %s", detail);
+    if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN)
+        detail = number ? strerror(number) : detail;
+    return error_set(err, failure->kind, "%s: %s", failure->text, detail);
+}
+
+int sqlite_path(const char *url, const char **ret, struct error *err) {
+    const char *path = url + strlen(url_scheme);
+
+    if (strncmp(url, url_scheme, strlen(url_scheme)) != 0 || (*path && *path != '/'))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "database %s: must be sqlite:///absolute/path, or sqlite:// for memory",
+                         url);
+    *ret = path;
+    return 0;
+}
+
+/* Waits for a lock of another connection or process; our own transactions last milliseconds. */
+static int lock_wait(void *arg, int count) {
+    enum { FAST_TRIES = 7, MOST_TRIES = 500 };
+    struct timespec pause = { 0, count < FAST_TRIES ? 100000L << count : 10000000L };
+
+    (void)arg;
+    if (count >= MOST_TRIES)
+        return 0;
+    nanosleep(&pause, NULL);
+    return 1;
+}
+
+static int wal_written(void *arg, sqlite3 *handle, const char *name, int frames) {
+    struct connection *connection = arg;
+
+    (void)handle;
+    (void)name;
+    connection->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+/* Makes the file, readable for nobody else: SQLite would leave it to the umask. */
+static int file_prepare(const char *path, struct error *err) {
+    autoclose int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct stat found;
+
+    if (fd >= 0)
+        return 0;
+    if (errno != EEXIST)
+        return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be made");
+    if (stat(path, &found) < 0 || access(path, R_OK | W_OK) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be read and written");
+    if (!S_ISREG(found.st_mode))
+        return error_set(err, ERROR_UNAVAILABLE, "It is not a regular file.");
+    return 0;
+}
+
+static int connection_exec(struct connection *connection, const char *sql, struct error *err) {
+    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(connection, err);
+    return 0;
+}
+
+static int wal_begin(struct connection *connection, struct error *err) {
+    sqlite3_stmt *statement = NULL;
+    bool is_wal = false;
+    int rc =
+        sqlite3_prepare_v2(connection->handle, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        is_wal = strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
+    sqlite3_finalize(statement);
+    if (rc != SQLITE_ROW)
+        return sqlite_error(connection, err);
+    if (!is_wal)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The file system cannot share memory between programs (WAL refused).");
+    sqlite3_wal_hook(connection->handle, wal_written, connection);
+    return 0;
+}
+
+static int connection_setup(struct connection *connection, const char *path, bool writer,
+                            struct error *err) {
+    bool in_memory = *path == '\0';
+
+    if (sqlite3_open_v2(in_memory ? ":memory:" : path, &connection->handle,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        return sqlite_error(connection, err);
+    sqlite3_busy_handler(connection->handle, lock_wait, NULL);
+    sqlite3_extended_result_codes(connection->handle, 1);
+    /* Reading the schema is what shows a file that is no database, or a corrupt one. */
+    if (connection_exec(connection, "SELECT count(*) FROM sqlite_schema", err) < 0)
+        return -1;
+    if (sqlite3_db_readonly(connection->handle, "main") == 1)
+        return error_set(err, ERROR_UNAVAILABLE, "The database is read-only.");
+    if (connection_exec(connection, common_pragmas, err) < 0 ||
+        connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0)
+        return -1;
+    return writer && !in_memory ? wal_begin(connection, err) : 0;
+}
+
+/* The program that was here before may have died of a flush that failed. */
+static int log_prepare(struct connection *connection, const char *path, struct error *err) {
+    connection->in_doubt = sqlite_log_renew(connection, err) != 0;
+    return connection->in_doubt ? -1 : sqlite_log_keep_name(path, err);
+}
+
+static void library_setup(void) {
+    /* Statistics of memory cost a global lock at every allocation. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_initialize();
+    sqlite_map_setup();
+}
+
+int sqlite_open(const char *path, bool writer, struct connection **ret, struct error *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct connection *connection;
+
+    pthread_once(&once, library_setup);
+    if (*path && writer && file_prepare(path, err) < 0)
+        return error_context(err, "database %s", path);
+    connection = calloc(1, sizeof(*connection));
+    if (!connection)
+        abort();
+    if (connection_setup(connection, path, writer, err) < 0 ||
+        (*path && writer && log_prepare(connection, path, err) < 0)) {
+        sqlite_close(connection);
+        return error_context(err, "database %s", *path ? path : "in memory");
+    }
+    *ret = connection;
+    return 0;
+}
+
+/* The last connection to go copies the log to the file: not one with a hole. */
+void sqlite_close(struct connection *connection) {
+    if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
+        sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    statement_forget_all(&connection->statements);
+    sqlite3_close(connection->handle);
+    free(connection);
+}
+
+int sqlite_control(struct connection *connection, const char *sql, struct error *err) {
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine, .writes = true },
+                            .connection = connection };
+
+    return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
+}
+
+/* SQLite does it while it prepares the statement, so it must not come out of the cache. */
+int sqlite_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
+    const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
+
+    if (connection->unsynced == unsynced)
+        return 0;
+    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(connection, err);
+    connection->unsynced = unsynced;
+    return 0;
+}
+
+bool sqlite_gave_up(const struct connection *connection) {
+    return sqlite3_get_autocommit(connection->handle) != 0;
+}
+
+void sqlite_rollback(struct connection *connection) {
+    if (!sqlite_gave_up(connection))
+        sqlite_control(connection, "ROLLBACK", NULL);
+}
+
+void sqlite_checkpoint(struct connection *connection) {
+    if (!connection->in_doubt &&
+        sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                  NULL) != SQLITE_OK)
+        failure_note(connection);
+    connection->wal_frames = 0;
+}
+
+int sqlite_renew(struct connection *connection, struct error *err) {
+    int result = connection->in_doubt ? sqlite_log_renew(connection, err) : 0;
+
+    if (result == SQLITE_LOG_LOST) {
+        log_error(NULL, "the database is not what it was a moment ago; this process stops",
+                  "reason", err->message, NULL);
+        abort();
+    }
+    if (result == 0 && connection->in_doubt)
+        log_info(NULL, "the log of the database is good again", NULL);
+    if (result == 0)
+        connection->in_doubt = false;
+    return result;
+}
+
+static _Thread_local bool inside_body;
+
+bool sqlite_inside_body(void) {
+    return inside_body;
+}
+
+int sqlite_run_body(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err) {
+    int result;
+
+    assert(!inside_body);
+    inside_body = true;
+    result = body(&tx->base, arg, err);
+    inside_body = false;
+    assert(tx->connection->statements.open == 0);
+    return result;
+}
+
+int sqlite_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
+    int result;
+
+    if (sqlite_control(connection, "BEGIN", err) < 0)
+        return -1;
+    result = sqlite_run_body(&tx, body, arg, err);
+    /* Nothing was written: ending it cannot lose anything, whichever way. */
+    sqlite_rollback(connection);
+    return result;
+}
+
+/* A file leaves the WAL mode only for a connection that has it for itself. */
+int sqlite_alone(const char *url, struct error *err) {
+    struct connection *connection;
+    const char *path;
+    int rc;
+
+    if (sqlite_path(url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
+        return -1;
+    rc = sqlite3_exec(connection->handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        sqlite_error(connection, err);
+    if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
+        error_set(err, ERROR_CONFLICT, "database %s: another program works with it; stop it first",
+                  path);
+    sqlite_close(connection);
+    return rc == SQLITE_OK ? 0 : -1;
+}

@@ -1,0 +1,342 @@
+#include "db/sqlite/writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Copying the WAL to the file stalls the writer, so it waits for a quiet moment; but a WAL that
+ * grows without end slows every reader, so 16 MB of it do not wait. */
+enum { FRAMES_WORTH_IDLE = 200, FRAMES_MOST = 4000, IDLE_MS = 100, GROUP_MOST = 64 };
+
+struct outcome {
+    int result;
+    struct error err;
+};
+
+struct group {
+    struct db_job *first;
+    unsigned count;
+    struct outcome *outcomes;
+    struct sqlite_tx tx;
+};
+
+struct writer {
+    pthread_mutex_t using_connection;
+    struct connection *connection;
+    db_fault *fault;
+    void *fault_arg;
+
+    bool threaded;
+    pthread_t thread;
+    unsigned group_most;
+    struct outcome *outcomes; /* of the thread's group */
+
+    pthread_mutex_t hook_lock; /* held while the hook runs */
+    void (*hook)(void *arg);
+    void *hook_arg;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;
+    struct db_job *first, **end;
+    bool stopping;
+};
+
+static int fault_check(const struct writer *writer, const char *point, struct error *err) {
+    return writer->fault ? writer->fault(writer->fault_arg, point, err) : 0;
+}
+
+/* Runs one body of a group. -1: SQLite gave up the whole transaction. */
+static int job_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
+    struct sqlite_tx *tx = &group->tx;
+    bool divided = group->count > 1;
+    bool wrote_outbox = tx->base.wrote_outbox;
+
+    if (divided && sqlite_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
+        return -1;
+    outcome->result = sqlite_run_body(tx, job->body, job->arg, &outcome->err);
+    if (sqlite_gave_up(tx->connection)) {
+        if (outcome->result >= 0)
+            error_set(&outcome->err, ERROR_UNAVAILABLE, "The database gave up the transaction.");
+        return -1;
+    }
+    if (outcome->result < 0) {
+        tx->base.wrote_outbox = wrote_outbox;
+        if (divided && sqlite_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
+            return -1;
+    }
+    return divided ? sqlite_control(tx->connection, "RELEASE body", &outcome->err) : 0;
+}
+
+static int jobs_run(struct group *group, struct error *err) {
+    const struct db_job *job = group->first;
+
+    for (unsigned i = 0; i < group->count; i++, job = job->next)
+        if (job_run(group, job, &group->outcomes[i]) < 0) {
+            *err = group->outcomes[i].err;
+            return -1;
+        }
+    return 0;
+}
+
+static bool group_is_unsynced(const struct group *group) {
+    const struct db_job *job = group->first;
+
+    for (unsigned i = 0; i < group->count; i++, job = job->next)
+        if (!job->unsynced)
+            return false;
+    return true;
+}
+
+/* -1: nothing of the group took effect, or a fault wants it to look so. */
+static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
+    struct connection *connection = group->tx.connection;
+
+    if (sqlite_renew(connection, err) < 0 ||
+        sqlite_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
+        sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (jobs_run(group, err) < 0) {
+        sqlite_rollback(connection);
+        return -1;
+    }
+    if (group->count == 1 && group->outcomes[0].result < 0) {
+        sqlite_rollback(connection);
+        return 0;
+    }
+    if (fault_check(writer, "before_commit", err) != 0 ||
+        sqlite_control(connection, "COMMIT", err) < 0) {
+        sqlite_rollback(connection);
+        return -1;
+    }
+    return fault_check(writer, "after_commit", err) != 0 ? -1 : 0;
+}
+
+static void group_run(struct writer *writer, struct group *group) {
+    struct error err = { .kind = ERROR_NONE };
+
+    for (unsigned i = 0; i < group->count; i++) {
+        group->outcomes[i].err.kind = ERROR_NONE;
+        group->outcomes[i].err.message[0] = '\0';
+    }
+    pthread_mutex_lock(&writer->using_connection);
+    group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
+                                    .connection = writer->connection };
+    if (group_commit(writer, group, &err) < 0) {
+        /* So that what is called failed does not come back with the next process. */
+        sqlite_renew(writer->connection, &(struct error){ .kind = ERROR_NONE });
+        group->tx.base.wrote_outbox = false;
+        for (unsigned i = 0; i < group->count; i++)
+            group->outcomes[i] = (struct outcome){ -1, err };
+    }
+    pthread_mutex_unlock(&writer->using_connection);
+}
+
+static void outbox_tell(struct writer *writer) {
+    pthread_mutex_lock(&writer->hook_lock);
+    if (writer->hook)
+        writer->hook(writer->hook_arg);
+    pthread_mutex_unlock(&writer->hook_lock);
+}
+
+static void group_tell(struct writer *writer, const struct group *group) {
+    struct db_job *job = group->first;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        struct db_job *next = job->next; /* the job is its owner's again once done() is called */
+
+        job->done(job, group->outcomes[i].result, &group->outcomes[i].err);
+        job = next;
+    }
+    if (group->tx.base.wrote_outbox)
+        outbox_tell(writer);
+}
+
+static void wal_limit(struct writer *writer) {
+    pthread_mutex_lock(&writer->using_connection);
+    if (writer->connection->wal_frames >= FRAMES_MOST)
+        sqlite_checkpoint(writer->connection);
+    pthread_mutex_unlock(&writer->using_connection);
+}
+
+/* Takes up to group_most queued jobs. Called with the lock held. */
+static void group_take(struct writer *writer, struct group *group) {
+    struct db_job **end = &writer->first;
+
+    group->first = writer->first;
+    group->outcomes = writer->outcomes;
+    for (group->count = 0; *end && group->count < writer->group_most; group->count++)
+        end = &(*end)->next;
+    writer->first = *end;
+    if (!writer->first)
+        writer->end = &writer->first;
+}
+
+/* One quiet moment: false when work came or the end. Called with the lock held. */
+static bool writer_rests(struct writer *writer) {
+    int64_t until_us = clock_monotonic_us() + IDLE_MS * 1000;
+    struct timespec until = { .tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000 };
+
+    while (!writer->first && !writer->stopping)
+        if (pthread_cond_timedwait(&writer->wake, &writer->lock, &until) == ETIMEDOUT)
+            return !writer->first && !writer->stopping;
+    return false;
+}
+
+/* Called with the lock held. false: nothing is queued and nothing will be. */
+static bool writer_waits(struct writer *writer) {
+    while (!writer->first && !writer->stopping) {
+        if (writer->connection->wal_frames < FRAMES_WORTH_IDLE) {
+            pthread_cond_wait(&writer->wake, &writer->lock);
+        } else if (writer_rests(writer)) {
+            pthread_mutex_unlock(&writer->lock);
+            sqlite_checkpoint(writer->connection);
+            pthread_mutex_lock(&writer->lock);
+        }
+    }
+    return writer->first != NULL;
+}
+
+static void *writer_main(void *arg) {
+    struct writer *writer = arg;
+    struct group group;
+
+    pthread_mutex_lock(&writer->lock);
+    while (writer_waits(writer)) {
+        group_take(writer, &group);
+        pthread_mutex_unlock(&writer->lock);
+        group_run(writer, &group);
+        group_tell(writer, &group);
+        wal_limit(writer);
+        pthread_mutex_lock(&writer->lock);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return NULL;
+}
+
+struct writer *writer_new(struct connection *connection, unsigned group_most) {
+    struct writer *writer = calloc(1, sizeof(*writer));
+    pthread_condattr_t attributes;
+
+    if (!writer)
+        abort();
+    writer->connection = connection;
+    writer->group_most = group_most ? group_most : GROUP_MOST;
+    writer->end = &writer->first;
+    pthread_mutex_init(&writer->using_connection, NULL);
+    pthread_mutex_init(&writer->hook_lock, NULL);
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return writer;
+}
+
+void writer_start(struct writer *writer) {
+    writer->outcomes = calloc(writer->group_most, sizeof(*writer->outcomes));
+    if (!writer->outcomes || pthread_create(&writer->thread, NULL, writer_main, writer) != 0)
+        abort();
+    writer->threaded = true;
+}
+
+void writer_stop(struct writer *writer) {
+    pthread_mutex_lock(&writer->lock);
+    writer->stopping = true;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+    if (writer->threaded)
+        pthread_join(writer->thread, NULL);
+    sqlite_close(writer->connection);
+    pthread_cond_destroy(&writer->wake);
+    pthread_mutex_destroy(&writer->lock);
+    pthread_mutex_destroy(&writer->hook_lock);
+    pthread_mutex_destroy(&writer->using_connection);
+    free(writer->outcomes);
+    free(writer);
+}
+
+static void job_run_here(struct writer *writer, struct db_job *job) {
+    struct outcome outcome;
+    struct group group = { .first = job, .count = 1, .outcomes = &outcome };
+
+    group_run(writer, &group);
+    group_tell(writer, &group);
+    wal_limit(writer);
+}
+
+void writer_submit(struct writer *writer, struct db_job *job) {
+    assert(!sqlite_inside_body());
+    job->next = NULL;
+    if (!writer->threaded) {
+        job_run_here(writer, job);
+        return;
+    }
+    pthread_mutex_lock(&writer->lock);
+    assert(!writer->stopping);
+    *writer->end = job;
+    writer->end = &job->next;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+struct waiter {
+    struct db_job job;
+    sem_t done;
+    int result;
+    struct error *err;
+};
+
+static void waiter_done(struct db_job *job, int result, struct error *err) {
+    struct waiter *waiter = (struct waiter *)job; /* its first member */
+
+    waiter->result = result;
+    if (result < 0 && waiter->err)
+        *waiter->err = *err;
+    sem_post(&waiter->done);
+}
+
+int writer_transaction(struct writer *writer, db_body *body, void *arg, bool unsynced,
+                       struct error *err) {
+    struct waiter waiter = {
+        .job = { .body = body, .done = waiter_done, .arg = arg, .unsynced = unsynced },
+        .err = err,
+    };
+
+    /* The writer's thread would wait for itself. */
+    assert(!writer->threaded || !pthread_equal(writer->thread, pthread_self()));
+    sem_init(&waiter.done, 0, 0);
+    writer_submit(writer, &waiter.job);
+    while (sem_wait(&waiter.done) < 0)
+        assert(errno == EINTR);
+    sem_destroy(&waiter.done);
+    return waiter.result;
+}
+
+int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err) {
+    int result;
+
+    assert(!sqlite_inside_body());
+    pthread_mutex_lock(&writer->using_connection);
+    result = sqlite_read(writer->connection, body, arg, err);
+    pthread_mutex_unlock(&writer->using_connection);
+    return result;
+}
+
+struct connection *writer_connection(struct writer *writer) {
+    return writer->connection;
+}
+
+void writer_on_outbox(struct writer *writer, void (*hook)(void *arg), void *arg) {
+    pthread_mutex_lock(&writer->hook_lock);
+    writer->hook = hook;
+    writer->hook_arg = arg;
+    pthread_mutex_unlock(&writer->hook_lock);
+}
+
+void writer_set_fault(struct writer *writer, db_fault *fault, void *arg) {
+    writer->fault = fault;
+    writer->fault_arg = arg;
+}

@@ -1,0 +1,191 @@
+/*
+ * Volumes as files of one local directory: the backend that needs nothing beside itself.
+ */
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/utf8.h"
+#include "drivers/file/directory.h"
+#include "drivers/file/mount.h"
+#include "drivers/file/volume_file.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct file_backend {
+    struct arena *arena; /* holds this struct and what it points to */
+    struct directory_settings settings;
+    struct directory directory;
+    const char *pool;
+};
+
+static const struct option file_options[] = {
+    { .section = OPTION_BACKEND,
+      .key = "file_volume_directory",
+      .type = OPTION_TEXT,
+      .help = "Directory of the volume files, an absolute path. It is made, for the service alone, "
+              "when it is missing. Unset: the directory volumes below state_path." },
+    { .section = OPTION_BACKEND,
+      .key = "file_sparsed_volumes",
+      .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Raw volumes take room only as they are written. When false all of it is taken at "
+              "once." },
+    { .section = OPTION_BACKEND,
+      .key = "file_qcow2_volumes",
+      .type = OPTION_BOOL,
+      .fallback = "false",
+      .help = "Make volumes as qcow2 images instead of raw files." },
+    OPTIONS_END
+};
+
+static const unsigned file_features =
+    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;
+
+/* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
+static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
+    autofree char *path = realpath(backend->directory.path, NULL);
+    struct mount_entry entry;
+    int found = path ? mount_find(backend->arena, table, path, &entry, err) : 0;
+
+    if (found < 0)
+        return -1;
+    backend->directory.locks_trusted = !found || mount_shares_locks(&entry);
+    if (!backend->directory.locks_trusted)
+        log_warning(NULL,
+                    "locks of this mount say nothing; attached volumes grow on the compute side",
+                    "directory", backend->directory.path, "options", entry.options, NULL);
+    return 0;
+}
+
+static void file_close(void *handle) {
+    struct file_backend *backend = handle;
+
+    close(backend->directory.fd);
+    arena_free(backend->arena);
+}
+
+static int file_open(const struct driver_backend *source, void **ret_handle, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct file_backend *backend = arena_alloc(arena, sizeof(*backend));
+    const char *path = config_text(source->config, source->name, "file_volume_directory");
+    const char *name = config_text(source->config, source->name, "volume_backend_name");
+
+    backend->arena = arena;
+    backend->pool = arena_text(arena, name ? name : source->name);
+    directory_settings_load(source, &backend->settings);
+    backend->settings.sparse = config_bool(source->config, source->name, "file_sparsed_volumes");
+    backend->settings.qcow2 = config_bool(source->config, source->name, "file_qcow2_volumes");
+    path =
+        path ? arena_text(arena, path) : arena_format(arena, "%s/volumes", source->state_directory);
+    if (path[0] != '/' || !utf8_valid(path, strlen(path)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "file_volume_directory: \"%s\" is not an absolute path in UTF-8.", path);
+    if (directory_make(path, 0711, err) < 0 ||
+        directory_open(path, &backend->settings, &backend->directory, err) < 0)
+        return -1;
+    if (directory_claim(&backend->directory, source, NULL, err) < 0 ||
+        check_locks(backend, config_text(source->config, source->name, "mount_table"), err) < 0) {
+        close(backend->directory.fd);
+        return -1;
+    }
+    *ret_handle = backend;
+    arena = NULL; /* the backend's own from now on */
+    return 0;
+}
+
+static int file_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
+                          struct error *err) {
+    const struct file_backend *backend = handle;
+    struct driver_pool *pool = arena_alloc(arena, sizeof(*pool));
+
+    pool->name = backend->pool;
+    if (directory_get_room(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
+        return -1;
+    pool->capabilities = directory_capabilities(&backend->settings, file_features);
+    *ret = pool;
+    return 1;
+}
+
+static int file_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              struct driver_created *ret, struct error *err) {
+    const struct file_backend *backend = handle;
+    const char *format;
+
+    if (volume_file_create(&backend->directory, arena, volume, &format, err) < 0)
+        return -1;
+    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
+                                    .format = format };
+    return 0;
+}
+
+static int file_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_delete(&backend->directory, arena, volume, err);
+}
+
+static int file_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const char *new_name_id, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_rename(&backend->directory, arena, volume, new_name_id, err);
+}
+
+static enum driver_outcome file_extend_volume(void *handle, struct arena *arena,
+                                              const struct driver_volume *volume, int64_t new_gb,
+                                              struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_extend(&backend->directory, arena, volume, new_gb, err);
+}
+
+static int file_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         int64_t *ret_bytes, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_get_size(&backend->directory, arena, volume, ret_bytes, err);
+}
+
+static int file_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const json_t *connector, json_t **ret, struct error *err) {
+    const struct file_backend *backend = handle;
+    const char *name;
+
+    (void)connector;
+    if (volume_file_connect(&backend->directory, arena, volume, &name, err) < 0)
+        return -1;
+    *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
+                     "device_path", arena_format(arena, "%s/%s", backend->directory.path, name),
+                     "name", name, "format", volume->format);
+    assert(*ret); /* the path is UTF-8: file_open() */
+    return 0;
+}
+
+static int file_list_volumes(void *handle, struct arena *arena,
+                             void (*found)(void *arg, const char *name_id, int64_t bytes),
+                             void *arg, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    (void)arena;
+    return directory_list(&backend->directory, found, arg, err);
+}
+
+const struct driver file_driver = {
+    .name = "file",
+    .vendor_name = "Open Source",
+    .storage_protocol = "file",
+    .features = file_features,
+    .options = file_options,
+    .open = file_open,
+    .close = file_close,
+    .get_pools = file_get_pools,
+    .create_volume = file_create_volume,
+    .delete_volume = file_delete_volume,
+    .rename_volume = file_rename_volume,
+    .extend_volume = file_extend_volume,
+    .get_size = file_get_size,
+    .connect = file_connect,
+    .list_volumes = file_list_volumes,
+};

@@ -1,0 +1,232 @@
+#include "drivers/file/image.h"
+
+#include "common/cleanup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const unsigned char qcow2_magic[] = { 'Q', 'F', 'I', 0xfb };
+static const unsigned char luks_magic[] = { 'L', 'U', 'K', 'S', 0xba, 0xbe };
+
+/* Bytes of the qcow2 header; all numbers are big-endian. */
+enum {
+    QCOW2_VERSION = 4,
+    QCOW2_BACKING_OFFSET = 8,
+    QCOW2_BACKING_SIZE = 16,
+    QCOW2_CLUSTER_BITS = 20,
+    QCOW2_SIZE = 24,
+    QCOW2_CRYPT_METHOD = 32,
+    QCOW2_VERSION_2_END = 72,
+    QCOW2_INCOMPATIBLE = 72,
+    QCOW2_VERSION_3_END = 104,
+    QCOW2_CORRUPT = 1 << 1, /* bits of QCOW2_INCOMPATIBLE */
+    QCOW2_EXTERNAL_DATA = 1 << 2,
+};
+
+bool image_format_known(const char *format) {
+    return format && (strcmp(format, "raw") == 0 || strcmp(format, "qcow2") == 0);
+}
+
+int image_open(int directory_fd, const char *name, int flags, struct error *err) {
+    /* O_NONBLOCK: a FIFO of that name must not hang us; it changes nothing for a regular file. */
+    autoclose int fd =
+        openat(directory_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    struct stat status;
+
+    if (fd < 0 && errno == ENOENT)
+        return error_set(err, ERROR_NOT_FOUND, "There is no file %s.", name);
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", name);
+    if (fstat(fd, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at %s", name);
+    if (!S_ISREG(status.st_mode))
+        return error_set(err, ERROR_BACKEND, "%s is not a regular file.", name);
+    return take_fd(fd);
+}
+
+static uint64_t big_endian(const unsigned char *bytes, unsigned size) {
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < size; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static bool begins_with(int fd, const unsigned char *magic, size_t size) {
+    unsigned char bytes[8];
+
+    return pread(fd, bytes, size, 0) == (ssize_t)size && memcmp(bytes, magic, size) == 0;
+}
+
+bool image_looks_qcow2(int fd) {
+    return begins_with(fd, qcow2_magic, sizeof(qcow2_magic));
+}
+
+bool image_looks_luks(int fd) {
+    return begins_with(fd, luks_magic, sizeof(luks_magic));
+}
+
+static int read_backing(int fd, const unsigned char *header, struct image_facts *facts,
+                        struct error *err) {
+    uint64_t offset = big_endian(header + QCOW2_BACKING_OFFSET, 8);
+    uint64_t size = big_endian(header + QCOW2_BACKING_SIZE, 4);
+    uint64_t cluster = (uint64_t)1 << big_endian(header + QCOW2_CLUSTER_BITS, 4);
+
+    if (offset == 0)
+        return 0;
+    if (size >= sizeof(facts->backing) || offset > cluster - size)
+        return error_set(err, ERROR_BACKEND, "The qcow2 header places its backing name wrongly.");
+    if (pread(fd, facts->backing, size, (off_t)offset) != (ssize_t)size)
+        return error_set(err, ERROR_BACKEND, "The qcow2 header ends before its backing name.");
+    return 0;
+}
+
+static int read_qcow2_facts(int fd, struct image_facts *facts, struct error *err) {
+    unsigned char header[QCOW2_VERSION_3_END] = { 0 };
+    ssize_t got = pread(fd, header, sizeof(header), 0);
+    uint64_t version = big_endian(header + QCOW2_VERSION, 4);
+    uint64_t cluster_bits = big_endian(header + QCOW2_CLUSTER_BITS, 4);
+    uint64_t size = big_endian(header + QCOW2_SIZE, 8);
+    uint64_t incompatible = version == 3 ? big_endian(header + QCOW2_INCOMPATIBLE, 8) : 0;
+
+    if (got < 0)
+        return error_errno(err, ERROR_BACKEND, "reading the qcow2 header");
+    if (got < QCOW2_VERSION_2_END || memcmp(header, qcow2_magic, sizeof(qcow2_magic)) != 0)
+        return error_set(err, ERROR_BACKEND, "The file is recorded as qcow2 but is not.");
+    if ((version != 2 && version != 3) || (version == 3 && got < QCOW2_VERSION_3_END))
+        return error_set(err, ERROR_BACKEND, "The qcow2 header has an unknown version.");
+    if (cluster_bits < 9 || cluster_bits > 21 || size > INT64_MAX || size % 512 != 0)
+        return error_set(err, ERROR_BACKEND, "The qcow2 header has impossible sizes.");
+    if (incompatible & QCOW2_CORRUPT)
+        return error_set(err, ERROR_BACKEND, "The qcow2 image is marked corrupt.");
+    facts->virtual_bytes = (int64_t)size;
+    facts->encrypted = big_endian(header + QCOW2_CRYPT_METHOD, 4) != 0;
+    facts->external_data = incompatible & QCOW2_EXTERNAL_DATA;
+    return read_backing(fd, header, facts, err);
+}
+
+int image_read_facts(int fd, const char *format, struct image_facts *ret, struct error *err) {
+    struct image_facts facts = { .virtual_bytes = 0 };
+    struct stat status;
+
+    assert(image_format_known(format));
+    if (strcmp(format, "qcow2") == 0) {
+        if (read_qcow2_facts(fd, &facts, err) < 0)
+            return -1;
+    } else {
+        if (fstat(fd, &status) < 0)
+            return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+        facts.virtual_bytes = status.st_size;
+    }
+    *ret = facts;
+    return 0;
+}
+
+/* Length comes with the last byte, which is allocated and never written: in one step and upwards
+ * only, whoever else grew the file or wrote to it meanwhile. */
+static int set_length(int fd, off_t bytes, const struct driver_fence *fence, struct error *err) {
+    struct stat status;
+    int result;
+
+    do
+        result = fallocate(fd, 0, bytes - 1, 1);
+    while (result < 0 && errno == EINTR);
+    if (result == 0 || errno != EOPNOTSUPP)
+        return result < 0 ? error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes",
+                                        (intmax_t)bytes)
+                          : 0;
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && status.st_size >= bytes)
+        return 0;
+    if (ftruncate(fd, bytes) < 0)
+        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
+    return 0;
+}
+
+static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *fence,
+                       struct error *err) {
+    static const char zeros[1 << 18];
+
+    while (from < to) {
+        off_t left = to - from;
+        size_t size = left < (off_t)sizeof(zeros) ? (size_t)left : sizeof(zeros);
+        ssize_t written;
+
+        if (driver_fence_check(fence, err) < 0)
+            return -1;
+        written = pwrite(fd, zeros, size, from);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return error_errno(err, ERROR_BACKEND, "writing zeros");
+        from += written;
+    }
+    return 0;
+}
+
+/* Takes the blocks first, behind the end of the file, then the length.  NFS can only take both at
+ * once. */
+static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fence,
+                    struct error *err) {
+    static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
+
+    for (size_t i = 0; i < LENGTH(modes); i++) {
+        int result;
+
+        do
+            result = fallocate(fd, modes[i], from, to - from);
+        while (result < 0 && errno == EINTR);
+        if (result == 0)
+            return set_length(fd, to, fence, err);
+        if (errno != EOPNOTSUPP)
+            return error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(to - from));
+    }
+    return write_zeros(fd, from, to, fence, err);
+}
+
+int image_flush(int fd, struct error *err) {
+    if (fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing the file");
+    return 0;
+}
+
+int image_read_flushed(int fd, const char *format, struct image_facts *ret, struct error *err) {
+    enum { FIRST_PAGE = 4096 };
+    int64_t before;
+
+    if (image_read_facts(fd, format, ret, err) < 0 || image_flush(fd, err) < 0)
+        return -1;
+    if (strcmp(format, "raw") == 0)
+        return 0; /* the length is the file system's own record */
+    before = ret->virtual_bytes;
+    posix_fadvise(fd, 0, FIRST_PAGE, POSIX_FADV_DONTNEED);
+    if (image_read_facts(fd, format, ret, err) < 0)
+        return -1;
+    if (ret->virtual_bytes > before)
+        ret->virtual_bytes = before;
+    return 0;
+}
+
+int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
+                   struct error *err) {
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+    if (bytes <= status.st_size)
+        return image_flush(fd, err);
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
+    if (sparse)
+        return set_length(fd, bytes, fence, err) < 0 ? -1 : image_flush(fd, err);
+    if (allocate(fd, status.st_size, bytes, fence, err) == 0 && image_flush(fd, err) == 0)
+        return 0;
+    /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
+    if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
+        return error_context(err, "the file stays partly grown");
+    return -1;
+}

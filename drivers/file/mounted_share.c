@@ -1,0 +1,160 @@
+#include "drivers/file/mounted_share.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Backends may share a place, and each has threads of its own: one at a time mounts there.  Places
+ * are not one lock: a server that does not answer must not hold up the mounts of others. */
+struct place {
+    const char *point;
+    struct place *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static struct place *places;
+
+static bool is_taken(const char *point) {
+    const struct place *place = places;
+
+    while (place && strcmp(place->point, point) != 0)
+        place = place->next;
+    return place != NULL;
+}
+
+static void place_take(struct place *place) {
+    pthread_mutex_lock(&lock);
+    while (is_taken(place->point))
+        pthread_cond_wait(&left, &lock);
+    place->next = places;
+    places = place;
+    pthread_mutex_unlock(&lock);
+}
+
+static void place_leave(const struct place *place) {
+    struct place **at = &places;
+
+    pthread_mutex_lock(&lock);
+    while (*at != place)
+        at = &(*at)->next;
+    *at = place->next;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A mount whose server or client process went away. */
+static bool is_dead(const char *point) {
+    struct stat status;
+
+    return stat(point, &status) < 0 && (errno == ENOTCONN || errno == ESTALE || errno == EIO);
+}
+
+/* 1 mounted (and *ret says how), 0 not. */
+static int find_mount(const struct mounter *mounter, struct arena *arena, const char *point,
+                      struct mount_entry *ret, struct error *err) {
+    int found = mount_find(arena, mounter->programs.table, point, ret, err);
+
+    return found > 0 && strcmp(ret->point, point) != 0 ? 0 : found;
+}
+
+static int mount_anew(const struct mounter *mounter, struct arena *arena,
+                      struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+    int found;
+
+    if (mounter->kind->mount(&mounter->backend, arena, &mounter->programs, &share->share,
+                             share->point, err) < 0)
+        return -1;
+    share->mounted_here = true;
+    found = find_mount(mounter, arena, share->point, ret, err);
+    if (found == 0)
+        return error_set(err, ERROR_BACKEND, "%s is not mounted although its program said so.",
+                         share->share.address);
+    return found < 0 ? -1 : 0;
+}
+
+static int mount_share(const struct mounter *mounter, struct arena *arena,
+                       struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+    int found = find_mount(mounter, arena, share->point, ret, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0 && !is_dead(share->point))
+        return 0;
+    if (found > 0 && mount_detach(arena, &mounter->programs, share->point, true, err) < 0)
+        return error_context(err, "detaching the dead mount of %s", share->share.address);
+    return mount_anew(mounter, arena, share, ret, err);
+}
+
+static int open_directory(const struct mounter *mounter, struct mounted_share *share,
+                          const struct mount_entry *entry, struct error *err) {
+    if (share->opened)
+        return directory_reopen(&share->directory, err);
+    if (directory_open(share->point, &mounter->settings, &share->directory, err) < 0)
+        return -1;
+    share->opened = true;
+    share->directory.locks_trusted = mount_shares_locks(entry);
+    if (!share->directory.locks_trusted)
+        log_warning(NULL,
+                    "locks of this mount say nothing; attached volumes grow on the compute side",
+                    "share", share->share.address, "options", entry->options, NULL);
+    return 0;
+}
+
+static int open_share(const struct mounter *mounter, struct mounted_share *share,
+                      const struct mount_entry *entry, struct error *err) {
+    if (open_directory(mounter, share, entry, err) < 0)
+        return -1;
+    if (directory_claim(&share->directory, &mounter->backend, share->share.address, err) < 0) {
+        atomic_store(&share->ready, false);
+        return -1;
+    }
+    atomic_store(&share->ready, true);
+    return 0;
+}
+
+static int attach(const struct mounter *mounter, struct arena *arena, struct mounted_share *share,
+                  struct error *err) {
+    struct mount_entry entry;
+
+    if (directory_make(share->point, 0755, err) < 0 ||
+        mount_share(mounter, arena, share, &entry, err) < 0)
+        return -1;
+    if (mounter->kind->check_mount && mounter->kind->check_mount(&entry, err) < 0)
+        return -1;
+    return open_share(mounter, share, &entry, err);
+}
+
+int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
+                         struct mounted_share *share, struct error *err) {
+    struct place place = { .point = share->point };
+    double total_gb, free_gb;
+    int result;
+
+    if (mounted_share_ready(share) &&
+        directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
+        return 0;
+    place_take(&place);
+    result = attach(mounter, arena, share, err);
+    place_leave(&place);
+    return result;
+}
+
+void mounted_share_detach(const struct mounter *mounter, struct arena *arena,
+                          struct mounted_share *share, bool unmount) {
+    struct error err;
+
+    atomic_store(&share->ready, false);
+    if (share->opened)
+        close(share->directory.fd);
+    share->opened = false;
+    if (unmount && share->mounted_here &&
+        mount_detach(arena, &mounter->programs, share->point, false, &err) < 0)
+        log_info(NULL, "share stays mounted", "share", share->share.address, "reason", err.message,
+                 NULL);
+    share->mounted_here = false;
+}

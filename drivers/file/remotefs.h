@@ -1,0 +1,60 @@
+/*
+ * Volumes as files of mounted shares: what NFS, its relatives and Quobyte have in common.
+ *
+ * A driver of this family is a struct remotefs_kind and its options.  Every share is mounted at
+ * <base>/<MD5 of its text> (as the compute side does it, too); one that is mounted there already is
+ * used as it is.  A share that cannot be mounted at the start is tried again at each get_pools().
+ */
+#pragma once
+
+#include "drivers/file/directory.h"
+#include "drivers/file/mount.h"
+#include "drivers/file/shares.h"
+
+struct remotefs_kind {
+    const struct driver *driver;
+    const char *volume_type;                       /* driver_volume_type of the connection */
+    const char *mount_program;                     /* unless the option says another */
+    bool pool_per_share;                           /* else all shares are one pool */
+    const char *base_key, *sparse_key, *qcow2_key; /* names of its options */
+
+    /* How many, or -1; text that lives as long as the arena. */
+    int (*load_shares)(const struct driver_backend *backend, struct arena *arena,
+                       struct share **ret, struct error *err);
+    int (*mount)(const struct driver_backend *backend, struct arena *arena,
+                 const struct mount_programs *programs, const struct share *share,
+                 const char *point, struct error *err);
+    /* Is what is mounted there the right thing?  NULL: anything is. */
+    int (*check_mount)(const struct mount_entry *entry, struct error *err);
+};
+
+int remotefs_open(const struct remotefs_kind *kind, const struct driver_backend *backend,
+                  void **ret_handle, struct error *err);
+
+void remotefs_close(void *handle);
+int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
+                       struct error *err);
+int remotefs_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           struct driver_created *ret, struct error *err);
+int remotefs_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           struct error *err);
+int remotefs_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const char *new_name_id, struct error *err);
+enum driver_outcome remotefs_extend_volume(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume, int64_t new_gb,
+                                           struct error *err);
+int remotefs_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                      int64_t *ret_bytes, struct error *err);
+int remotefs_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                     const json_t *connector, json_t **ret, struct error *err);
+int remotefs_list_volumes(void *handle, struct arena *arena,
+                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                          struct error *err);
+
+/* The members of struct driver that all of the family share. */
+#define REMOTEFS_CALLS                                                                \
+    .close = remotefs_close, .get_pools = remotefs_get_pools,                         \
+    .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume, \
+    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume, \
+    .get_size = remotefs_get_size, .connect = remotefs_connect,                       \
+    .list_volumes = remotefs_list_volumes

@@ -1,0 +1,37 @@
+/*
+ * One volume as a file of a directory: the calls of driver.h once the directory is known.
+ *
+ * The file is "volume-<name id>"; what takes long to make is ".volume-<name id>.new" meanwhile, so
+ * a half-made file is never taken for a volume.  An encrypted volume is grown by nobody here: that
+ * needs its secret (D11).
+ */
+#pragma once
+
+#include "drivers/file/directory.h"
+
+#define VOLUME_FILE_PREFIX "volume-"
+
+/* May the id stand in a file's name: letters, digits, '-' and '_', at most 64? */
+bool volume_file_id_fits(const char *name_id);
+/* Is the file here? 1 yes, 0 no, -1 failed. */
+int volume_file_exists(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err);
+
+/* *ret_format: of the new file; text that lives for ever. */
+int volume_file_create(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char **ret_format,
+                       struct error *err);
+int volume_file_delete(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err);
+int volume_file_rename(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char *new_name_id,
+                       struct error *err);
+enum driver_outcome volume_file_extend(const struct directory *directory, struct arena *arena,
+                                       const struct driver_volume *volume, int64_t new_gb,
+                                       struct error *err);
+int volume_file_get_size(const struct directory *directory, struct arena *arena,
+                         const struct driver_volume *volume, int64_t *ret_bytes, struct error *err);
+/* Its name for an attachment; refuses one that reads from files which the service did not make. */
+int volume_file_connect(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const char **ret_name,
+                        struct error *err);

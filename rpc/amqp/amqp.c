@@ -1,0 +1,169 @@
+#include "rpc/amqp/amqp.h"
+
+#include "common/cleanup.h"
+#include "rpc/amqp/receiver.h"
+#include "rpc/envelope.h"
+
+#include <string.h>
+
+#define SECTION "oslo_messaging_rabbit"
+
+struct amqp {
+    struct rpc rpc;
+    struct arena *arena;
+    struct amqp_settings settings;
+    struct amqp_url url;
+    struct sender *sender;
+    struct receiver *receiver;
+};
+
+static struct amqp *amqp_of(struct rpc *rpc) {
+    return (struct amqp *)rpc; /* its first member */
+}
+
+static int amqp_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *consumer, void *arg,
+                          struct error *err) {
+    return receiver_subscribe(amqp_of(rpc)->receiver, topic, consumer, arg, err);
+}
+
+static const char *body_of(struct arena *arena, const struct amqp_settings *settings,
+                           const struct rpc_message *message) {
+    if (!settings->notifications)
+        return envelope_request(arena, message, envelope_unique_id(arena, settings->clock));
+    return settings->bare ? message->payload : envelope_wrap(arena, message->payload);
+}
+
+static int amqp_publish(struct rpc *rpc, const struct rpc_message *message,
+                        void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    struct amqp *amqp = amqp_of(rpc);
+    autoarena struct arena *arena = arena_new();
+    const char *body = body_of(arena, &amqp->settings, message);
+    const struct send_message send = {
+        .where = amqp->settings.notifications ? SEND_NOTIFICATION : SEND_TOPIC,
+        .routing_key = message->topic,
+        .key = message->key,
+        .content_type = "application/json",
+        .body = body,
+        .size = strlen(body),
+    };
+
+    if (strlen(message->topic) > 255)
+        return error_set(err, ERROR_BAD_REQUEST, "Topic %s is too long for the broker.",
+                         message->topic);
+    sender_put(amqp->sender, &send, confirm, arg);
+    return 0;
+}
+
+/* Whoever takes a topic may come later, and from another process. */
+static enum rpc_reach amqp_reaches(struct rpc *rpc, const char *topic) {
+    (void)rpc, (void)topic;
+    return RPC_EVERYWHERE;
+}
+
+static void amqp_stop(struct rpc *rpc) {
+    struct amqp *amqp = amqp_of(rpc);
+
+    receiver_drain(amqp->receiver);
+    sender_stop(amqp->sender);
+    receiver_free(amqp->receiver);
+    arena_free(amqp->arena);
+    free(amqp);
+}
+
+static const struct rpc_engine amqp_engine = {
+    .name = "amqp",
+    .subscribe = amqp_subscribe,
+    .publish = amqp_publish,
+    .reaches = amqp_reaches,
+    .stop = amqp_stop,
+};
+
+static int64_t option_ms(const struct config *config, const char *key) {
+    return config_int(config, SECTION, key) * 1000;
+}
+
+static struct link_settings link_settings(const struct amqp *amqp) {
+    const struct config *config = amqp->settings.config;
+
+    return (struct link_settings){
+        .url = &amqp->url,
+        .clock = amqp->settings.clock,
+        .program = amqp->settings.program,
+        .ca_file = config_text(config, SECTION, "ssl_ca_file"),
+        .cert_file = config_text(config, SECTION, "ssl_cert_file"),
+        .key_file = config_text(config, SECTION, "ssl_key_file"),
+        .verify = config_bool(config, SECTION, "ssl_verify"),
+        .heartbeat_s = (int)config_int(config, SECTION, "heartbeat_timeout_threshold"),
+        .retry_ms = option_ms(config, "rabbit_retry_interval"),
+        .retry_more_ms = option_ms(config, "rabbit_retry_backoff"),
+        .retry_most_ms = option_ms(config, "rabbit_interval_max"),
+    };
+}
+
+static void amqp_open(struct amqp *amqp) {
+    const struct config *config = amqp->settings.config;
+    bool quorum = config_bool(config, SECTION, "rabbit_quorum_queue");
+    const struct sender_settings sender = {
+        .link = link_settings(amqp),
+        .exchange = config_text(config, "DEFAULT", "control_exchange"),
+        .durable = quorum || config_bool(config, SECTION, "amqp_durable_queues"),
+        .auto_delete = config_bool(config, SECTION, "amqp_auto_delete"),
+        .quorum = quorum,
+    };
+    const struct receiver_settings receiver = {
+        .link = sender.link,
+        .exchange = sender.exchange,
+        .server = amqp->settings.server,
+        .durable = sender.durable,
+        .auto_delete = sender.auto_delete,
+        .quorum = quorum,
+        .transient_quorum = config_bool(config, SECTION, "rabbit_transient_quorum_queue"),
+        .transient_ttl_s = (int)config_int(config, SECTION, "rabbit_transient_queues_ttl"),
+        .prefetch = (unsigned)config_int(config, SECTION, "rabbit_qos_prefetch_count"),
+        .workers = amqp->settings.workers,
+    };
+
+    amqp->sender = sender_new(&sender);
+    amqp->receiver = receiver_new(&receiver, amqp->sender);
+}
+
+static int check_files(const struct config *config, struct error *err) {
+    static const char *const keys[] = { "ssl_ca_file", "ssl_cert_file", "ssl_key_file" };
+
+    for (unsigned i = 0; i < LENGTH(keys); i++) {
+        const char *path = config_text(config, SECTION, keys[i]);
+
+        if (path && access(path, R_OK) < 0)
+            return error_errno(err, ERROR_BAD_REQUEST, "[" SECTION "] %s: %s cannot be read",
+                               keys[i], path);
+    }
+    if (!config_text(config, SECTION, "ssl_cert_file") !=
+        !config_text(config, SECTION, "ssl_key_file"))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[" SECTION "] ssl_cert_file and ssl_key_file belong together");
+    return 0;
+}
+
+int rpc_amqp_new(const struct amqp_settings *settings, struct rpc **ret, struct error *err) {
+    struct amqp *amqp = calloc(1, sizeof *amqp);
+
+    if (!amqp)
+        abort();
+    amqp->rpc.engine = &amqp_engine;
+    amqp->settings = *settings;
+    amqp->arena = arena_new();
+    if (amqp_url_parse(amqp->arena, settings->url, config_bool(settings->config, SECTION, "ssl"),
+                       &amqp->url, err) < 0 ||
+        check_files(settings->config, err) < 0) {
+        arena_free(amqp->arena);
+        free(amqp);
+        return -1;
+    }
+    amqp_open(amqp);
+    *ret = &amqp->rpc;
+    return 0;
+}
+
+void rpc_amqp_start(struct rpc *rpc) {
+    receiver_start(amqp_of(rpc)->receiver);
+}

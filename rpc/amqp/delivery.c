@@ -1,0 +1,213 @@
+#include "rpc/amqp/delivery.h"
+
+#include "common/log.h"
+
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000, ATTEMPTS_MOST = 1000000 };
+
+#define JSON_TYPE "application/json"
+
+static void answer(struct delivery *delivery, const struct rpc_answer *answer, int refusal) {
+    if (delivery->envelope.reply_queue)
+        receiver_answer(delivery,
+                        envelope_reply(delivery->arena, &delivery->envelope, answer, refusal,
+                                       envelope_unique_id(delivery->arena,
+                                                          receiver_clock(delivery->receiver))));
+}
+
+/* ---- putting aside ---- */
+
+static void put_aside(struct delivery *delivery);
+
+/* Called by the sender. */
+static void aside_confirm(void *arg, bool taken) {
+    struct delivery *delivery = arg;
+
+    if (taken) {
+        receiver_done(delivery);
+        return;
+    }
+    delivery->step = put_aside;
+    receiver_later(delivery, PAUSE_MOST_MS);
+}
+
+static void put_aside(struct delivery *delivery) {
+    const struct send_message message = {
+        .where = SEND_DEAD,
+        .routing_key = SENDER_DEAD_QUEUE,
+        .key = "",
+        .content_type =
+            *delivery->content_type ? delivery->content_type : "application/octet-stream",
+        .body = delivery->body,
+        .size = delivery->body ? delivery->size : 0,
+        .reason = delivery->reason,
+    };
+
+    sender_put(receiver_sender(delivery->receiver), &message, aside_confirm, delivery);
+}
+
+/* A caller hears what is wrong; what nobody waits for an answer to is kept for somebody to look
+ * at. */
+static void refuse(struct delivery *delivery, int refusal, const struct error *why) {
+    const struct rpc_answer failure = { .arena = delivery->arena, .failure = *why };
+    const struct envelope *envelope = &delivery->envelope;
+
+    log_error(NULL, envelope->reply_queue ? "call refused" : "message put aside", "queue",
+              delivery->queue, "method", envelope->method, "version", envelope->version, "reason",
+              why->message, NULL);
+    if (envelope->reply_queue) {
+        answer(delivery, &failure, refusal);
+        receiver_done(delivery);
+        return;
+    }
+    delivery->reason = arena_text(delivery->arena, why->message);
+    put_aside(delivery);
+}
+
+static void refuse_method(struct delivery *delivery, int refusal, struct error *err) {
+    if (refusal == RPC_NO_METHOD)
+        error_set(err, ERROR_BAD_REQUEST, "there is no such method");
+    else if (refusal == RPC_NO_VERSION)
+        error_set(err, ERROR_BAD_REQUEST, "this version of the method is not known");
+    refuse(delivery, refusal, err);
+}
+
+/* ---- working ---- */
+
+static void work(struct delivery *delivery);
+
+static void again_confirm(void *arg, bool taken);
+
+/* To the end of its queue, so that others get its place in here. */
+static void send_again(struct delivery *delivery) {
+    const struct send_message message = {
+        .where = SEND_QUEUE,
+        .routing_key = delivery->queue,
+        .key = "",
+        .content_type = delivery->content_type,
+        .body = delivery->body,
+        .size = delivery->size,
+        .attempts = delivery->attempts,
+    };
+
+    if (receiver_lost(delivery))
+        receiver_done(delivery);
+    else
+        sender_put(receiver_sender(delivery->receiver), &message, again_confirm, delivery);
+}
+
+static void again_confirm(void *arg, bool taken) {
+    struct delivery *delivery = arg;
+
+    if (taken) {
+        receiver_done(delivery);
+        return;
+    }
+    delivery->step = send_again;
+    receiver_later(delivery, PAUSE_MOST_MS);
+}
+
+static void end_pause(struct delivery *delivery) {
+    receiver_paused(delivery->receiver, -1);
+    work(delivery);
+}
+
+static void try_later(struct delivery *delivery, const struct error *err) {
+    int64_t pause_ms = PAUSE_FIRST_MS;
+
+    log_warning(NULL, "message not handled, comes again", "queue", delivery->queue, "method",
+                delivery->envelope.method, "key", delivery->key, "error", err->message, NULL);
+    for (int i = 0; i < delivery->attempts && pause_ms < PAUSE_MOST_MS; i++)
+        pause_ms *= 2;
+    if (delivery->attempts < ATTEMPTS_MOST)
+        delivery->attempts++;
+    if (receiver_may_pause(delivery->receiver)) {
+        receiver_paused(delivery->receiver, 1);
+        delivery->step = end_pause;
+        receiver_later(delivery, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+    } else {
+        delivery->step = send_again;
+        receiver_later(delivery, PAUSE_FIRST_MS);
+    }
+}
+
+static void work(struct delivery *delivery) {
+    const struct envelope *envelope = &delivery->envelope;
+    bool own = envelope->namespace != NULL;
+    struct rpc_answer result = { .arena = delivery->arena };
+    const struct rpc_message message = {
+        .topic = delivery->subscription->topic,
+        .method = envelope->method,
+        .key = delivery->key,
+        .payload = envelope->arguments,
+        .version = own ? NULL : envelope->version,
+        .answer = envelope->reply_queue ? &result : NULL,
+    };
+    struct error err = { .kind = ERROR_NONE };
+    int outcome;
+
+    if (receiver_lost(delivery) || receiver_handled(delivery)) {
+        receiver_done(delivery);
+        return;
+    }
+    outcome = delivery->subscription->consumer(delivery->subscription->arg, &message, &err);
+    if (outcome < 0) {
+        try_later(delivery, &err);
+    } else if (outcome > 0) {
+        refuse_method(delivery, outcome, &err);
+    } else {
+        receiver_remember(delivery);
+        answer(delivery, &result, 0);
+        receiver_done(delivery);
+    }
+}
+
+/* ---- arriving ---- */
+
+/* Scoria's own namespace in a version that is known, or none. */
+static int check_namespace(const struct envelope *envelope) {
+    unsigned major, minor;
+
+    if (!envelope->namespace)
+        return 0;
+    if (strcmp(envelope->namespace, ENVELOPE_NAMESPACE) != 0)
+        return RPC_NO_METHOD;
+    return envelope_version(envelope->version, &major, &minor) && major == 1 && minor == 0
+               ? 0
+               : RPC_NO_VERSION;
+}
+
+static int read_body(struct delivery *delivery, struct error *err) {
+    if (!delivery->body)
+        return error_set(err, ERROR_BAD_REQUEST, "the body is longer than %zu bytes",
+                         LINK_BODY_MOST);
+    if (strcmp(delivery->content_type, JSON_TYPE) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "the content type is not " JSON_TYPE);
+    return envelope_read(delivery->arena, delivery->body, delivery->size, &delivery->envelope, err);
+}
+
+void delivery_begin(struct delivery *delivery, struct link_event *event) {
+    struct error err = { .kind = ERROR_NONE };
+    int refusal;
+
+    delivery->body = event->body;
+    delivery->size = event->size;
+    delivery->attempts = event->attempts;
+    delivery->key = "";
+    memcpy(delivery->content_type, event->content_type, sizeof delivery->content_type);
+    event->body = NULL;
+    if (read_body(delivery, &err) < 0) {
+        refuse(delivery, RPC_BAD_ARGUMENTS, &err);
+        return;
+    }
+    delivery->key = delivery->envelope.key;
+    refusal = check_namespace(&delivery->envelope);
+    if (refusal) {
+        refuse_method(delivery, refusal, &err);
+        return;
+    }
+    receiver_watch(delivery);
+    delivery->step = work;
+    receiver_later(delivery, 0);
+}

@@ -1,0 +1,153 @@
+#include "rpc/amqp/url.h"
+
+#include "json/json.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { PORT = 5672, PORT_TLS = 5671, PORT_MOST = 65535 };
+
+static int digit(char c) {
+    return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+/* NULL: a % without two hex digits, or a NUL. */
+static char *decode(struct arena *arena, const char *text, size_t length) {
+    char *decoded = arena_text_n(arena, text, length), *to = decoded;
+
+    for (const char *from = decoded; *from; from++) {
+        if (*from != '%') {
+            *to++ = *from;
+            continue;
+        }
+        if (!isxdigit((unsigned char)from[1]) || !isxdigit((unsigned char)from[2]))
+            return NULL;
+        *to = (char)(digit(from[1]) * 16 + digit(from[2]));
+        if (*to++ == '\0')
+            return NULL;
+        from += 2;
+    }
+    *to = '\0';
+    return decoded;
+}
+
+static int parse_login(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
+                       struct error *err) {
+    const char *colon = memchr(text, ':', length);
+    size_t user = colon ? (size_t)(colon - text) : length;
+
+    host->user = decode(arena, text, user);
+    host->password = colon ? decode(arena, colon + 1, length - user - 1) : "";
+    if (!host->user || !host->password || !*host->user)
+        return error_set(err, ERROR_BAD_REQUEST, "user or password is not well-formed");
+    return 0;
+}
+
+static int parse_port(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
+                      struct error *err) {
+    int64_t port;
+
+    if (!json_digits(arena_text_n(arena, text, length), &port) || port < 1 || port > PORT_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "a port is not between 1 and %d", PORT_MOST);
+    host->port = (int)port;
+    return 0;
+}
+
+/* Nothing of the text is repeated in an error: it may be a piece of a password. */
+
+/* host, host:port, [address]:port */
+static int parse_address(struct arena *arena, const char *text, size_t length,
+                         struct amqp_host *host, struct error *err) {
+    const char *end = text + length;
+    const char *bracket = length && *text == '[' ? memchr(text, ']', length) : NULL;
+    const char *name = bracket ? text + 1 : text;
+    const char *name_end = bracket ? bracket : memchr(text, ':', length);
+    const char *rest = bracket ? bracket + 1 : name_end;
+
+    if (!name_end)
+        name_end = end;
+    if (name_end == name)
+        return error_set(err, ERROR_BAD_REQUEST, "there is no host");
+    host->name = arena_text_n(arena, name, (size_t)(name_end - name));
+    if (!rest || rest == end)
+        return 0;
+    if (*rest != ':')
+        return error_set(err, ERROR_BAD_REQUEST, "there is no port behind the address");
+    return parse_port(arena, rest + 1, (size_t)(end - rest - 1), host, err);
+}
+
+static int parse_host(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
+                      struct error *err) {
+    const char *at = memrchr(text, '@', length);
+    size_t login = at ? (size_t)(at - text) : 0;
+
+    *host = (struct amqp_host){ .user = "guest", .password = "guest" };
+    if (at && parse_login(arena, text, login, host, err) < 0)
+        return -1;
+    if (at) {
+        text = at + 1;
+        length -= login + 1;
+    }
+    return parse_address(arena, text, length, host, err);
+}
+
+static int parse_hosts(struct arena *arena, const char *text, size_t length, struct amqp_url *url,
+                       struct error *err) {
+    const char *end = text + length;
+
+    url->host_count = 1;
+    for (const char *c = text; c < end; c++)
+        url->host_count += *c == ',';
+    url->hosts = arena_alloc(arena, url->host_count * sizeof *url->hosts);
+    for (unsigned i = 0; i < url->host_count; i++) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        size_t piece = comma ? (size_t)(comma - text) : (size_t)(end - text);
+
+        if (parse_host(arena, text, piece, &url->hosts[i], err) < 0)
+            return -1;
+        text += piece + 1;
+    }
+    return 0;
+}
+
+/* ?ssl=1 is all there is. */
+static int parse_query(const char *query, struct amqp_url *url, struct error *err) {
+    if (!*query)
+        return 0;
+    if (strncmp(query, "ssl=", 4) != 0 || !json_boolean_word(query + 4, true, &url->ssl))
+        return error_set(err, ERROR_BAD_REQUEST, "behind ? stands neither ssl=1 nor ssl=0");
+    return 0;
+}
+
+static int parse(struct arena *arena, const char *text, struct amqp_url *url, struct error *err) {
+    const char *rest = strstr(text, "://");
+    size_t hosts;
+
+    if (!rest || (strncmp(text, "rabbit:", 7) != 0 && strncmp(text, "kombu:", 6) != 0))
+        return error_set(err, ERROR_BAD_REQUEST, "it does not begin with rabbit://");
+    rest += 3;
+    hosts = strcspn(rest, "/?");
+    if (parse_hosts(arena, rest, hosts, url, err) < 0)
+        return -1;
+    rest += hosts;
+    url->vhost = "/";
+    if (*rest == '/' && rest[1] != '\0' && rest[1] != '?')
+        url->vhost = decode(arena, rest + 1, strcspn(rest + 1, "?"));
+    if (!url->vhost)
+        return error_set(err, ERROR_BAD_REQUEST, "the virtual host is not well-formed");
+    rest += strcspn(rest, "?");
+    return parse_query(*rest ? rest + 1 : rest, url, err);
+}
+
+int amqp_url_parse(struct arena *arena, const char *text, bool ssl, struct amqp_url *ret,
+                   struct error *err) {
+    struct amqp_url url = { .ssl = ssl };
+
+    if (parse(arena, text, &url, err) < 0)
+        return error_context(err, "transport_url");
+    for (unsigned i = 0; i < url.host_count; i++)
+        if (url.hosts[i].port == 0)
+            url.hosts[i].port = url.ssl ? PORT_TLS : PORT;
+    *ret = url;
+    return 0;
+}

@@ -1,0 +1,787 @@
+/*
+ * What only PostgreSQL has to prove; the promises of db.h are tested with both engines by the other
+ * tests of this folder.  Without SCORIA_TEST_POSTGRESQL only the URLs are tested.
+ */
+#include "db/postgresql/postgresql.h"
+
+#include "db/copy.h"
+#include "db/outbox.h"
+#include "db/postgresql/clock.h"
+#include "db/postgresql/commit.h"
+#include "db/schema.h"
+#include "tests/unit/db/scratch.h"
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+static const char count_items[] = "SELECT COUNT(*) FROM item";
+
+static struct db *items_open(const char *url, bool inline_writes) {
+    struct db *db = scratch_open(url, inline_writes);
+
+    sql_run(db, "CREATE TABLE item (id BIGINT PRIMARY KEY, value BIGINT)");
+    return db;
+}
+
+static struct db *second_open(const char *url) {
+    return scratch_open(url, false);
+}
+
+/* Sessions that doom() ends, and no other test's. */
+static const char *doomed_url(void) {
+    static char url[512];
+
+    snprintf(url, sizeof(url), "%s&application_name=doomed%jd", database_url(), (intmax_t)getpid());
+    return url;
+}
+
+static void doom(const char *which) {
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+             "WHERE application_name = 'doomed%jd' AND state LIKE '%s%%'",
+             (intmax_t)getpid(), which);
+    postgresql_sql(sql);
+}
+
+/* ---- URLs ---- */
+
+START_TEST(no_url_shows_its_password) {
+    static const char *const urls[] = {
+        "postgresql://me:sec/ret@127.0.0.1:1/x",     "postgresql://me:12/sec@ret@127.0.0.1:1/x",
+        "postgres://me:secret@127.0.0.1:1/x?what=7", "postgresql+psycopg2://me:secret@[::1/x",
+        "postgresql://me:secret@127.0.0.1:1/x",
+    };
+
+    for (size_t i = 0; i < LENGTH(urls); i++) {
+        const struct db_settings settings = { .url = urls[i] };
+        struct error err = { 0 };
+        struct db *db;
+
+        ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+        ck_assert_msg(!strstr(err.message, "sec") && !strstr(err.message, "ret@"), "%s",
+                      err.message);
+        ck_assert_int_eq(err.kind, i + 1 < LENGTH(urls) ? ERROR_BAD_REQUEST : ERROR_UNAVAILABLE);
+    }
+}
+END_TEST
+
+START_TEST(a_url_names_host_and_database) {
+    struct session_settings settings;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(
+                         "postgresql+psycopg2://me:p%40ss@db.example:6432/cinder?sslmode=require",
+                         &settings, &err),
+                     0);
+    ck_assert_str_eq(settings.where, "postgresql://db.example:6432/cinder");
+    session_settings_free(&settings);
+}
+END_TEST
+
+/* ---- what is refused at the start ---- */
+
+static enum error_kind open_refused(const char *url, const char *words) {
+    const struct db_settings settings = { .url = url, .inline_writes = true };
+    struct error err = { 0 };
+    struct db *db;
+
+    ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+    ck_assert_msg(strstr(err.message, words) != NULL, "%s", err.message);
+    return err.kind;
+}
+
+START_TEST(a_newer_schema_is_refused) {
+    const char *url = database_url();
+    struct db *db = scratch_open(url, true);
+
+    sql_run(db, "UPDATE schema_version SET number = 999");
+    db_close(db);
+    ck_assert_int_eq(open_refused(url, "999"), ERROR_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(a_database_in_another_order_is_refused) {
+    static const struct {
+        const char *words, *told;
+    } orders[] = {
+        { "ENCODING 'SQL_ASCII' LOCALE 'C'", "encoding SQL_ASCII" },
+        { "ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", "order ICU en-US" },
+    };
+    const char *base = getenv("SCORIA_TEST_POSTGRESQL");
+    char url[512], name[64], text[256];
+
+    for (size_t i = 0; i < LENGTH(orders); i++) {
+        snprintf(name, sizeof(name), "order%zu_%jd", i, (intmax_t)getpid());
+        snprintf(url, sizeof(url), "%.*s%s", (int)(strrchr(base, '/') - base + 1), base, name);
+        ck_assert_int_eq(open_refused(url, "does not exist"), ERROR_UNAVAILABLE);
+        snprintf(text, sizeof(text), "CREATE DATABASE %s TEMPLATE template0 %s", name,
+                 orders[i].words);
+        postgresql_sql(text);
+        ck_assert_int_eq(open_refused(url, orders[i].told), ERROR_BAD_REQUEST);
+        snprintf(text, sizeof(text), "DROP DATABASE %s WITH (FORCE)", name);
+        postgresql_sql(text);
+    }
+}
+END_TEST
+
+static void *open_thread(void *url) {
+    return scratch_open(url, true);
+}
+
+START_TEST(processes_may_start_together_on_an_empty_database) {
+    enum { STARTS = 8 };
+    const char *url = database_url();
+    pthread_t threads[STARTS];
+    void *db;
+
+    for (int i = 0; i < STARTS; i++)
+        pthread_create(&threads[i], NULL, open_thread, (void *)(uintptr_t)url);
+    for (int i = 0; i < STARTS; i++) {
+        pthread_join(threads[i], &db);
+        ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
+        db_close(db);
+    }
+}
+END_TEST
+
+/* ---- transactions ---- */
+
+struct again {
+    int runs, left;
+};
+
+static int again_fault(void *arg, const char *point, struct error *err) {
+    struct again *again = arg;
+
+    (void)err;
+    return strcmp(point, "before_commit") == 0 && again->left-- > 0 ? DB_FAULT_AGAIN : 0;
+}
+
+static int again_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct again *again = arg;
+
+    again->runs++;
+    return db_run(tx, err, "INSERT INTO item (id) VALUES (1)") < 0 ? -1 : 0;
+}
+
+START_TEST(a_body_runs_again_after_a_serialization_failure) {
+    struct db *db = items_open(database_url(), true);
+    struct again again = { .left = 3 };
+    struct error err = { 0 };
+
+    db_set_fault(db, again_fault, &again);
+    ck_assert_int_eq(db_transaction(db, again_body, &again, &err), 0);
+    ck_assert_int_eq(again.runs, 4);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    db_close(db);
+}
+END_TEST
+
+/* Two readers who each write what the other has read: one after the other, in any order, one sees
+ * the other's row. */
+static int skew_body(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t count = 0, id = (intptr_t)arg;
+
+    if (db_query_int(tx, &count, err, count_items) < 0)
+        return -1;
+    usleep(1000);
+    return db_run(tx, err, "INSERT INTO item (id, value) VALUES ($1, $2)", DB_INT(id),
+                  DB_INT(count)) < 0
+               ? -1
+               : 0;
+}
+
+struct skew {
+    struct db *db;
+    intptr_t first;
+};
+
+static void *skew_thread(void *arg) {
+    const struct skew *skew = arg;
+    struct error err = { 0 };
+
+    for (intptr_t i = 0; i < 20; i++)
+        ck_assert_msg(db_transaction(skew->db, skew_body, (void *)(skew->first + i), &err) == 0,
+                      "%s", err.message);
+    return NULL;
+}
+
+START_TEST(writers_of_several_processes_are_as_one) {
+    const char *url = database_url();
+    struct db *dbs[] = { items_open(url, true), second_open(url), second_open(url) };
+    struct skew skews[] = { { dbs[0], 100 }, { dbs[1], 200 }, { dbs[2], 300 } };
+    pthread_t threads[LENGTH(dbs)];
+
+    for (size_t i = 0; i < LENGTH(dbs); i++)
+        pthread_create(&threads[i], NULL, skew_thread, &skews[i]);
+    for (size_t i = 0; i < LENGTH(dbs); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(sql_int(dbs[0], count_items), 60);
+    ck_assert_int_eq(sql_int(dbs[0], "SELECT COUNT(DISTINCT value) FROM item"), 60);
+    for (size_t i = 0; i < LENGTH(dbs); i++)
+        db_close(dbs[i]);
+}
+END_TEST
+
+START_TEST(a_server_that_ended_our_sessions_is_found_again) {
+    struct db *db = items_open(doomed_url(), false);
+
+    for (int i = 0; i < 5; i++) {
+        char sql[64];
+
+        doom("");
+        snprintf(sql, sizeof(sql), "INSERT INTO item (id) VALUES (%d)", i);
+        sql_run(db, sql);
+        ck_assert_int_eq(sql_int(db, count_items), i + 1);
+    }
+    db_close(db);
+}
+END_TEST
+
+/* ---- commits in doubt ---- */
+
+static struct session *session_of(const struct session_settings *settings) {
+    struct error err = { 0 };
+    struct session *session;
+
+    ck_assert_msg(session_open(settings, &session, &err) == 0, "%s", err.message);
+    return session;
+}
+
+static void session_ok(struct session *session, const char *sql) {
+    struct error err = { 0 };
+
+    ck_assert_msg(session_run(session, sql, &err) == 0, "%s", err.message);
+}
+
+static struct session *doubtful_session(const struct session_settings *settings) {
+    struct session *session = session_of(settings);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(commit_register(session, &clock_system, &err), 0);
+    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    session_ok(session, "INSERT INTO item (id) VALUES (1)");
+    return session;
+}
+
+START_TEST(a_commit_in_doubt_that_happened_is_known) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *session, *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    session = doubtful_session(&settings);
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
+    other = session_of(&settings);
+    for (int i = 0; i < 2; i++) /* asked twice it is the same */
+        ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_DONE);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    session_close(other);
+    session_close(session);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_commit_in_doubt_that_did_not_happen_never_will) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *session, *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    session = doubtful_session(&settings);
+    other = session_of(&settings);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(commit_ask(other, session->writer, session->mark + 1, &err), COMMIT_AGAIN);
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_AGAIN); /* on its way all the time */
+    session_rollback(session);
+    ck_assert_int_eq(sql_int(db, count_items), 0);
+    session_close(other);
+    session_close(session);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+/* The mark of a session that is older than its cleaning, in every place where it can be missed. */
+START_TEST(a_mark_that_is_gone_is_doubt_and_no_permission) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *session, *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    session = doubtful_session(&settings);
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
+    other = session_of(&settings);
+    session_ok(other, "DELETE FROM commit_marks"); /* before anybody asks */
+    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_FAILED);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+
+    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE"); /* before the commit */
+    session_ok(session, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_AGAIN);
+    session_rollback(session);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+
+    ck_assert_int_eq(commit_register(session, &clock_system, &err), 0); /* and then as ever */
+    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    session_ok(session, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
+    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_DONE);
+    session_close(other);
+    session_close(session);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+/* Behind the back of a session that lives, as when the server's clock jumps. */
+START_TEST(marks_that_are_cleared_away_early_cost_nothing) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct session *other;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    other = session_of(&settings);
+    sql_run(db, "INSERT INTO item (id) VALUES (1)");
+    session_ok(other, "DELETE FROM commit_marks");
+    sql_run(db, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(sql_int(db, count_items), 2);
+    ck_assert_int_ge(sql_int(db, "SELECT COUNT(*) FROM commit_marks"), 1);
+    session_close(other);
+    session_settings_free(&settings);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_session_that_rested_for_too_long_is_not_used) {
+    struct db *db = items_open(database_url(), true);
+    struct pool *pool = &((struct postgresql_db *)db)->writers;
+    struct error err = { 0 };
+    struct session *session;
+    int64_t born_us;
+
+    sql_run(db, "INSERT INTO item (id) VALUES (1)");
+    ck_assert_ptr_nonnull(pool->idle);
+    pool->idle->born_us -= 3601 * INT64_C(1000000);
+    born_us = pool->idle->born_us;
+    ck_assert_int_eq(pool_take(pool, &session, &err), 0);
+    ck_assert_int_ne(session->born_us, born_us);
+    pool_give(pool, session);
+    db_close(db);
+}
+END_TEST
+
+/* The server process ends just before COMMIT arrives, or just after the commit. */
+struct killing {
+    const char *at;
+    int times;
+};
+
+static int kill_fault(void *arg, const char *point, struct error *err) {
+    struct killing *killing = arg;
+
+    (void)err;
+    if (strcmp(point, killing->at) == 0 && killing->times-- > 0)
+        doom("idle in transaction");
+    return 0;
+}
+
+START_TEST(a_connection_lost_in_commit_leaves_one_effect) {
+    struct db *db = items_open(doomed_url(), true);
+    struct killing killing = { "before_commit", 1 };
+    struct again again = { 0 };
+    struct error err = { 0 };
+
+    db_set_fault(db, kill_fault, &killing);
+    ck_assert_msg(db_transaction(db, again_body, &again, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(again.runs, 2);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    db_close(db);
+}
+END_TEST
+
+/* ---- pool ---- */
+
+struct holder {
+    struct db *db;
+    sem_t held, go;
+};
+
+static int hold_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct holder *holder = arg;
+    int64_t number;
+
+    sem_post(&holder->held);
+    while (sem_wait(&holder->go) < 0)
+        ;
+    return db_query_int(tx, &number, err, "SELECT 1");
+}
+
+static void *hold_thread(void *arg) {
+    struct holder *holder = arg;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(db_read(holder->db, hold_body, holder, &err), 1);
+    return NULL;
+}
+
+static int one_body(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t number;
+
+    (void)arg;
+    return db_query_int(tx, &number, err, "SELECT 1");
+}
+
+START_TEST(who_finds_no_free_connection_waits_and_is_refused) {
+    const struct db_settings settings = {
+        .url = database_url(), .inline_writes = true, .pool_most = 1, .pool_wait_ms = 50
+    };
+    struct error err = { 0 };
+    struct holder holder;
+    pthread_t thread;
+
+    ck_assert_int_eq(db_open(&settings, &holder.db, &err), 0);
+    sem_init(&holder.held, 0, 0);
+    sem_init(&holder.go, 0, 0);
+    pthread_create(&thread, NULL, hold_thread, &holder);
+    while (sem_wait(&holder.held) < 0)
+        ;
+    ck_assert_int_eq(db_read(holder.db, one_body, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    sem_post(&holder.go);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(db_read(holder.db, one_body, NULL, &err), 1);
+    db_close(holder.db);
+}
+END_TEST
+
+/* ---- events and the clock ---- */
+
+static void count_event(void *arg) {
+    atomic_fetch_add((_Atomic int *)arg, 1);
+}
+
+static int put_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return outbox_put(tx, "t", "m", "k", "{}", 1, err);
+}
+
+static bool reaches(_Atomic int *count, int number) {
+    for (int i = 0; i < 4000 && atomic_load(count) < number; i++)
+        usleep(10000);
+    return atomic_load(count) >= number;
+}
+
+START_TEST(other_processes_hear_of_messages_and_ends) {
+    const char *url = doomed_url();
+    struct db *teller = second_open(url), *hearer = second_open(url);
+    _Atomic int outbox = 0, ended = 0;
+    struct error err = { 0 };
+    int before;
+
+    db_on_outbox(hearer, count_event, &outbox);
+    db_on_event(hearer, DB_ENDED, count_event, &ended);
+    usleep(300000); /* the hearer listens; what it was told at its start is counted */
+    before = atomic_load(&outbox);
+    ck_assert_int_eq(db_transaction(teller, put_body, NULL, &err), 0);
+    ck_assert(reaches(&outbox, before + 1));
+    before = atomic_load(&ended);
+    db_tell(teller, DB_ENDED);
+    ck_assert(reaches(&ended, before + 1));
+    before = atomic_load(&outbox);
+    doom("");
+
+    ck_assert(reaches(&outbox, before + 1)); /* what it missed is looked for when it is back */
+    db_close(teller);
+    db_close(hearer);
+}
+END_TEST
+
+static int64_t slow_clock(void *arg) {
+    (void)arg;
+    return clock_now_us(&clock_system) - 3600 * INT64_C(1000000);
+}
+
+static int64_t some_steady(void *arg) {
+    (void)arg;
+    return clock_boottime_us();
+}
+
+static void some_random(void *arg, void *bytes, size_t size) {
+    (void)arg;
+    clock_system.random(NULL, bytes, size);
+}
+
+START_TEST(a_host_whose_clock_is_wrong_goes_by_the_databases) {
+    const struct clock wrong = { .now_us = slow_clock,
+                                 .steady_us = some_steady,
+                                 .random = some_random };
+    struct db_settings settings = { .url = database_url(), .inline_writes = true, .clock = &wrong };
+    struct error err = { 0 };
+    int64_t last_us = 0, difference_us;
+    struct db *db;
+
+    ck_assert_int_eq(db_open(&settings, &db, &err), 0);
+    difference_us = clock_now_us(db_clock(db)) - clock_now_us(&clock_system);
+    ck_assert_int_lt(llabs(difference_us), 60000000);
+    atomic_store(&((struct postgresql_db *)db)->offset_us, 0); /* it was measured anew */
+    for (int i = 0; i < 1000; i++) {
+        int64_t now_us = clock_now_us(db_clock(db));
+
+        ck_assert_int_gt(now_us, last_us);
+        last_us = now_us;
+    }
+    db_close(db);
+}
+END_TEST
+
+/* ---- the clock ---- */
+
+/* The server's clock and its correction are only ever seen together: to change the one is to change
+ * the other. */
+static void set_the_servers_clock(struct db *db, int64_t seconds) {
+    char sql[80];
+
+    snprintf(sql, sizeof(sql), "UPDATE clock SET ahead_us = ahead_us + %jd",
+             (intmax_t)seconds * 1000000);
+    sql_run(db, sql);
+}
+
+static void set_told(struct db *db, int64_t seconds) {
+    char sql[80];
+
+    snprintf(sql, sizeof(sql), "UPDATE clock SET told_us = told_us + %jd",
+             (intmax_t)seconds * 1000000);
+    sql_run(db, sql);
+}
+
+static void measure(struct db *db) {
+    struct postgresql_db *server = (struct postgresql_db *)db;
+    struct session *session;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(pool_take(&server->readers, &session, &err), 0);
+    ck_assert_msg(postgresql_clock_measure(server, session, &err) == 0, "%s", err.message);
+    pool_give(&server->readers, session);
+}
+
+/* A process of its own, whose steady clock can stand still for a while. */
+static int64_t lost_us;
+
+static int64_t losing_steady(void *arg) {
+    (void)arg;
+    return clock_boottime_us() - lost_us;
+}
+
+static const struct clock losing = { .now_us = slow_clock,
+                                     .steady_us = losing_steady,
+                                     .random = some_random };
+
+static struct db *process_open(const char *url) {
+    struct db_settings settings = { .url = url, .inline_writes = true, .clock = &losing };
+    struct error err = { 0 };
+    struct db *db;
+
+    ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
+    return db;
+}
+
+static int64_t told(struct db *db) {
+    return clock_shared_us(db_clock(db));
+}
+
+#define MINUTE_US 60000000
+
+/* However long a machine takes. */
+#define assert_together(one, other) ck_assert_int_lt(llabs(told(one) - told(other)), MINUTE_US)
+
+static const int64_t steps[] = { -31536000, -3600, -300, 300, 3600, 31536000 };
+
+START_TEST(a_servers_clock_that_is_set_changes_nothing) {
+    const char *url = database_url();
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        struct db *first = process_open(url), *second = process_open(url), *late;
+        int64_t before_us = told(first);
+
+        set_the_servers_clock(first, steps[i]);
+        measure(first);
+        ck_assert_int_lt(llabs(told(first) - before_us), MINUTE_US);
+        assert_together(first, second);
+        measure(second); /* it was set right */
+        measure(first);
+        assert_together(first, second);
+        ck_assert_int_lt(llabs(told(second) - before_us), MINUTE_US);
+        late = process_open(url);
+        ck_assert(db_clock_sure(late));
+        assert_together(first, late);
+        db_close(first);
+        db_close(second);
+        db_close(late);
+    }
+}
+END_TEST
+
+START_TEST(a_machine_that_stood_still_follows_the_others) {
+    const char *url = database_url();
+    struct db *first, *second;
+    int64_t before_us;
+
+    lost_us = 0;
+    first = process_open(url);
+    second = process_open(url);
+    before_us = told(first);
+    lost_us = INT64_C(3600000000);
+    set_the_servers_clock(first, 3600); /* an hour has passed, for all but `first` */
+    set_told(first, 3600);              /* and the others have told so */
+    measure(first);
+    ck_assert_int_gt(told(first), before_us + INT64_C(3500000000));
+    ck_assert_int_lt(told(first), before_us + INT64_C(3700000000));
+    lost_us = 0;
+    db_close(first);
+    db_close(second);
+}
+END_TEST
+
+START_TEST(a_start_is_not_sure_when_the_servers_clock_seems_to_be_set) {
+    const char *url = database_url();
+    struct db *lives = process_open(url), *starts;
+
+    set_the_servers_clock(lives, 3600);
+    starts = process_open(url);
+    ck_assert(!db_clock_sure(starts));
+    measure(starts); /* it does not judge */
+    ck_assert(!db_clock_sure(starts));
+    measure(lives);
+    measure(starts);
+    ck_assert(db_clock_sure(starts));
+    assert_together(lives, starts);
+    db_close(lives);
+    db_close(starts);
+}
+END_TEST
+
+START_TEST(a_start_alone_becomes_sure) {
+    const char *url = database_url();
+    struct db *db = process_open(url);
+
+    set_the_servers_clock(db, 3600);
+    db_close(db);
+    lost_us = 0;
+    db = process_open(url);
+    ck_assert(!db_clock_sure(db));
+    lost_us = -INT64_C(60000000); /* a minute later */
+    measure(db);
+    ck_assert(db_clock_sure(db));
+    lost_us = 0;
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_start_never_goes_back) {
+    const char *url = database_url();
+    struct db *db = process_open(url);
+    int64_t before_us = told(db);
+
+    set_the_servers_clock(db, -3600);
+    db_close(db);
+    db = process_open(url);
+    ck_assert_int_ge(told(db), before_us - MINUTE_US);
+    ck_assert(db_clock_sure(db));
+    db_close(db);
+}
+END_TEST
+
+/* ---- moving ---- */
+
+START_TEST(a_whole_database_moves_or_nothing) {
+    autoarena struct arena *arena = arena_new();
+    struct copy copy = { .arena = arena };
+    struct error err = { 0 };
+
+    copy.from = scratch_open("sqlite://", true);
+    copy.to = scratch_open(database_url(), true);
+    sql_run(copy.from, "INSERT INTO volume_types (id, name, is_public, created_at) "
+                       "VALUES ('t', 'gold ä', 1, 5)");
+    sql_run(copy.from, "INSERT INTO volume_type_extra_specs VALUES ('t', 'k', NULL)");
+    sql_run(copy.from,
+            "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 9007199254740993, 9)");
+    sql_run(copy.from, "INSERT INTO outbox (id, topic, method, key, payload, created_at) "
+                       "VALUES (41, 't', 'm', 'k', '{}', 1)");
+    ck_assert_msg(copy_database(&copy, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM volume_types WHERE name = 'gold ä'"),
+                     1);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT allocated_gb FROM pools WHERE free_gb IS NULL AND "
+                                      "total_gb = 1.5"),
+                     INT64_C(9007199254740993));
+    sql_run(copy.to, "INSERT INTO outbox (topic, method, key, payload, created_at) "
+                     "VALUES ('t', 'm', 'k', '{}', 1)");
+    ck_assert_int_eq(sql_int(copy.to, "SELECT MAX(id) FROM outbox"), 42);
+    /* Its clock is the one that was copied, and belongs to nobody yet. */
+    ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM clock WHERE base = ''"), 1);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT told_us FROM clock"),
+                     sql_int(copy.from, "SELECT told_us FROM clock"));
+    ck_assert_int_eq(copy_database(&copy, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM pools"), 1);
+    db_close(copy.from);
+    db_close(copy.to);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const urls[] = { no_url_shows_its_password, a_url_names_host_and_database };
+    const TTest *const others[] = {
+        a_newer_schema_is_refused,
+        a_database_in_another_order_is_refused,
+        processes_may_start_together_on_an_empty_database,
+        a_body_runs_again_after_a_serialization_failure,
+        writers_of_several_processes_are_as_one,
+        a_server_that_ended_our_sessions_is_found_again,
+        a_commit_in_doubt_that_happened_is_known,
+        a_commit_in_doubt_that_did_not_happen_never_will,
+        a_mark_that_is_gone_is_doubt_and_no_permission,
+        marks_that_are_cleared_away_early_cost_nothing,
+        a_session_that_rested_for_too_long_is_not_used,
+        a_connection_lost_in_commit_leaves_one_effect,
+        who_finds_no_free_connection_waits_and_is_refused,
+        other_processes_hear_of_messages_and_ends,
+        a_host_whose_clock_is_wrong_goes_by_the_databases,
+        a_servers_clock_that_is_set_changes_nothing,
+        a_machine_that_stood_still_follows_the_others,
+        a_start_is_not_sure_when_the_servers_clock_seems_to_be_set,
+        a_start_alone_becomes_sure,
+        a_start_never_goes_back,
+        a_whole_database_moves_or_nothing,
+    };
+    Suite *suite = suite_create("postgresql");
+    TCase *cases = tcase_create("postgresql");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 240);
+    for (size_t i = 0; i < LENGTH(urls); i++)
+        tcase_add_test(cases, urls[i]);
+    for (size_t i = 0; postgresql_given() && i < LENGTH(others); i++)
+        tcase_add_test(cases, others[i]);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,118 @@
+#include "db/sqlite/map.h"
+
+#include "common/cleanup.h"
+#include "tests/unit/db/scratch.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static const char sum_of_all[] = "SELECT SUM(LENGTH(value)) FROM item";
+enum { ROWS = 2000, BYTES = 300 };
+
+/* A database whose whole content is in its file, and not in the WAL. */
+static void items_make(const struct scratch *scratch) {
+    struct db *db = scratch_open(scratch->url, true);
+
+    sql_run(db, "CREATE TABLE item (id INTEGER PRIMARY KEY, value BLOB)");
+    sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+                "INSERT INTO item SELECT i, randomblob(300) FROM n");
+    db_close(db);
+}
+
+static char *file_read(const char *path, size_t *size) {
+    autoclose int fd = open(path, O_RDONLY);
+    struct stat found;
+    char *bytes;
+
+    ck_assert_int_eq(fstat(fd, &found), 0);
+    *size = (size_t)found.st_size;
+    bytes = malloc(*size);
+    ck_assert_int_eq(read(fd, bytes, *size), found.st_size);
+    return bytes;
+}
+
+struct cut {
+    int fd;
+    off_t size;
+};
+
+/* SQLite looks at the size of the file when it begins, so it is cut afterwards. */
+static int cut_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct cut *cut = arg;
+    int64_t value;
+
+    ck_assert_int_eq(db_query_int(tx, &value, err, "SELECT id FROM item WHERE id = 1"), 1);
+    ck_assert_int_eq(ftruncate(cut->fd, cut->size), 0);
+    return db_query_int(tx, &value, err, sum_of_all);
+}
+
+/* A page behind the end of a file is as unreadable as one that its disk cannot give. */
+START_TEST(a_page_that_cannot_be_read_fails_one_request) {
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    autofree char *bytes = NULL;
+    autoclose int fd = -1;
+    struct db *db;
+    size_t size;
+
+    scratch_make(&scratch);
+    items_make(&scratch);
+    bytes = file_read(scratch.path, &size);
+    fd = open(scratch.path, O_WRONLY);
+    db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(sql_int(db, sum_of_all), ROWS * BYTES);
+    for (int turn = 0; turn < 2; turn++) {
+        struct cut cut = { fd, (off_t)(size / 2) };
+
+        ck_assert_int_eq(db_read(db, cut_body, &cut, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_msg(strstr(err.message, "disk of the database"), "%s", err.message);
+        ck_assert(!sqlite_map_lost());
+
+        ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
+        ck_assert_int_eq(sql_int(db, sum_of_all), ROWS * BYTES);
+    }
+    db_close(db);
+}
+END_TEST
+
+static void bus_error_of_another(void) {
+    char path[] = "/tmp/scoria-test-XXXXXX";
+    autoclose int fd = mkstemp(path);
+    const volatile char *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+
+    unlink(path);
+    if (page[0] == 0)
+        _exit(1);
+}
+
+static void bus_error_sent(void) {
+    raise(SIGBUS);
+    _exit(1);
+}
+
+/* In a child; asserts that a SIGBUS ended it. */
+static void check_ends(void (*code)(void)) {
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+        sqlite_map_setup();
+        code();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+START_TEST(any_other_bus_error_ends_the_program) {
+    check_ends(bus_error_of_another);
+    check_ends(bus_error_sent);
+}
+END_TEST
+
+CHECK_MAIN("sqlite_map", a_page_that_cannot_be_read_fails_one_request,
+           any_other_bus_error_ends_the_program)

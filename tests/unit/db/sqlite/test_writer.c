@@ -1,0 +1,405 @@
+#include "db/sqlite/writer.h"
+
+#include "tests/unit/db/scratch.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+static const char create_item[] = "CREATE TABLE item (id BIGINT PRIMARY KEY, value TEXT)";
+static const char count_items[] = "SELECT COUNT(*) FROM item";
+
+enum { JOBS = 10 };
+
+/* Jobs that queue up behind a held one, so that they meet in one group. */
+struct batch {
+    sem_t held, go, done;
+    struct db_job hold;
+    struct batch_job {
+        struct db_job job;
+        struct batch *batch;
+        int64_t id;
+        int result;
+        struct error err;
+    } jobs[JOBS];
+    int order[JOBS], told;
+    int left;
+};
+
+static int hold_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct batch *batch = arg;
+
+    (void)tx;
+    (void)err;
+    sem_post(&batch->held);
+    sem_wait(&batch->go);
+    return 0;
+}
+
+static void hold_done(struct db_job *job, int result, struct error *err) {
+    (void)job;
+    (void)err;
+    (void)result;
+}
+
+static int insert_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct batch_job *job = arg;
+
+    if (db_run(tx, err, "INSERT INTO item (id, value) VALUES ($1, 'x')", DB_INT(job->id)) < 0)
+        return -1;
+    db_tx_wrote_outbox(tx);
+    return job->id == 5 ? error_set(err, ERROR_CONFLICT, "number five is refused") : (int)job->id;
+}
+
+static void insert_done(struct db_job *db_job, int result, struct error *err) {
+    struct batch_job *job = db_job->arg;
+    struct batch *batch = job->batch;
+
+    job->result = result;
+    job->err = *err;
+    batch->order[batch->told++] = (int)job->id;
+    if (--batch->left == 0)
+        sem_post(&batch->done);
+}
+
+/* The first `unsynced` need not be on disk. */
+static void batch_submit_some(struct batch *batch, struct db *db, db_body *body, int unsynced) {
+    *batch = (struct batch){ .left = JOBS };
+    sem_init(&batch->held, 0, 0);
+    sem_init(&batch->go, 0, 0);
+    sem_init(&batch->done, 0, 0);
+    batch->hold = (struct db_job){ .body = hold_body, .done = hold_done, .arg = batch };
+    db_submit(db, &batch->hold);
+    sem_wait(&batch->held);
+    for (int i = 0; i < JOBS; i++) {
+        struct batch_job *job = &batch->jobs[i];
+
+        job->batch = batch;
+        job->id = i + 1;
+        job->job = (struct db_job){
+            .body = body, .done = insert_done, .arg = job, .unsynced = i < unsynced
+        };
+        db_submit(db, &job->job);
+    }
+    sem_post(&batch->go);
+    sem_wait(&batch->done);
+}
+
+static void batch_submit(struct batch *batch, struct db *db, db_body *body) {
+    batch_submit_some(batch, db, body, 0);
+}
+
+static int count_fault(void *arg, const char *point, struct error *err) {
+    (void)err;
+    *(int *)arg += strcmp(point, "before_commit") == 0;
+    return 0;
+}
+
+static void count_hook(void *arg) {
+    ++*(int *)arg;
+}
+
+/* PostgreSQL's listener calls it, too: when it has made its connection, maybe only now, and when
+ * another program that uses the server has written. */
+static void assert_hooks(int hooks, int wanted) {
+    ck_assert_int_ge(hooks, wanted);
+    if (!postgresql_given())
+        ck_assert_int_eq(hooks, wanted);
+}
+
+START_TEST(a_group_shares_one_commit_and_a_failure_undoes_only_itself) {
+    struct db *db = scratch_open(database_url(), false);
+    struct batch batch;
+    int commits = 0, hooks = 0;
+
+    sql_run(db, create_item);
+    db_set_fault(db, count_fault, &commits);
+    db_on_outbox(db, count_hook, &hooks);
+    batch_submit(&batch, db, insert_body);
+    for (int i = 0; i < JOBS; i++) {
+        ck_assert_int_eq(batch.order[i], i + 1);
+        ck_assert_int_eq(batch.jobs[i].result, i + 1 == 5 ? -1 : i + 1);
+    }
+    ck_assert_str_eq(batch.jobs[4].err.message, "number five is refused");
+    ck_assert_int_eq(sql_int(db, count_items), JOBS - 1);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM item WHERE id = 5"), 0);
+    db_close(db);
+    ck_assert_int_eq(commits, 2); /* the held one, and the group */
+    assert_hooks(hooks, 1);
+}
+END_TEST
+
+static int synchronous_body(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t value = -1;
+
+    (void)arg;
+    return db_query_int(tx, &value, err, "PRAGMA synchronous") < 0 ? -1 : (int)value;
+}
+
+/* What is committed is flushed, unless nothing of it need be; and the next one is flushed again. */
+START_TEST(a_group_is_flushed_for_its_most_careful_body) {
+    enum { NORMAL = 1, FULL = 2 };
+    static const int unsynced[] = { 0, JOBS, 1, JOBS - 1, JOBS, 0 };
+    struct error err = { 0 };
+    struct batch batch;
+    struct db *db;
+
+    if (postgresql_given())
+        return; /* all is flushed there */
+    db = scratch_open(database_url(), false);
+    for (unsigned i = 0; i < LENGTH(unsynced); i++) {
+        batch_submit_some(&batch, db, synchronous_body, unsynced[i]);
+        for (int j = 0; j < JOBS; j++)
+            ck_assert_int_eq(batch.jobs[j].result, unsynced[i] == JOBS ? NORMAL : FULL);
+    }
+    ck_assert_int_eq(db_transaction_unsynced(db, synchronous_body, NULL, &err), NORMAL);
+    ck_assert_int_eq(db_transaction(db, synchronous_body, NULL, &err), FULL);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_group_is_no_larger_than_told) {
+    struct db_settings settings = { .url = database_url(), .group_most = 4 };
+    struct batch batch;
+    struct error err;
+    struct db *db;
+    int commits = 0;
+
+    ck_assert_int_eq(db_open(&settings, &db, &err), 0);
+    sql_run(db, create_item);
+    db_set_fault(db, count_fault, &commits);
+    batch_submit(&batch, db, insert_body);
+    db_close(db);
+    ck_assert_int_eq(commits, 1 + 3);
+}
+END_TEST
+
+static int at_point(void *wanted, const char *point, struct error *err) {
+    return strcmp(wanted, point) == 0 ? error_set(err, ERROR_UNAVAILABLE, "died at %s", point) : 0;
+}
+
+static void check_fault(char *point, int64_t rows_after) {
+    struct db *db = scratch_open(database_url(), false);
+    struct batch batch;
+    int hooks = 0;
+
+    sql_run(db, create_item);
+    db_on_outbox(db, count_hook, &hooks);
+    db_set_fault(db, at_point, point);
+    batch_submit(&batch, db, insert_body);
+    for (int i = 0; i < JOBS; i++) {
+        ck_assert_int_eq(batch.jobs[i].result, -1);
+        ck_assert_int_eq(batch.jobs[i].err.kind, ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(batch.jobs[i].err.message, point));
+    }
+    ck_assert_int_eq(sql_int(db, count_items), rows_after);
+    db_close(db);
+    assert_hooks(hooks, 0);
+}
+
+START_TEST(a_fault_fails_the_whole_group_with_or_without_its_rows) {
+    check_fault((char[]){ "before_commit" }, 0);
+    check_fault((char[]){ "after_commit" }, JOBS - 1);
+}
+END_TEST
+
+static int fill_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct batch_job *job = arg;
+
+    if (job->id == 6)
+        return db_run(tx, err, "INSERT INTO item (id, value) VALUES (6, hex(zeroblob(4000000)))");
+    return insert_body(tx, arg, err);
+}
+
+START_TEST(a_body_that_fills_the_disk_fails_alone_or_with_its_group) {
+    if (postgresql_given())
+        return; /* SQLite's own */
+    struct db *db = scratch_open(database_url(), false);
+    struct batch batch;
+    int done = 0;
+
+    sql_run(db, create_item);
+    sql_run(db, "PRAGMA max_page_count = 200");
+    batch_submit(&batch, db, fill_body);
+    ck_assert_int_eq(batch.jobs[5].result, -1);
+    ck_assert_int_eq(batch.jobs[5].err.kind, ERROR_UNAVAILABLE);
+    for (int i = 0; i < JOBS; i++)
+        done += batch.jobs[i].result >= 0;
+    ck_assert(done == 0 || done == JOBS - 2);
+    ck_assert_int_eq(sql_int(db, count_items), done);
+    sql_run(db, "INSERT INTO item (id) VALUES (99)");
+    db_close(db);
+}
+END_TEST
+
+static int ignore_failure_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    db_run(tx, NULL, "INSERT INTO item (id, value) VALUES (1, hex(zeroblob(4000000)))");
+    db_run(tx, NULL, "INSERT OR ROLLBACK INTO item (id) VALUES (1), (1)");
+    return 0;
+}
+
+START_TEST(a_transaction_given_up_by_the_engine_is_never_reported_done) {
+    if (postgresql_given())
+        return; /* SQLite's own */
+    struct db *db = scratch_open(database_url(), true);
+    struct error err = { 0 };
+
+    sql_run(db, create_item);
+    ck_assert_int_eq(db_transaction(db, ignore_failure_body, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(sql_int(db, count_items), 0);
+    db_close(db);
+}
+END_TEST
+
+static int big_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return db_run(tx, err, "INSERT INTO item (id, value) VALUES (1, hex(zeroblob(500000)))");
+}
+
+/* The limit stands for a full disk: a write of the WAL fails in the middle of COMMIT. */
+START_TEST(a_commit_without_room_leaves_what_was_and_works_again_with_room) {
+    const struct rlimit small = { 200 * 1024, RLIM_INFINITY };
+    const struct rlimit large = { RLIM_INFINITY, RLIM_INFINITY };
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    struct db *db;
+
+    signal(SIGXFSZ, SIG_IGN);
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, false);
+    sql_run(db, create_item);
+    sql_run(db, "INSERT INTO item (id) VALUES (7)");
+    db_close(db);
+    db = scratch_open(scratch.url, false);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    ck_assert_int_eq(db_transaction(db, big_body, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &large), 0);
+    ck_assert_int_ge(db_transaction(db, big_body, NULL, &err), 0);
+    ck_assert_int_eq(sql_int(db, count_items), 2);
+    db_close(db);
+}
+END_TEST
+
+static sqlite3 *other_program(const char *path) {
+    sqlite3 *handle;
+
+    ck_assert_int_eq(sqlite3_open(path, &handle), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(handle, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return handle;
+}
+
+static void *release_later(void *handle) {
+    usleep(30000);
+    sqlite3_exec(handle, "COMMIT", NULL, NULL, NULL);
+    return NULL;
+}
+
+START_TEST(a_lock_of_another_program_is_waited_for) {
+    autoscratch struct scratch scratch;
+    pthread_t thread;
+    sqlite3 *handle;
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, false);
+    handle = other_program(scratch.path);
+    pthread_create(&thread, NULL, release_later, handle);
+    sql_run(db, create_item);
+    pthread_join(thread, NULL);
+    sqlite3_close(handle);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_lock_that_stays_is_an_error_after_a_while) {
+    autoscratch struct scratch scratch;
+    sqlite3 *handle;
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, true);
+    handle = other_program(scratch.path);
+    ck_assert_int_eq(sql_refused(db, create_item), ERROR_UNAVAILABLE);
+    sqlite3_close(handle);
+    sql_run(db, create_item);
+    db_close(db);
+}
+END_TEST
+
+static off_t file_size(const char *path) {
+    struct stat found;
+
+    ck_assert_int_eq(stat(path, &found), 0);
+    return found.st_size;
+}
+
+static void wait_for_size(const char *path, off_t size) {
+    for (int i = 0; i < 4000 && file_size(path) < size; i++)
+        usleep(10000);
+    ck_assert_int_ge(file_size(path), size);
+}
+
+START_TEST(a_quiet_writer_brings_the_wal_into_the_file) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, false);
+    sql_run(db, create_item);
+    sql_run(db, "INSERT INTO item (id, value) VALUES (1, hex(zeroblob(1000000)))");
+    wait_for_size(scratch.path, 2000000);
+    sql_run(db, "INSERT INTO item (id) VALUES (2)");
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_large_wal_is_brought_in_at_once) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, true);
+    sql_run(db, create_item);
+    sql_run(db, "INSERT INTO item (id, value) VALUES (1, hex(zeroblob(10000000)))");
+    ck_assert_int_ge(file_size(scratch.path), 20000000);
+    db_close(db);
+}
+END_TEST
+
+START_TEST(a_close_finishes_what_is_queued) {
+    autoscratch struct scratch scratch;
+    struct batch batch = { .left = JOBS + 1 }; /* nobody waits for it */
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, false);
+    sql_run(db, create_item);
+    for (int i = 0; i < JOBS; i++) {
+        batch.jobs[i] = (struct batch_job){ .batch = &batch, .id = i + 10 };
+        batch.jobs[i].job =
+            (struct db_job){ .body = insert_body, .done = insert_done, .arg = &batch.jobs[i] };
+        db_submit(db, &batch.jobs[i].job);
+    }
+    db_close(db);
+    ck_assert_int_eq(batch.told, JOBS);
+    db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(sql_int(db, count_items), JOBS);
+    db_close(db);
+}
+END_TEST
+
+CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
+           a_group_is_flushed_for_its_most_careful_body, a_group_is_no_larger_than_told,
+           a_fault_fails_the_whole_group_with_or_without_its_rows,
+           a_body_that_fills_the_disk_fails_alone_or_with_its_group,
+           a_transaction_given_up_by_the_engine_is_never_reported_done,
+           a_commit_without_room_leaves_what_was_and_works_again_with_room,
+           a_lock_of_another_program_is_waited_for, a_lock_that_stays_is_an_error_after_a_while,
+           a_quiet_writer_brings_the_wal_into_the_file, a_large_wal_is_brought_in_at_once,
+           a_close_finishes_what_is_queued)
