@@ -579,8 +579,8 @@ START_TEST(head_that_is_merely_unusual_is_taken) {
         "GET /x HTTP/1.1\r\nHost:\r\nX-Probe: p\r\nX-Blank:  \r\nX-Tail: a \t\r\n\r\n",
         "\r\nGET /x?a=b HTTP/1.1\r\nhOST: x\r\nX-Probe: p\r\nCookie: a=b; c=d\r\n\r\n",
         "GET /x HTTP/1.0\r\nX-Probe: p\r\nConnection: keep-alive\r\n\r\n",
-        "GET /x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\nX-High: \xc3\xa9\r\n"
-        "X-!#$%&'*+-.^_`|~: \"(),/:;<=>?@[\\]{}\r\n\r\n",
+        "GET /x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\nX-High: \xc3\xa9\r\n\r\n",
+        "GET /x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\nX-!#$%&'*+-.^_`|~: \"(),/:;<=>?@[\\]{}\r\n\r\n",
     };
     struct http_server *server = START();
     autoclose int fd = dial(server);
