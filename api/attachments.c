@@ -176,7 +176,7 @@ static int attachment_connected_answer(struct request *request, struct error *er
 
 static int delete_attachment(struct request *request, struct error *err) {
     const struct db_value volume_id = DB_TEXT(request->volume.id);
-    const struct volume_query left = {
+    const struct query left = {
         .where = "a.volume_id = $1",
         .values = &volume_id,
         .value_count = 1,

@@ -1,7 +1,7 @@
 #include "api/load.h"
 
 #include "api/routes.h"
-#include "volume/message.h"
+#include "ledger/message.h"
 
 /* ---- each kind: reads request->id into the request, and says whose it is ---- */
 

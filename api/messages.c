@@ -1,6 +1,6 @@
 #include "api/page.h"
 #include "api/routes.h"
-#include "volume/message.h"
+#include "ledger/message.h"
 
 #define MESSAGES_SINCE 3 /* 3.3 */
 #define PAGING_SINCE   5 /* 3.5; before, the query is not looked at */

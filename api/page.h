@@ -39,7 +39,7 @@ extern const struct page_rules volume_list_rules, attachment_list_rules, message
 
 struct page {
     const struct page_rules *rules;
-    struct volume_query query;
+    struct query query;
     int64_t limit; /* as asked, or the maximum */
     bool with_count;
     bool empty; /* a filter that nothing can match */

@@ -8,8 +8,8 @@
 #include "http/origin.h"
 #include "http/server.h"
 #include "identity/identity.h"
+#include "ledger/settings.h"
 #include "policy/rule.h"
-#include "volume/settings.h"
 
 struct api;
 

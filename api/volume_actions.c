@@ -2,8 +2,8 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "common/extend_header.h"
+#include "ledger/pairs.h"
 #include "volume/image_metadata.h"
-#include "volume/pair_rows.h"
 
 /* From here on os-extend takes volumes in use. */
 #define SINCE_EXTEND_ATTACHED 42

@@ -2,7 +2,7 @@
 
 #include "api/view.h"
 #include "common/md5.h"
-#include "volume/pair_rows.h"
+#include "ledger/pairs.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "cmd/messaging.h"
 
 #include "cmd/parts.h"
+#include "ledger/settings.h"
 #include "rpc/amqp/amqp.h"
 #include "rpc/switch.h"
-#include "volume/settings.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include "identity/authtoken.h"
 #include "identity/identity.h"
 #include "identity/own_user.h"
+#include "ledger/settings.h"
 #include "manager/nova.h"
 #include "policy/rule.h"
 #include "rpc/amqp/amqp.h"
-#include "volume/settings.h"
 
 #include <assert.h>
 

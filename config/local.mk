@@ -1,6 +1,6 @@
 libscoria_a_SOURCES += \
 	config/option.c config/option.h \
-	config/option_file.c config/option_file.h \
+	config/option_file.c config/option_file.private.h \
 	config/option_list.c config/option_list.h \
 	config/option_print.c
 

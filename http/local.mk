@@ -1,14 +1,14 @@
 libscoria_a_SOURCES += \
-	http/acceptor.c http/acceptor.h \
-	http/answers.c http/answers.h \
+	http/acceptor.c http/acceptor.private.h \
+	http/answers.c http/answers.private.h \
 	http/client.c http/client.h \
-	http/connection.c http/connection.h \
-	http/crowd.c http/crowd.h \
-	http/head.c http/head.h \
+	http/connection.c http/connection.private.h \
+	http/crowd.c http/crowd.private.h \
+	http/head.c http/head.private.h \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
 	http/server.c http/server.h \
-	http/tls.c http/tls.h
+	http/tls.c http/tls.private.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

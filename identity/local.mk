@@ -4,11 +4,11 @@ libscoria_a_SOURCES += \
 	identity/identity_keystone.c \
 	identity/identity_none.c \
 	identity/keystone.c identity/keystone.h \
-	identity/keystone_auth.c identity/keystone_auth.h \
+	identity/keystone_auth.c identity/keystone_auth.private.h \
 	identity/keystone_settings.c \
 	identity/own_user.c identity/own_user.h \
 	identity/token.c identity/token.h \
-	identity/token_cache.c identity/token_cache.h \
+	identity/token_cache.c identity/token_cache.private.h \
 	identity/token_check.c identity/token_check.h
 
 if HAVE_CHECK

@@ -142,9 +142,7 @@ static int check_reservations(struct round *round, struct work *work, struct err
 
 static int read_rows(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
-    const struct volume_query all = {
-        .where = "1=1", .order = "v.id", .limit = -1, .with_details = true
-    };
+    const struct query all = { .where = "1=1", .order = "v.id", .limit = -1, .with_details = true };
 
     round->volume_count = volume_list(work, &all, &round->volumes, err);
     round->operation_count = operation_list(work, &round->operations, err);

@@ -15,10 +15,10 @@
  * After a crash the operation is handed out in the phase it had, and the work of that phase is
  * repeatable.
  */
+#include "ledger/message.h"
 #include "manager/event.h"
 #include "manager/job.h"
 #include "volume/attachment.h"
-#include "volume/message.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "common/cleanup.h"
+#include "ledger/message.h"
 #include "manager/call.h"
 #include "manager/ticker.h"
-#include "volume/message.h"
 #include "volume/notification.h"
 #include "json/json.h"
 

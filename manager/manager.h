@@ -11,9 +11,9 @@
 #include "config/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
+#include "ledger/settings.h"
 #include "manager/compute_event.h"
 #include "rpc/rpc.h"
-#include "volume/settings.h"
 
 struct manager;
 

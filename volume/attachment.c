@@ -3,13 +3,13 @@
  */
 #include "volume/attachment.h"
 
+#include "ledger/message.h"
+#include "ledger/query.h"
 #include "volume/attach_status.private.h"
 #include "volume/conflict.h"
 #include "volume/connector.private.h"
-#include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
-#include "volume/query.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void attachment_read(const struct db_rows *rows, struct arena *arena,
     };
 }
 
-int attachment_list(struct work *work, const struct volume_query *query, struct attachment **ret,
+int attachment_list(struct work *work, const struct query *query, struct attachment **ret,
                     struct error *err) {
     autorows struct db_rows *rows =
         query_page(work, "SELECT " ATTACHMENT_COLUMNS " FROM attachments a", query, err);
@@ -63,7 +63,7 @@ int attachment_list(struct work *work, const struct volume_query *query, struct 
 int attachment_get(struct work *work, const char *id, struct attachment *ret, struct error *err) {
     const struct db_value values[] = { DB_TEXT(id), DB_BOOL(work->context->is_admin),
                                        DB_TEXT(work->context->project_id) };
-    const struct volume_query query = {
+    const struct query query = {
         .where = "a.id = $1 AND ($2 = 1 OR a.project_id = $3)",
         .values = values,
         .value_count = LENGTH(values),

@@ -21,7 +21,7 @@ struct attachment {
 
 int attachment_get(struct work *work, const char *id, struct attachment *ret, struct error *err);
 /* As volume_list(): alias a. */
-int attachment_list(struct work *work, const struct volume_query *query, struct attachment **ret,
+int attachment_list(struct work *work, const struct query *query, struct attachment **ret,
                     struct error *err);
 
 /* Different instances among attachments that are more than reserved (X19); attachments without an

@@ -1,8 +1,8 @@
 #include "volume/operations.h"
 
-#include "volume/message.h"
+#include "ledger/message.h"
+#include "ledger/pairs.h"
 #include "volume/notification.h"
-#include "volume/pair_rows.h"
 #include "volume/placement.h"
 #include "volume/quota.h"
 #include "volume/service.h"

@@ -1,7 +1,8 @@
+#include "ledger/host.h"
 #include "volume/operations.h"
 
+#include "ledger/message.h"
 #include "volume/conflict.h"
-#include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/quota.h"
 #include "volume/service.h"
@@ -46,8 +47,8 @@ static int check(const struct volume *volume, bool force, struct error *err) {
 
 static int frozen(struct work *work, const struct volume *volume, struct error *err) {
     struct service service;
-    int found = service_find(work, SERVICE_VOLUME, volume_backend_of(work->arena, volume->host),
-                             &service, err);
+    int found =
+        service_find(work, SERVICE_VOLUME, host_backend(work->arena, volume->host), &service, err);
 
     if (found > 0 && service.frozen)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -1,8 +1,8 @@
 #include "volume/operations.h"
 
+#include "ledger/message.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
-#include "volume/message.h"
 #include "volume/notification.h"
 #include "volume/placement.h"
 #include "volume/quota.h"

@@ -1,7 +1,7 @@
 #include "volume/image_metadata.h"
 
+#include "ledger/pairs.h"
 #include "volume/conflict.h"
-#include "volume/pair_rows.h"
 
 static int require_quiet(const struct volume *volume, struct error *err) {
     if ((ST(MAINTENANCE) | ST(UPLOADING)) & ((uint64_t)1 << volume->status))

@@ -1,76 +1,44 @@
 libscoria_a_SOURCES += \
 	volume/attach.c \
 	volume/attach_status.private.h \
-	volume/attachment.c \
-	volume/attachment.h \
-	volume/capability.c \
-	volume/capability.h \
-	volume/conflict.c \
-	volume/conflict.h \
+	volume/attachment.c volume/attachment.h \
+	volume/capability.c volume/capability.h \
+	volume/conflict.c volume/conflict.h \
 	volume/connector.c \
 	volume/connector.private.h \
 	volume/create.c \
-	volume/default_type.c \
-	volume/default_type.h \
+	volume/default_type.c volume/default_type.h \
 	volume/delete.c \
 	volume/extend.c \
-	volume/image_metadata.c \
-	volume/image_metadata.h \
-	volume/message.c \
-	volume/message.h \
-	volume/notification.c \
-	volume/notification.h \
-	volume/operation.c \
-	volume/operation.h \
+	volume/image_metadata.c volume/image_metadata.h \
+	volume/notification.c volume/notification.h \
+	volume/operation.c volume/operation.h \
 	volume/operations.h \
-	volume/pair_rows.c \
-	volume/pair_rows.h \
-	volume/placement.c \
-	volume/placement.h \
+	volume/placement.c volume/placement.h \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
-	volume/pool.c \
-	volume/pool.h \
-	volume/query.c \
-	volume/query.h \
-	volume/quota.c \
-	volume/quota.h \
-	volume/quota_limit.c \
-	volume/quota_limit.h \
+	volume/pool.c volume/pool.h \
+	volume/quota.c volume/quota.h \
+	volume/quota_limit.c volume/quota_limit.h \
 	volume/reset.c \
-	volume/service.c \
-	volume/service.h \
-	volume/service_log.c \
-	volume/service_log.h \
-	volume/settings.c \
-	volume/settings.h \
-	volume/status.c \
-	volume/status.def \
-	volume/status.h \
-	volume/summary.c \
-	volume/summary.h \
-	volume/type.c \
-	volume/type.h \
-	volume/type_access.c \
-	volume/type_access.h \
-	volume/type_encryption.c \
-	volume/type_encryption.h \
+	volume/service.c volume/service.h \
+	volume/service_log.c volume/service_log.h \
+	volume/status.c volume/status.def volume/status.h \
+	volume/summary.c volume/summary.h \
+	volume/type.c volume/type.h \
+	volume/type_access.c volume/type_access.h \
+	volume/type_encryption.c volume/type_encryption.h \
 	volume/update.c \
-	volume/volume.c \
-	volume/volume.h \
-	volume/work.c \
-	volume/work.h
-EXTRA_DIST += tests/unit/volume/work_test.h
+	volume/volume.c volume/volume.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/volume/test_attach \
 	tests/unit/volume/test_capability \
 	tests/unit/volume/test_conflict \
-	tests/unit/volume/test_attach \
-	tests/unit/volume/test_notification \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
-	tests/unit/volume/test_message \
+	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_quota \
@@ -82,3 +50,4 @@ check_PROGRAMS += \
 	tests/unit/volume/test_type \
 	tests/unit/volume/test_volume
 endif
+EXTRA_DIST += tests/unit/volume/work_test.h

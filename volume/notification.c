@@ -1,6 +1,7 @@
 #include "volume/notification.h"
 
 #include "db/outbox.h"
+#include "ledger/host.h"
 #include "volume/attachment.h"
 #include "json/out.h"
 
@@ -138,7 +139,7 @@ static const char *timestamp(struct arena *arena, int64_t instant_us) {
 }
 
 static const char *publisher(struct work *work, const struct volume *volume) {
-    const char *host = volume_backend_of(work->arena, volume->host);
+    const char *host = host_backend(work->arena, volume->host);
 
     return host ? arena_format(work->arena, "volume.%s", host) : "volume";
 }

@@ -2,7 +2,8 @@
 
 #include "common/cleanup.h"
 #include "db/outbox.h"
-#include "volume/query.h"
+#include "ledger/host.h"
+#include "ledger/query.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void operation_read(const struct db_rows *rows, struct arena *arena, stru
 }
 
 char *operation_topic(struct arena *arena, const char *host) {
-    return arena_format(arena, "cinder-volume.%s", volume_backend_of(arena, host));
+    return arena_format(arena, "cinder-volume.%s", host_backend(arena, host));
 }
 
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
@@ -57,7 +58,7 @@ int operation_insert(struct work *work, int kind, const struct operation *fields
     operation.kind = operation_kinds[kind].name;
     if (!operation.target_id)
         operation.target_id = operation.volume_id;
-    operation.host = volume_backend_of(work->arena, operation.host);
+    operation.host = host_backend(work->arena, operation.host);
     if (db_run(
             work->tx, err,
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "

@@ -1,6 +1,6 @@
 #include "volume/placement_hint.private.h"
 
-#include "volume/query.h"
+#include "ledger/query.h"
 
 #include <string.h>
 

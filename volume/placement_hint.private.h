@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "volume/work.h"
+#include "ledger/work.h"
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 #include "volume/pool.h"
 
-#include "volume/query.h"
+#include "ledger/query.h"
 #include "volume/service.h"
 #include "json/json.h"
 

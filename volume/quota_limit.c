@@ -1,7 +1,7 @@
 #include "volume/quota_limit.h"
 
 #include "common/cleanup.h"
-#include "volume/query.h"
+#include "ledger/query.h"
 #include "volume/type.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "volume/service.h"
 
-#include "volume/query.h"
+#include "ledger/query.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "volume/type.h"
 
 #include "common/cleanup.h"
+#include "ledger/pairs.h"
+#include "ledger/query.h"
 #include "volume/default_type.h"
-#include "volume/pair_rows.h"
-#include "volume/query.h"
 #include "volume/quota_limit.h"
 #include "json/json.h"
 
@@ -75,7 +75,7 @@ static int load_specs(struct work *work, struct volume_type *types, unsigned cou
     return more;
 }
 
-int volume_type_list(struct work *work, const struct volume_query *query, struct volume_type **ret,
+int volume_type_list(struct work *work, const struct query *query, struct volume_type **ret,
                      struct error *err) {
     autorows struct db_rows *rows = query_page(work, TYPE_SELECT, query, err);
     struct volume_type *types = NULL;

@@ -35,7 +35,7 @@ int volume_type_find(struct work *work, const char *id_or_name, struct volume_ty
  * else the configured one (ERROR_INTERNAL when it is misconfigured). */
 int volume_type_default(struct work *work, struct volume_type *ret, struct error *err);
 /* As volume_list(), alias t. */
-int volume_type_list(struct work *work, const struct volume_query *query, struct volume_type **ret,
+int volume_type_list(struct work *work, const struct query *query, struct volume_type **ret,
                      struct error *err);
 
 /* A taken name is ERROR_CONFLICT; multiattach together with cacheable ERROR_BAD_REQUEST. */

@@ -2,9 +2,9 @@
  * What a user or operator changes of a volume without any work of the backend: name, description,
  * metadata, bootable and read-only flags.
  */
+#include "ledger/pairs.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
-#include "volume/pair_rows.h"
 #include "volume/volume.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "volume/volume.h"
 
+#include "ledger/query.h"
 #include "volume/attachment.h"
 #include "volume/operation.h"
-#include "volume/query.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -30,17 +30,6 @@
 /* A column and a bit for each kind of details. */
 enum { COLUMN_HAS_DETAILS = 33, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
 enum { HAS_ATTACHMENTS = 1 << PAIR_KINDS };
-
-const char *pairs_get(const struct pairs *pairs, const char *key) {
-    for (unsigned i = 0; i < pairs->count; i++)
-        if (strcmp(pairs->items[i].key, key) == 0)
-            return pairs->items[i].value;
-    return NULL;
-}
-
-char *volume_backend_of(struct arena *arena, const char *host) {
-    return host ? arena_text_n(arena, host, strcspn(host, "#")) : NULL;
-}
 
 static int volume_read(const struct db_rows *rows, struct arena *arena, struct volume *ret,
                        struct error *err) {
@@ -182,7 +171,7 @@ static int load_attachments(struct work *work, struct page_index *index, size_t 
                             struct error *err) {
     unsigned id_count;
     const struct db_value *ids = page_ids(work, index, &id_count);
-    struct volume_query query = {
+    struct query query = {
         .where =
             arena_format(work->arena, "a.volume_id IN (%s)", db_places(work->arena, 1, id_count)),
         .values = ids,
@@ -274,7 +263,7 @@ static bool has_any(const unsigned char *details, unsigned count) {
 
 /* ---- reading ---- */
 
-int volume_list(struct work *work, const struct volume_query *query, struct volume **ret,
+int volume_list(struct work *work, const struct query *query, struct volume **ret,
                 struct error *err) {
     struct volume *volumes = NULL;
     unsigned char *details = NULL;

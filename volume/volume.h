@@ -7,20 +7,10 @@
 #pragma once
 
 #include "common/error.h"
+#include "ledger/pairs.h"
+#include "ledger/query.h"
+#include "ledger/work.h"
 #include "volume/status.h"
-#include "volume/work.h"
-
-struct pair {
-    const char *key;
-    const char *value;
-};
-
-struct pairs {
-    const struct pair *items;
-    unsigned count;
-};
-
-const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when absent */
 
 struct attachment; /* attachment.h */
 
@@ -59,23 +49,9 @@ int volume_details(struct work *work, const char *id, struct volume *ret, struct
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
                     struct error *err);
 
-/*
- * Rows for a list.  `where` is the inside of WHERE over the alias v ("1=1" for all), with places
- * from $1 on for `values`; `order` the inside of ORDER BY; limit < 0: none.  Loads attachments and
- * metadata of the whole page with one query each when `with_details`.
- */
-struct volume_query {
-    const char *where;
-    const struct db_value *values;
-    unsigned value_count;
-    const char *order;
-    int64_t limit, offset;
-    bool with_details;
-    /* So much memory may the details take (0: any). *cut: the page ended earlier for that. */
-    size_t bytes_most;
-    bool *cut;
-};
-int volume_list(struct work *work, const struct volume_query *query, struct volume **ret,
+/* Rows for a list, over the alias v.  Loads attachments and metadata of the whole page with one
+ * query each when `with_details`. */
+int volume_list(struct work *work, const struct query *query, struct volume **ret,
                 struct error *err); /* how many, or -1 */
 
 /*
@@ -120,6 +96,3 @@ int volume_set_readonly(struct work *work, const struct volume *volume, bool rea
 /* {total_count, total_size} of the volumes the caller sees. */
 int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
                    struct error *err);
-
-/* node@backend of node@backend#pool, in the arena; NULL for NULL. */
-char *volume_backend_of(struct arena *arena, const char *host);

@@ -423,8 +423,7 @@ DIR *opendir(const char *path) {
 
 /* Its process is looked for in all of the machine, where other such tests may run. */
 static const char *hung_uuid(struct scene *scene, int i) {
-    return arena_format(scene->arena, "%08x-5555-4555-8555-%012x", (unsigned)i,
-                        (unsigned)getpid());
+    return arena_format(scene->arena, "%08x-5555-4555-8555-%012x", (unsigned)i, (unsigned)getpid());
 }
 
 static bool is_process_of(const char *pid, const char *uuid) {

@@ -12,11 +12,11 @@
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "drivers/fault.h"
+#include "ledger/settings.h"
 #include "manager/compute_event.h"
 #include "manager/manager.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"
-#include "volume/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>

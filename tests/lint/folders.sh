@@ -11,11 +11,12 @@ identity    common json config http policy
 db          common config
 rpc         common json config policy db
 drivers     common json config
-volume      common json config policy db rpc drivers
-manager     common json config http policy identity db rpc drivers volume
-api         common json config http policy identity db rpc drivers volume
+ledger      common config policy db
+volume      common json config policy db rpc drivers ledger
+manager     common json config http policy identity db rpc drivers ledger volume
+api         common json config http policy identity db rpc drivers ledger volume
 compute     common json config http identity
-cmd         common json config http policy identity db rpc drivers volume manager api compute
+cmd         common json config http policy identity db rpc drivers ledger volume manager api compute
 '
 declare -A may=()
 folders=()

@@ -1,9 +1,9 @@
 #include "common/cleanup.h"
+#include "ledger/message.h"
+#include "ledger/work.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
-#include "volume/message.h"
-#include "volume/work.h"
 
 #include <string.h>
 

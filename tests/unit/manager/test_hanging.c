@@ -245,7 +245,7 @@ static int create_body(struct work *work, void *arg, struct error *err) {
 static int extend_body(struct work *work, void *arg, struct error *err) {
     const struct side *side = arg;
     const struct db_value name = DB_TEXT(arena_format(work->arena, "node@%s#pool", side->name));
-    const struct volume_query query = {
+    const struct query query = {
         .where = "v.host = $1 AND v.status = 'available'",
         .values = &name,
         .value_count = 1,

@@ -86,11 +86,11 @@ WORK_TEST(the_default_type_is_the_configured_one) {
 }
 
 WORK_TEST(a_list_gives_each_type_its_own_extra_specs) {
-    struct volume_query query = { .where = "t.name <> $1",
-                                  .values = DB_VALUES(DB_TEXT("none")) + 1,
-                                  .value_count = 1,
-                                  .order = "t.name",
-                                  .limit = -1 };
+    struct query query = { .where = "t.name <> $1",
+                           .values = DB_VALUES(DB_TEXT("none")) + 1,
+                           .value_count = 1,
+                           .order = "t.name",
+                           .limit = -1 };
     struct volume_type *types;
 
     make(work, "a", true, SPECS({ "k", "1" }, { "l", "2" }, { "m", "3" }));
@@ -269,7 +269,7 @@ WORK_TEST(the_default_type_is_made_in_a_fresh_database_only) {
 WORK_TEST(a_failing_database_is_reported) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
-    struct volume_query all = { .where = "1=1", .order = "t.name", .limit = -1 };
+    struct query all = { .where = "1=1", .order = "t.name", .limit = -1 };
     struct volume_type gold, *types, type;
     struct pairs specs = SPECS({ "k", "v" });
     const char **projects;

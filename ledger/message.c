@@ -1,7 +1,6 @@
-#include "volume/message.h"
+#include "ledger/message.h"
 
 #include "common/cleanup.h"
-#include "volume/query.h"
 
 #include <string.h>
 
@@ -128,7 +127,7 @@ static void read_message(struct arena *arena, const struct db_rows *rows, struct
     };
 }
 
-int message_list(struct work *work, const struct volume_query *query, struct message **ret,
+int message_list(struct work *work, const struct query *query, struct message **ret,
                  struct error *err) {
     autorows struct db_rows *rows = query_page(work, MESSAGE_SELECT, query, err);
     struct message *messages = NULL;

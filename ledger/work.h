@@ -9,8 +9,8 @@
 
 #include "common/arena.h"
 #include "db/db.h"
+#include "ledger/settings.h"
 #include "policy/context.h"
-#include "volume/settings.h"
 
 /* What ends a lease, or a deadline, by a word and not by time. */
 #define LEASE_ENDED_US   0

@@ -1,4 +1,4 @@
-#include "volume/work.h"
+#include "ledger/work.h"
 
 struct work_call {
     struct db *db;

@@ -1,4 +1,4 @@
-#include "volume/message.h"
+#include "ledger/message.h"
 
 #include "tests/unit/volume/work_test.h"
 
@@ -6,9 +6,9 @@
 
 static struct message put(struct work *work, const char *project, const char *action,
                           const char *detail) {
-    struct volume_query newest = { .where = "1=1",
-                                   .order = postgresql_given() ? "m.ctid DESC" : "m.rowid DESC",
-                                   .limit = 1 };
+    struct query newest = { .where = "1=1",
+                            .order = postgresql_given() ? "m.ctid DESC" : "m.rowid DESC",
+                            .limit = 1 };
     struct message *messages;
     struct error err = { 0 };
 
@@ -34,7 +34,7 @@ WORK_TEST(a_message_is_read_back_as_it_was_put) {
 }
 
 WORK_TEST(a_message_without_a_volume_names_no_resource) {
-    struct volume_query all = { .where = "1=1", .limit = -1 };
+    struct query all = { .where = "1=1", .limit = -1 };
     struct message *messages;
 
     OK(message_put(work, PROJECT, "req-1", NULL, "001", "003", err));
@@ -71,12 +71,12 @@ WORK_TEST(of_a_projects_messages_the_newest_are_kept) {
 }
 
 WORK_TEST(a_list_is_filtered_ordered_and_cut) {
-    struct volume_query query = { .where = "m.action_id = $1",
-                                  .values = DB_VALUES(DB_TEXT("007")) + 1,
-                                  .value_count = 1,
-                                  .order = "m.detail_id DESC",
-                                  .limit = 1,
-                                  .offset = 1 };
+    struct query query = { .where = "m.action_id = $1",
+                           .values = DB_VALUES(DB_TEXT("007")) + 1,
+                           .value_count = 1,
+                           .order = "m.detail_id DESC",
+                           .limit = 1,
+                           .offset = 1 };
     struct message *messages;
 
     put(work, PROJECT, "007", "009");
@@ -126,7 +126,7 @@ WORK_TEST(every_number_has_a_text) {
 WORK_TEST(a_failing_database_is_reported) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
-    struct volume_query all = { .where = "1=1", .limit = -1 };
+    struct query all = { .where = "1=1", .limit = -1 };
     struct message message, *messages;
 
     FAILS_WITHOUT("messages", message_put(work, PROJECT, "r", VOLUME, "001", "003", err));

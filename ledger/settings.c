@@ -1,4 +1,4 @@
-#include "volume/settings.h"
+#include "ledger/settings.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include "volume/query.h"
+#include "ledger/query.h"
 
 #include <string.h>
 
-struct db_rows *query_page(struct work *work, const char *select, const struct volume_query *query,
+struct db_rows *query_page(struct work *work, const char *select, const struct query *query,
                            struct error *err) {
     unsigned count = query->value_count;
     struct db_value *values = arena_alloc(work->arena, (count + 2) * sizeof(*values));

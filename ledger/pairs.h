@@ -1,11 +1,23 @@
 /*
- * The rows behind a set of keys and values: metadata of a volume, its image metadata, extra specs
- * of a type.  A change costs what it names and not what is there; how much one set may hold is
- * bounded (quota_metadata_items), because others pay for every answer that shows it.
+ * Sets of keys and values, and the rows behind them: metadata of a volume, its image metadata,
+ * extra specs of a type.  A change costs what it names and not what is there; how much one set may
+ * hold is bounded (quota_metadata_items), because others pay for every answer that shows it.
  */
 #pragma once
 
-#include "volume/volume.h"
+#include "ledger/work.h"
+
+struct pair {
+    const char *key;
+    const char *value;
+};
+
+struct pairs {
+    const struct pair *items;
+    unsigned count;
+};
+
+const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when absent */
 
 struct pair_rows {
     const char *what;                            /* in a refusal: "Metadata of volume" */

@@ -1,6 +1,15 @@
-#include "volume/pair_rows.h"
+#include "ledger/pairs.h"
 
-#include "volume/query.h"
+#include "ledger/query.h"
+
+#include <string.h>
+
+const char *pairs_get(const struct pairs *pairs, const char *key) {
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (strcmp(pairs->items[i].key, key) == 0)
+            return pairs->items[i].value;
+    return NULL;
+}
 
 /* Of a set that is larger than it may be (an option was lowered) no more is counted than needed. */
 #define ROWS_OF(table, owner)                                                                \

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "volume/volume.h"
+#include "ledger/query.h"
 
 struct message {
     const char *id, *project_id, *request_id, *resource_type, *resource_uuid;
@@ -21,7 +21,7 @@ const char *message_detail_text(const char *detail_id);
 
 /* Of the caller's project, or any for an admin; else ERROR_NOT_FOUND. */
 int message_get(struct work *work, const char *id, struct message *ret, struct error *err);
-int message_list(struct work *work, const struct volume_query *query, struct message **ret,
+int message_list(struct work *work, const struct query *query, struct message **ret,
                  struct error *err); /* alias m */
 int message_delete(struct work *work, const char *id, struct error *err);
 int message_expire(struct work *work, struct error *err); /* deletes what is over; how many */

@@ -1,0 +1,12 @@
+libscoria_a_SOURCES += \
+	ledger/host.c ledger/host.h \
+	ledger/message.c ledger/message.h \
+	ledger/pairs.c ledger/pairs.h \
+	ledger/query.c ledger/query.h \
+	ledger/settings.c ledger/settings.h \
+	ledger/work.c ledger/work.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/ledger/test_message
+endif
