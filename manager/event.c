@@ -117,7 +117,7 @@ int event_send(struct job *job, const char *instance_uuid, bool completion, enum
     return 0;
 }
 
-/* ---- the news that a disk has grown already ---- */
+/* ---- the news that a disk has grown already, or shall, when the guest has moved since ---- */
 
 static const char *instance_of(struct job *job) {
     struct error ignored;
@@ -134,13 +134,14 @@ int job_notify(struct job *job, struct error *err) {
 
     if (!job->has_volume || !instance_uuid)
         return job_end(job, err);
-    if (event_send(job, instance_uuid, false, &verdict, &answer, err) < 0)
+    if (event_send(job, instance_uuid, volume_extend_pending(&job->volume), &verdict, &answer,
+                   err) < 0)
         return -1;
     if (verdict != EVENT_REFUSED)
         return job_end(job, err);
     if (job->operation.attempts < NOTIFY_ATTEMPTS)
         return job_retry(job, NOTIFY_PAUSE_US, err);
-    log_warning(&job->context.log, "an instance did not hear that its disk has grown", "volume_id",
+    log_warning(&job->context.log, "an instance did not hear how large its disk is", "volume_id",
                 job->volume.id, "instance_uuid", instance_uuid, "reason", answer.message, NULL);
     return job_end(job, err);
 }

@@ -89,8 +89,9 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
                "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
                DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume_id)) < 0)
         return -1;
-    if (volume.status == VOLUME_EXTENDING && volume.attachment_count == 0)
-        return volume_extend_settle(work, volume_id, err);
+    if (volume.status == VOLUME_EXTENDING)
+        return volume.attachment_count == 0 ? volume_extend_settle(work, volume_id, err)
+                                            : volume_extend_tell(work, &volume, err);
     if (status_is_transient(volume.status) || volume.status == VOLUME_MAINTENANCE ||
         volume.migration_status)
         return 0;

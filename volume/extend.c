@@ -171,13 +171,17 @@ static int check_awaited(struct work *work, const struct volume *volume, struct 
     return 0;
 }
 
+bool volume_extend_pending(const struct volume *volume) {
+    return volume->status == VOLUME_EXTENDING && pairs_get(&volume->admin_metadata, KEY_SIZE);
+}
+
 int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
                           struct error *err) {
     struct operation operation;
     int found;
 
     *ret_id = NULL;
-    if (volume->status != VOLUME_EXTENDING || !pairs_get(&volume->admin_metadata, KEY_SIZE))
+    if (!volume_extend_pending(volume))
         return 0;
     found = operation_of(work, volume->id, &operation, err);
     if (found > 0)
@@ -233,21 +237,44 @@ static unsigned phase_bit(const char *phase) {
     return 0;
 }
 
+/* One that nobody has taken up looks at the rows when it is: it serves, and has all its attempts
+ * again. */
+static int tell_instance(struct work *work, const struct volume *volume, const char *instance_uuid,
+                         struct error *err) {
+    const struct operation fields = {
+        .volume_id = volume->id,
+        .target_id = work_uuid(work),
+        .host = volume->host,
+        .project_id = volume->project_id,
+        .arguments = arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instance_uuid),
+    };
+    int waiting = db_run(work->tx, err,
+                         "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND "
+                         "kind = 'notify' AND arguments = $2 AND COALESCE(owner, '') = ''",
+                         DB_TEXT(volume->id), DB_TEXT(fields.arguments));
+
+    if (waiting != 0)
+        return waiting < 0 ? -1 : 0;
+    return operation_insert(work, OPERATION_NOTIFY, &fields, NULL, err);
+}
+
 /* The driver grew it by itself while it is attached: every instance hears of it (R32). */
 static int tell_instances(struct work *work, const struct volume *volume, struct error *err) {
     const char *const *instances;
     unsigned count = attachment_instances(work->arena, volume, &instances);
 
-    for (unsigned i = 0; i < count; i++) {
-        struct operation fields = {
-            .volume_id = volume->id,
-            .target_id = work_uuid(work),
-            .host = volume->host,
-            .project_id = volume->project_id,
-            .arguments = arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instances[i]),
-        };
+    for (unsigned i = 0; i < count; i++)
+        if (tell_instance(work, volume, instances[i], err) < 0)
+            return -1;
+    return 0;
+}
 
-        if (operation_insert(work, OPERATION_NOTIFY, &fields, NULL, err) < 0)
+int volume_extend_tell(struct work *work, const struct volume *volume, struct error *err) {
+    for (unsigned i = 0; volume_extend_pending(volume) && i < volume->attachment_count; i++) {
+        const struct attachment *attachment = &volume->attachments[i];
+
+        if (attachment->instance_uuid && strcmp(attachment->attach_status, "attached") == 0 &&
+            tell_instance(work, volume, attachment->instance_uuid, err) < 0)
             return -1;
     }
     return 0;

@@ -79,6 +79,8 @@ int volume_extend_handed_over(struct work *work, const char *operation_id, const
 int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
                              bool failed, struct error *err);
 
+/* Is it the compute side's turn? */
+bool volume_extend_pending(const struct volume *volume);
 /* What an extend is called whose report the volume awaits; NULL when it awaits none. */
 int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
                           struct error *err);
@@ -106,6 +108,9 @@ int volume_extend_finish(struct work *work, const char *operation_id, const char
                          struct error *err);
 /* Rolls back whatever extend the volume has (reset, force delete, R56–R57, X14, X33). */
 int volume_extend_cancel(struct work *work, const char *volume_id, struct error *err);
+/* Who is attached has changed: where an instance is now the event for a pending extend may never
+ * have come (X21), so it is sent again to all that have the volume. */
+int volume_extend_tell(struct work *work, const struct volume *volume, struct error *err);
 /* The last attachment went while an extend is pending (X30): has the backend settle it now. */
 int volume_extend_settle(struct work *work, const char *volume_id, struct error *err);
 

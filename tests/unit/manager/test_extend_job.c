@@ -772,10 +772,13 @@ START_TEST(a_disabled_agent_is_not_asked) {
 }
 END_TEST
 
+#define MOVED "33333333-3333-4333-8333-333333333333"
+
 /* A compute side where each host answers for itself. */
 static struct {
     enum event_verdict here, there;
     char told[128];
+    bool wanted; /* a report, by the last event */
 } hosts;
 
 static enum event_verdict answer_by_host(struct compute_sender *sender, struct arena *arena,
@@ -785,6 +788,7 @@ static enum event_verdict answer_by_host(struct compute_sender *sender, struct a
 
     (void)sender, (void)arena;
     snprintf(hosts.told + length, sizeof hosts.told - length, "%s ", event->endpoint);
+    hosts.wanted = event->wants_completion;
     error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
     return here ? hosts.here : hosts.there;
 }
@@ -826,6 +830,50 @@ START_TEST(both_hosts_of_an_instance_that_moves_hear_of_it) {
 }
 END_TEST
 
+/* The instance began to move before the extend and arrives while its end is awaited: its new host
+ * hears of it, when the guest is there. */
+START_TEST(a_host_to_which_the_instance_has_moved_hears_of_a_pending_extend) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+    const char *former = world_attach(world, id, WORLD_INSTANCE);
+
+    world->sender.send = answer_by_host;
+    hosts.here = hosts.there = EVENT_ACCEPTED;
+    hosts.told[0] = '\0';
+    world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, "
+                     "attach_status, created_at) SELECT '" MOVED "', id, project_id, "
+                     "'" WORLD_INSTANCE "', 'reserved', 1 FROM volumes");
+    ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT(WORLD_NODE)), 200);
+    ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT("there")), 200);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_str_eq(hosts.told, "http://" WORLD_NODE "/v2.1 ");
+
+    ck_assert_int_eq(world_call(world, "PUT", "/attachments/" MOVED,
+                                "{\"attachment\": {\"connector\": {\"host\": \"there\"}}}"),
+                     200);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/attachments/" MOVED "/action", "{\"os-complete\": null}"), 204);
+    hosts.told[0] = '\0';
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/attachments/%s", former), NULL),
+        200);
+    /* Several changes in a row are one piece of news, which goes where the guest is then. */
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = 'notify'"),
+                     1);
+    world_settle(world);
+    ck_assert_str_eq(hosts.told, "http://there/v2.1 ");
+    ck_assert(hosts.wanted);
+
+    guest_grows(world, id, 5);
+    ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+    world_settle(world);
+    assert_volume(world, id, "in-use", 5);
+    assert_settled(world);
+    ck_assert_str_eq(hosts.told, "http://there/v2.1 ");
+}
+END_TEST
+
 CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            an_extend_taken_over_waits_for_a_backend_that_is_away,
            done_while_attached_tells_the_instances, refused_news_do_no_harm,
@@ -846,4 +894,5 @@ CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
            a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
            the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
-           a_disabled_agent_is_not_asked, both_hosts_of_an_instance_that_moves_hear_of_it)
+           a_disabled_agent_is_not_asked, both_hosts_of_an_instance_that_moves_hear_of_it,
+           a_host_to_which_the_instance_has_moved_hears_of_a_pending_extend)
