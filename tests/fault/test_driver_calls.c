@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* ---- faults ---- */
 
@@ -75,9 +76,30 @@ STAND_IN(int, unlinkat, (int fd, const char *name, int flags), SYS_unlinkat, fd,
 STAND_IN(int, linkat, (int fd, const char *from, int to_fd, const char *to, int flags), SYS_linkat, fd, from, to_fd, to, flags)
 STAND_IN(int, renameat2, (int fd, const char *from, int to_fd, const char *to, unsigned flags), SYS_renameat2, fd, from, to_fd, to, flags)
 STAND_IN(int, dup3, (int fd, int to, int flags), SYS_dup3, fd, to, flags)
-STAND_IN(ssize_t, pwrite, (int fd, const void *bytes, size_t size, off_t at), SYS_pwrite64, fd, bytes, size, at)
 STAND_IN(ssize_t, pread, (int fd, void *bytes, size_t size, off_t at), SYS_pread64, fd, bytes, size, at)
 /* clang-format on */
+
+/* While a write of zeros is looked at: what the clock says, and how long each write takes. */
+static struct {
+    int64_t now_us; /* 0: the kernel's clock */
+    int64_t write_us, pause_us;
+    unsigned pause_at, written; /* the n-th write takes pause_us more; how many there were */
+} boottime;
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+    if (id != CLOCK_BOOTTIME || boottime.now_us == 0)
+        return (int)syscall(SYS_clock_gettime, id, now);
+    *now = (struct timespec){ .tv_sec = boottime.now_us / 1000000,
+                              .tv_nsec = boottime.now_us % 1000000 * 1000 };
+    return 0;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at) {
+    if (boottime.now_us > 0)
+        boottime.now_us +=
+            boottime.write_us + (++boottime.written == boottime.pause_at ? boottime.pause_us : 0);
+    return fails("pwrite") ? -1 : (ssize_t)syscall(SYS_pwrite64, fd, bytes, size, at);
+}
 
 int fallocate(int fd, int mode, off_t from, off_t size) {
     if (fault.no_allocation || (fault.no_keeping && mode & FALLOC_FL_KEEP_SIZE)) {
@@ -629,6 +651,83 @@ START_TEST(whose_lease_is_over_changes_nothing) {
 }
 END_TEST
 
+/* ---- zeros under a lease ---- */
+
+#define CHUNK   (INT64_C(1) << 18)
+#define WRITES  32
+#define BEGIN   INT64_C(1000000)
+#define EXPIRES (BEGIN + 5000000)
+
+struct leased {
+    struct driver_fence fence;
+    unsigned asked;
+};
+
+static bool is_leased(const struct driver_fence *fence) {
+    ((struct leased *)(uintptr_t)fence)->asked++;
+    return boottime.now_us < EXPIRES;
+}
+
+static int write_under_lease(struct bench *bench, struct leased *leased, int64_t write_us,
+                             unsigned pause_at) {
+    autoclose int fd = -1;
+    int result;
+
+    bench_new(bench);
+    fd = open(bench_path(bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    *leased = (struct leased){ .fence = { is_leased } };
+    boottime.now_us = BEGIN;
+    boottime.write_us = write_us;
+    boottime.pause_us = 60000000;
+    boottime.pause_at = pause_at;
+    boottime.written = 0;
+    fault.no_allocation = true;
+    result = image_grow_raw(fd, WRITES * CHUNK, false, &leased->fence, &bench->err);
+    fault.no_allocation = false;
+    boottime.now_us = 0;
+    return result;
+}
+
+START_TEST(zeros_ask_for_the_lease_by_time) {
+    static const struct {
+        int64_t write_us;
+        unsigned asked;
+    } rows[] = { { 1000, 2 }, { 10000, 5 }, { 100000, WRITES + 1 } };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autobench struct bench bench;
+        struct leased leased;
+
+        ck_assert_int_eq(write_under_lease(&bench, &leased, rows[i].write_us, 0), 0);
+        ck_assert_uint_eq(boottime.written, WRITES);
+        ck_assert_uint_eq(leased.asked, rows[i].asked);
+    }
+}
+END_TEST
+
+START_TEST(zeros_end_with_the_lease) {
+    static const struct {
+        int64_t write_us;
+        unsigned pause_at, written;
+    } rows[] = {
+        { 1000, 1, 1 }, /* a pause anywhere: not one write more */
+        { 1000, 7, 7 },     { 1000, WRITES - 1, WRITES - 1 },
+        { 60000000, 0, 1 }, /* a disk that hangs */
+        { 500000, 0, 10 },
+    };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autobench struct bench bench;
+        struct leased leased;
+
+        ck_assert_int_eq(write_under_lease(&bench, &leased, rows[i].write_us, rows[i].pause_at),
+                         -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+        ck_assert_uint_eq(boottime.written, rows[i].written);
+    }
+}
+END_TEST
+
 START_TEST(a_file_system_without_that_rename_gets_a_link) {
     autoplace struct place place;
     struct stat status;
@@ -822,7 +921,8 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
            a_file_system_that_allocates_with_the_length_only_is_asked_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
-           whose_lease_is_over_changes_nothing, a_file_system_without_that_rename_gets_a_link,
+           whose_lease_is_over_changes_nothing, zeros_ask_for_the_lease_by_time,
+           zeros_end_with_the_lease, a_file_system_without_that_rename_gets_a_link,
            rename_survives_every_failure, a_rename_by_a_link_may_stop_half_way,
            a_rename_by_a_link_replaces_nothing, an_open_directory_that_cannot_be_replaced_stays,
            growth_that_cannot_be_taken_back_is_said,
