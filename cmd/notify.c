@@ -114,7 +114,7 @@ int notify_open(struct notify **ret, struct error *err) {
 /* Called with the lock held: sleeps half the time that the watchdog grants. */
 static void watch_sleep(struct notify *notify) {
     int64_t until_us = clock_monotonic_us() + notify->watchdog_us / 2;
-    struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+    struct timespec until = clock_timespec(until_us);
 
     while (!notify->closing && clock_monotonic_us() < until_us)
         pthread_cond_timedwait(&notify->changed, &notify->lock, &until);

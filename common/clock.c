@@ -10,8 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define SECOND_US ((int64_t)1000000)
-#define DAY_US    (86400 * SECOND_US)
+#define DAY_US (86400 * SECOND_US)
 
 /* Years 1 to 9999, as far as the text form reaches. */
 #define LEAST_US (-719162 * DAY_US)

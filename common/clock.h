@@ -15,6 +15,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+#define SECOND_US INT64_C(1000000)
+
+static inline struct timespec clock_timespec(int64_t us) {
+    return (struct timespec){ .tv_sec = (time_t)(us / SECOND_US),
+                              .tv_nsec = (long)(us % SECOND_US * 1000) };
+}
 
 struct clock {
     int64_t (*now_us)(void *arg);

@@ -126,8 +126,7 @@ static void wait_for_change(struct worker_pool *pool) {
         pthread_cond_wait(&pool->changed, &pool->lock);
         return;
     }
-    due.tv_sec = task->due_us / 1000000;
-    due.tv_nsec = task->due_us % 1000000 * 1000;
+    due = clock_timespec(task->due_us);
     pthread_cond_timedwait(&pool->changed, &pool->lock, &due);
 }
 

@@ -12,7 +12,7 @@
 #define PREFIX    "scoria-"
 #define NODE_SIZE 32 /* QEMU's own limit, with the end */
 #define ROUNDS    8
-#define LATE_US   (INT64_C(60) * 1000000)
+#define LATE_US   (60 * SECOND_US)
 
 struct fence {
     const struct guest *guest;

@@ -106,7 +106,7 @@ static bool is_hopeless(const struct patience *patience, const char *key) {
 static void wait_for(struct call *call) {
     struct patience *patience = call->patience;
     int64_t due_us = clock_monotonic_us() + patience->patience_ms * 1000;
-    struct timespec due = { .tv_sec = due_us / 1000000, .tv_nsec = due_us % 1000000 * 1000 };
+    struct timespec due = clock_timespec(due_us);
 
     while (!call->done && clock_monotonic_us() < due_us)
         pthread_cond_timedwait(&patience->changed, &patience->lock, &due);

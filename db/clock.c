@@ -43,10 +43,8 @@ static int row_read(struct db_tx *tx, struct row *ret, struct error *err) {
 static int row_replace(struct db_tx *tx, const struct row *row, struct error *err) {
     if (db_run(tx, err, "DELETE FROM clock") < 0)
         return -1;
-    return db_run(tx, err, "INSERT INTO clock (base, ahead_us, told_us) VALUES ($1, $2, $3)",
-                  DB_TEXT(row->base), DB_INT(row->ahead_us), DB_INT(row->told_us)) < 0
-               ? -1
-               : 0;
+    return db_change(tx, err, "INSERT INTO clock (base, ahead_us, told_us) VALUES ($1, $2, $3)",
+                     DB_TEXT(row->base), DB_INT(row->ahead_us), DB_INT(row->told_us));
 }
 
 /* Behind everything that is stored. */

@@ -56,7 +56,7 @@ struct move {
 
 /* The clock goes on from what is stored, at whatever server or boot it is started next. */
 static int clock_move(struct db_tx *to, struct error *err) {
-    return db_run(to, err, "UPDATE clock SET base = ''") < 0 ? -1 : 0;
+    return db_change(to, err, "UPDATE clock SET base = ''");
 }
 
 /* May run again. */

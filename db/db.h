@@ -157,6 +157,13 @@ static inline struct db_value db_int_value(int64_t integer) {
     db_run_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
 int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
                   const struct db_value *values, size_t count);
+/* The same where it does not matter how many rows it meets: 0, or -1. */
+#define db_change(tx, err, sql, ...) \
+    db_change_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
+static inline int db_change_values(struct db_tx *tx, struct error *err, const char *sql,
+                                   const struct db_value *values, size_t count) {
+    return db_run_values(tx, err, sql, values, count) < 0 ? -1 : 0;
+}
 
 /*
  * Runs a query.  Rows are read one by one:

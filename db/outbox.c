@@ -68,7 +68,7 @@ static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
 
     for (unsigned i = 0; i < TOGETHER; i++)
         values[i] = DB_INT(ids[i < count ? i : count - 1]);
-    return db_run_values(tx, err, sql, values, TOGETHER) < 0 ? -1 : 0;
+    return db_change_values(tx, err, sql, values, TOGETHER);
 }
 
 int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err) {

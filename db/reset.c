@@ -21,7 +21,7 @@ static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *fro
                     struct db_value *values, unsigned columns, struct error *err) {
     for (unsigned i = 0; i < columns; i++)
         values[i] = db_value(from, i);
-    return db_run_values(to, err, sql, values, columns) < 0 ? -1 : 0;
+    return db_change_values(to, err, sql, values, columns);
 }
 
 int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,

@@ -109,7 +109,7 @@ static int ms_until(int64_t time_us) {
 
 static void *keep_accepting(void *arg) {
     struct http_server *server = arg;
-    const int64_t tick_us = (int64_t)server->tick_seconds * 1000000;
+    const int64_t tick_us = (int64_t)server->tick_seconds * SECOND_US;
     int64_t next_us = clock_monotonic_us() + tick_us;
     autoclose int fd = server->acceptor_fd;
     struct told told = { .time_us = -TELL_EACH_US };

@@ -203,9 +203,9 @@ struct http_connection *http_crowd_cut_taker(struct http_server *server, size_t 
  * would keep its place for ever.
  */
 void http_crowd_cut_slow(struct http_server *server) {
-    const int64_t idle_us = (int64_t)server->idle_seconds * 1000000;
+    const int64_t idle_us = (int64_t)server->idle_seconds * SECOND_US;
     const int64_t most_us[HTTP_TURN_COUNT] = {
-        [HTTP_TURN_REQUEST] = (int64_t)server->request_seconds * 1000000,
+        [HTTP_TURN_REQUEST] = (int64_t)server->request_seconds * SECOND_US,
         [HTTP_TURN_ANSWER] = 2 * idle_us,
         [HTTP_TURN_IDLE] = 2 * idle_us,
     };

@@ -87,8 +87,7 @@ static int time_is_up(struct error *err) {
 /* Waits before the next try; false when there is no time for it. */
 static bool pause_before_retry(unsigned tries, int64_t deadline_us) {
     int64_t pause_us = (int64_t)(PAUSE_FIRST_MS << tries) * 1000;
-    struct timespec pause = { .tv_sec = (time_t)(pause_us / 1000000),
-                              .tv_nsec = (long)(pause_us % 1000000 * 1000) };
+    struct timespec pause = clock_timespec(pause_us);
 
     if (clock_monotonic_us() + pause_us >= deadline_us)
         return false;
@@ -275,8 +274,7 @@ static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct er
 /* Somebody asks already: his answer is ours, good or bad. */
 static int await_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
     unsigned attempt = keystone->attempts;
-    struct timespec until = { .tv_sec = (time_t)(deadline_us / 1000000),
-                              .tv_nsec = (long)(deadline_us % 1000000 * 1000) };
+    struct timespec until = clock_timespec(deadline_us);
 
     while (keystone->attempts == attempt)
         if (pthread_cond_timedwait(&keystone->changed, &keystone->lock, &until) == ETIMEDOUT)

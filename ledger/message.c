@@ -87,18 +87,17 @@ const char *message_detail_text(const char *detail_id) {
 
 /* Whoever fails again and again fills its own list, and not the table. */
 static int drop_oldest(struct work *work, const char *project_id, struct error *err) {
-    return db_run(work->tx, err,
-                  "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE project_id = $1 "
-                  "ORDER BY created_at DESC, id DESC LIMIT 100 OFFSET $2)",
-                  DB_TEXT(project_id), DB_INT(work->settings->per_project_messages)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        work->tx, err,
+        "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE project_id = $1 "
+        "ORDER BY created_at DESC, id DESC LIMIT 100 OFFSET $2)",
+        DB_TEXT(project_id), DB_INT(work->settings->per_project_messages));
 }
 
 int message_put(struct work *work, const char *project_id, const char *request_id,
                 const char *volume_id, const char *action_id, const char *detail_id,
                 struct error *err) {
-    int64_t life_us = work->settings->message_ttl_s * 1000000;
+    int64_t life_us = work->settings->message_ttl_s * SECOND_US;
 
     if (db_run(work->tx, err,
                "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "

@@ -100,7 +100,7 @@ static int finish_failed(struct job *job, unsigned allowed, enum extend_ending e
 
 static int stay_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
-    int64_t deadline = work->clock_us + work->settings->extend_deadline_s * 1000000;
+    int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
     int stayed;
 
     /* One whose event was never sent waits as well: a deadline holds back only what waits. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define RETRY_PAUSE_US     1000000
+#define RETRY_PAUSE_US     SECOND_US
 #define ASK_AGAIN_PAUSE_US 10000000
 
 static job_function *const functions[OPERATION_KINDS] = {

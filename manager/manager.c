@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SECOND_US       ((int64_t)1000000)
 #define TICK_MS         1000
 #define HANGS_US        (120 * SECOND_US)
 #define REPORT_US       (10 * SECOND_US)

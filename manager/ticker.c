@@ -18,8 +18,7 @@ struct ticker {
 
 /* Called with the lock held; false: the time is over. */
 static bool wait_until(struct ticker *ticker, int64_t until_us) {
-    const struct timespec until = { .tv_sec = until_us / 1000000,
-                                    .tv_nsec = until_us % 1000000 * 1000 };
+    const struct timespec until = clock_timespec(until_us);
 
     return pthread_cond_timedwait(&ticker->changed, &ticker->lock, &until) == 0;
 }

@@ -361,7 +361,7 @@ static void relay_sleep(struct relay *relay, int64_t look_us) {
     while (!relay->woken && !relay->stopping) {
         bool delete_next = relay->confirmed && !relay->deleting;
         int64_t until_us = delete_next && relay->delete_us < look_us ? relay->delete_us : look_us;
-        struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+        struct timespec until = clock_timespec(until_us);
 
         if (clock_monotonic_us() >= until_us)
             return;

@@ -126,12 +126,10 @@ int attachment_insert(struct work *work, const struct attachment *attachment, st
                DB_TEXT(attachment->attach_status), DB_TEXT(attachment->attach_mode),
                DB_TIME(attachment->attached_at), DB_INT(work->now_us)) < 0)
         return -1;
-    return db_run(work->tx, err,
-                  "UPDATE volumes SET attach_status = 'reserved' "
-                  "WHERE id = $1 AND attach_status = 'detached'",
-                  DB_TEXT(attachment->volume_id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET attach_status = 'reserved' "
+                     "WHERE id = $1 AND attach_status = 'detached'",
+                     DB_TEXT(attachment->volume_id));
 }
 
 /* ---- reserve, unreserve, begin and roll detaching ---- */

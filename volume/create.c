@@ -95,21 +95,18 @@ static int choose_type(struct work *work, const struct volume_new *request, stru
 /* ---- rows ---- */
 
 static int insert_row(struct work *work, const struct volume *volume, struct error *err) {
-    return db_run(
-               work->tx, err,
-               "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
-               "display_name, display_description, size_gb, largest_gb, status, status_by_reset, "
-               "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
-               "created_at) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 'detached', $10, 0, $11, 1, 1, "
-               "$12)",
-               DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
-               DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
-               DB_TEXT(volume->description), DB_INT(volume->size_gb),
-               DB_TEXT(status_text(volume->status)), DB_TEXT(volume->type_id),
-               DB_BOOL(volume->multiattach), DB_INT(volume->created_at)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        work->tx, err,
+        "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
+        "display_name, display_description, size_gb, largest_gb, status, status_by_reset, "
+        "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
+        "created_at) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 'detached', $10, 0, $11, 1, 1, "
+        "$12)",
+        DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
+        DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
+        DB_TEXT(volume->description), DB_INT(volume->size_gb), DB_TEXT(status_text(volume->status)),
+        DB_TEXT(volume->type_id), DB_BOOL(volume->multiattach), DB_INT(volume->created_at));
 }
 
 static int start(struct work *work, const struct volume *volume, struct error *err) {
@@ -200,13 +197,11 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 
 /* Whatever an operator has called it meanwhile: it has no object. */
 static int call_broken(struct work *work, const char *volume_id, struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
-                  "WHERE id = $3",
-                  DB_TEXT(status_text(operation_kinds[OPERATION_CREATE].on_failure)),
-                  DB_INT(work->now_us), DB_TEXT(volume_id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
+                     "WHERE id = $3",
+                     DB_TEXT(status_text(operation_kinds[OPERATION_CREATE].on_failure)),
+                     DB_INT(work->now_us), DB_TEXT(volume_id));
 }
 
 int volume_create_finish(struct work *work, const char *operation_id, const char *owner,

@@ -41,18 +41,14 @@ int default_type_list(struct work *work, struct default_type **ret, struct error
 
 int default_type_set(struct work *work, const char *project_id, const char *volume_type_id,
                      struct error *err) {
-    return db_run(work->tx, err,
-                  "INSERT INTO default_volume_types (project_id, volume_type_id, created_at) "
-                  "VALUES ($1, $2, $3) ON CONFLICT (project_id) DO UPDATE SET "
-                  "volume_type_id = excluded.volume_type_id, updated_at = excluded.created_at",
-                  DB_TEXT(project_id), DB_TEXT(volume_type_id), DB_INT(work->now_us)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO default_volume_types (project_id, volume_type_id, created_at) "
+                     "VALUES ($1, $2, $3) ON CONFLICT (project_id) DO UPDATE SET "
+                     "volume_type_id = excluded.volume_type_id, updated_at = excluded.created_at",
+                     DB_TEXT(project_id), DB_TEXT(volume_type_id), DB_INT(work->now_us));
 }
 
 int default_type_unset(struct work *work, const char *project_id, struct error *err) {
-    return db_run(work->tx, err, "DELETE FROM default_volume_types WHERE project_id = $1",
-                  DB_TEXT(project_id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "DELETE FROM default_volume_types WHERE project_id = $1",
+                     DB_TEXT(project_id));
 }

@@ -13,7 +13,6 @@
 
 #define KEY_SIZE         "extend_new_size"
 #define KEY_RESERVATIONS "extend_reservations"
-#define SECOND_US        1000000
 
 /* ---- begin ---- */
 
@@ -38,12 +37,10 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
 }
 
 static int remove_keys(struct work *work, const char *volume_id, struct error *err) {
-    return db_run(work->tx, err,
-                  "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
-                  "key IN ('" KEY_SIZE "', '" KEY_RESERVATIONS "')",
-                  DB_TEXT(volume_id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
+                     "key IN ('" KEY_SIZE "', '" KEY_RESERVATIONS "')",
+                     DB_TEXT(volume_id));
 }
 
 /* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
@@ -103,10 +100,8 @@ static int store_keys(struct work *work, const struct operation *operation, stru
             0 ||
         volume_admin_metadata_set(work, operation->volume_id, KEY_SIZE, size, err) < 0)
         return -1;
-    return db_run(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
-                  DB_INT(deadline), DB_TEXT(operation->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
+                     DB_INT(deadline), DB_TEXT(operation->id));
 }
 
 int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
@@ -286,11 +281,9 @@ static int write_sizes(struct work *work, const struct volume *volume, int64_t s
                        int64_t real_gb, struct error *err) {
     int64_t largest_gb = volume->largest_gb > real_gb ? volume->largest_gb : real_gb;
 
-    return db_run(work->tx, err, "UPDATE volumes SET size_gb = $1, largest_gb = $2 WHERE id = $3",
-                  DB_INT(size_gb), DB_INT(largest_gb > size_gb ? largest_gb : size_gb),
-                  DB_TEXT(volume->id)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        work->tx, err, "UPDATE volumes SET size_gb = $1, largest_gb = $2 WHERE id = $3",
+        DB_INT(size_gb), DB_INT(largest_gb > size_gb ? largest_gb : size_gb), DB_TEXT(volume->id));
 }
 
 static int settle_grown(struct work *work, const struct volume *volume,

@@ -135,7 +135,7 @@ static const char *timestamp(struct arena *arena, int64_t instant_us) {
 
     clock_text(instant_us, text);
     text[10] = ' ';
-    return instant_us % 1000000 == 0 ? arena_text_n(arena, text, 19) : arena_text(arena, text);
+    return instant_us % SECOND_US == 0 ? arena_text_n(arena, text, 19) : arena_text(arena, text);
 }
 
 static const char *publisher(struct work *work, const struct volume *volume) {

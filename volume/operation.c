@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define SECOND_US 1000000
-
 #define OPERATION_COLUMNS                                                                       \
     "id, kind, target_id, volume_id, host, phase, project_id, user_id, request_id, "            \
     "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
@@ -189,16 +187,14 @@ int operation_disown(struct work *work, const char *prefix, const char *owner, s
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
-    return db_run(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(id)) < 0 ? -1 : 0;
+    return db_change(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(id));
 }
 
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE operations SET phase = 'answered', owner = NULL, lease_until = NULL, "
-                  "arguments = $1, updated_at = $2 WHERE id = $3",
-                  DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE operations SET phase = 'answered', owner = NULL, lease_until = NULL, "
+                     "arguments = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id));
 }
 
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {

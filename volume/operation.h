@@ -81,7 +81,7 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 /* How long a worker may begin side effects, by its own steady clock, under a lease that it began to
  * ask for at `asked_us` of that clock: somewhat shorter, for clocks of two hosts that disagree. */
 static inline int64_t operation_safe_until(const struct settings *settings, int64_t asked_us) {
-    return asked_us + settings->operation_lease_s * 1000000 / 6 * 5;
+    return asked_us + settings->operation_lease_s * SECOND_US / 6 * 5;
 }
 /* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define SECOND_US INT64_C(1000000)
-
 #define POOL_SELECT                                                                              \
     "SELECT p.name, p.host, p.capabilities, p.total_gb, p.free_gb, p.infinite, p.allocated_gb, " \
     "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at FROM pools p "      \
@@ -21,19 +19,17 @@ static struct db_value gb_value(double gb) {
  * volume of it. */
 static int pool_insert(struct work *work, const struct pool *pool, int64_t reported_at,
                        struct error *err) {
-    return db_run(work->tx, err,
-                  "INSERT INTO pools (name, host, capabilities, total_gb, free_gb, infinite, "
-                  "reported_at, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-                  "(SELECT COALESCE(CAST(SUM(size_gb) AS BIGINT), 0) FROM volumes "
-                  "WHERE host = $1) + "
-                  "(SELECT COALESCE(CAST(SUM(o.new_size_gb - v.size_gb) AS BIGINT), 0) "
-                  "FROM volumes v JOIN operations o ON o.volume_id = v.id "
-                  "WHERE v.host = $1 AND o.kind = 'extend'))",
-                  DB_TEXT(pool->name), DB_TEXT(pool->host), DB_TEXT(pool->capabilities),
-                  gb_value(pool->total_gb), gb_value(pool->free_gb), DB_BOOL(pool->infinite),
-                  DB_INT(reported_at)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO pools (name, host, capabilities, total_gb, free_gb, infinite, "
+                     "reported_at, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+                     "(SELECT COALESCE(CAST(SUM(size_gb) AS BIGINT), 0) FROM volumes "
+                     "WHERE host = $1) + "
+                     "(SELECT COALESCE(CAST(SUM(o.new_size_gb - v.size_gb) AS BIGINT), 0) "
+                     "FROM volumes v JOIN operations o ON o.volume_id = v.id "
+                     "WHERE v.host = $1 AND o.kind = 'extend'))",
+                     DB_TEXT(pool->name), DB_TEXT(pool->host), DB_TEXT(pool->capabilities),
+                     gb_value(pool->total_gb), gb_value(pool->free_gb), DB_BOOL(pool->infinite),
+                     DB_INT(reported_at));
 }
 
 int pool_report(struct work *work, const struct pool *pool, struct error *err) {
@@ -103,12 +99,10 @@ int pool_find(struct work *work, const char *name, struct pool *ret, struct erro
 }
 
 int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE pools SET allocated_gb = CASE WHEN allocated_gb + $1 > 0 "
-                  "THEN allocated_gb + $1 ELSE 0 END WHERE name = $2",
-                  DB_INT(delta_gb), DB_TEXT(name)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE pools SET allocated_gb = CASE WHEN allocated_gb + $1 > 0 "
+                     "THEN allocated_gb + $1 ELSE 0 END WHERE name = $2",
+                     DB_INT(delta_gb), DB_TEXT(name));
 }
 
 /* ---- capabilities ---- */

@@ -100,15 +100,14 @@ static int add_usage(struct work *work, const char *project_id, const struct dem
         rows = arena_format(work->arena, "%s%s($1, $%u, $%u)", rows, i > 0 ? ", " : "", 2 + 2 * i,
                             3 + 2 * i);
     }
-    return db_run_values(work->tx, err,
-                         arena_format(work->arena,
-                                      "INSERT INTO quota_usages (project_id, resource, used) "
-                                      "VALUES %s ON CONFLICT (project_id, resource) DO UPDATE SET "
-                                      "used = quota_usages.used + excluded.used",
-                                      rows),
-                         values, 1 + 2 * (size_t)count) < 0
-               ? -1
-               : 0;
+    return db_change_values(
+        work->tx, err,
+        arena_format(work->arena,
+                     "INSERT INTO quota_usages (project_id, resource, used) "
+                     "VALUES %s ON CONFLICT (project_id, resource) DO UPDATE SET "
+                     "used = quota_usages.used + excluded.used",
+                     rows),
+        values, 1 + 2 * (size_t)count);
 }
 
 int quota_take_volume(struct work *work, const char *project_id, const char *type_name,
@@ -141,16 +140,14 @@ int quota_give_back_volume(struct work *work, const struct volume *volume, struc
         volumes_type = arena_format(work->arena, "volumes_%s", volume->type_name);
         gigabytes_type = arena_format(work->arena, "gigabytes_%s", volume->type_name);
     }
-    return db_run(work->tx, err,
-                  "UPDATE quota_usages SET used = CASE "
-                  "WHEN resource IN ('volumes', $1) "
-                  "THEN CASE WHEN used > 1 THEN used - 1 ELSE 0 END "
-                  "WHEN used > $2 THEN used - $2 ELSE 0 END "
-                  "WHERE project_id = $3 AND resource IN ('volumes', 'gigabytes', $1, $4)",
-                  DB_TEXT(volumes_type), DB_INT(volume->size_gb), DB_TEXT(volume->project_id),
-                  DB_TEXT(gigabytes_type)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE quota_usages SET used = CASE "
+                     "WHEN resource IN ('volumes', $1) "
+                     "THEN CASE WHEN used > 1 THEN used - 1 ELSE 0 END "
+                     "WHEN used > $2 THEN used - $2 ELSE 0 END "
+                     "WHERE project_id = $3 AND resource IN ('volumes', 'gigabytes', $1, $4)",
+                     DB_TEXT(volumes_type), DB_INT(volume->size_gb), DB_TEXT(volume->project_id),
+                     DB_TEXT(gigabytes_type));
 }
 
 static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
@@ -165,14 +162,12 @@ static int insert_reservations(struct work *work, const char *operation_id, cons
         rows = arena_format(work->arena, "%s%s($%u, $1, $2, $%u, $%u)", rows, i > 0 ? ", " : "",
                             3 + 3 * i, 4 + 3 * i, 5 + 3 * i);
     }
-    return db_run_values(work->tx, err,
-                         arena_format(work->arena,
-                                      "INSERT INTO reservations (id, operation_id, project_id, "
-                                      "resource, delta) VALUES %s",
-                                      rows),
-                         values, 2 + 3 * (size_t)count) < 0
-               ? -1
-               : 0;
+    return db_change_values(work->tx, err,
+                            arena_format(work->arena,
+                                         "INSERT INTO reservations (id, operation_id, project_id, "
+                                         "resource, delta) VALUES %s",
+                                         rows),
+                            values, 2 + 3 * (size_t)count);
 }
 
 int quota_reserve_growth(struct work *work, const struct volume *volume, const char *operation_id,

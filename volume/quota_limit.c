@@ -137,31 +137,25 @@ int quota_limit_set(struct work *work, const char *project_id, const char *resou
                     struct error *err) {
     if (check_not_below_use(work, project_id, resource, limit, err) < 0)
         return -1;
-    return db_run(work->tx, err,
-                  "INSERT INTO quotas (project_id, resource, hard_limit) VALUES ($1, $2, $3) "
-                  "ON CONFLICT (project_id, resource) DO UPDATE SET "
-                  "hard_limit = excluded.hard_limit",
-                  DB_TEXT(project_id), DB_TEXT(resource), DB_INT(limit)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO quotas (project_id, resource, hard_limit) VALUES ($1, $2, $3) "
+                     "ON CONFLICT (project_id, resource) DO UPDATE SET "
+                     "hard_limit = excluded.hard_limit",
+                     DB_TEXT(project_id), DB_TEXT(resource), DB_INT(limit));
 }
 
 int quota_limit_set_class(struct work *work, const char *class_name, const char *resource,
                           int64_t limit, struct error *err) {
-    return db_run(work->tx, err,
-                  "INSERT INTO quota_classes (class_name, resource, hard_limit) "
-                  "VALUES ($1, $2, $3) ON CONFLICT (class_name, resource) DO UPDATE SET "
-                  "hard_limit = excluded.hard_limit",
-                  DB_TEXT(class_name), DB_TEXT(resource), DB_INT(limit)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO quota_classes (class_name, resource, hard_limit) "
+                     "VALUES ($1, $2, $3) ON CONFLICT (class_name, resource) DO UPDATE SET "
+                     "hard_limit = excluded.hard_limit",
+                     DB_TEXT(class_name), DB_TEXT(resource), DB_INT(limit));
 }
 
 int quota_limit_reset(struct work *work, const char *project_id, struct error *err) {
-    return db_run(work->tx, err, "DELETE FROM quotas WHERE project_id = $1", DB_TEXT(project_id)) <
-                   0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "DELETE FROM quotas WHERE project_id = $1",
+                     DB_TEXT(project_id));
 }
 
 /* ---- types come, go and change their names ---- */

@@ -47,13 +47,11 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
     if (conflict_settle(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
         (volume->status == VOLUME_EXTENDING && volume_extend_cancel(work, volume->id, err) < 0))
         return -1;
-    return db_run(
-               work->tx, err,
-               "UPDATE volumes SET status = $1, status_by_reset = $2, updated_at = $3 WHERE id = $4",
-               DB_TEXT(status), DB_BOOL(status_is_transient(wanted)), DB_INT(work->now_us),
-               DB_TEXT(volume->id)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        work->tx, err,
+        "UPDATE volumes SET status = $1, status_by_reset = $2, updated_at = $3 WHERE id = $4",
+        DB_TEXT(status), DB_BOOL(status_is_transient(wanted)), DB_INT(work->now_us),
+        DB_TEXT(volume->id));
 }
 
 static int reset_attach_status(struct work *work, const struct volume *volume,
@@ -93,12 +91,10 @@ static int reset_migration_status(struct work *work, const struct volume *volume
         return refuse("migration_status", migration_status, err);
     if (conflict_settle(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
         return -1;
-    return db_run(work->tx, err,
-                  "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",
-                  DB_TEXT(strcmp(migration_status, "none") == 0 ? NULL : migration_status),
-                  DB_INT(work->now_us), DB_TEXT(volume->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(strcmp(migration_status, "none") == 0 ? NULL : migration_status),
+                     DB_INT(work->now_us), DB_TEXT(volume->id));
 }
 
 static int reset(struct work *work, const struct volume *volume, const char *status,

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define SECOND_US INT64_C(1000000)
-
 #define SERVICE_SELECT                                                                     \
     "SELECT id, binary_name, host, availability_zone, disabled, disabled_reason, frozen, " \
     "endpoint, reported_at, created_at, updated_at FROM services"
@@ -14,17 +12,15 @@ int service_report(struct work *work, const char *binary, const char *host, cons
                    const char *endpoint, struct error *err) {
     const char *where = zone ? zone : work->settings->storage_availability_zone;
 
-    return db_run(
-               work->tx, err,
-               "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
-               "endpoint, reported_at, created_at) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7) "
-               "ON CONFLICT (binary_name, host) DO UPDATE SET "
-               "availability_zone = excluded.availability_zone, "
-               "endpoint = excluded.endpoint, reported_at = excluded.reported_at",
-               DB_TEXT(work_uuid(work)), DB_TEXT(binary), DB_TEXT(host), DB_TEXT(where),
-               DB_TEXT(endpoint), DB_INT(work->clock_us), DB_INT(work->now_us)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        work->tx, err,
+        "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
+        "endpoint, reported_at, created_at) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7) "
+        "ON CONFLICT (binary_name, host) DO UPDATE SET "
+        "availability_zone = excluded.availability_zone, "
+        "endpoint = excluded.endpoint, reported_at = excluded.reported_at",
+        DB_TEXT(work_uuid(work)), DB_TEXT(binary), DB_TEXT(host), DB_TEXT(where), DB_TEXT(endpoint),
+        DB_INT(work->clock_us), DB_INT(work->now_us));
 }
 
 static bool is_up(const struct work *work, int64_t reported_at) {
@@ -98,21 +94,18 @@ int service_list(struct work *work, const char *binary, const char *host, struct
 
 int service_set_disabled(struct work *work, const struct service *service, bool disabled,
                          const char *reason, struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE services SET disabled = $1, disabled_reason = $2, updated_at = $3 "
-                  "WHERE id = $4",
-                  DB_BOOL(disabled), DB_TEXT(disabled ? reason : NULL), DB_INT(work->now_us),
-                  DB_TEXT(service->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE services SET disabled = $1, disabled_reason = $2, updated_at = $3 "
+                     "WHERE id = $4",
+                     DB_BOOL(disabled), DB_TEXT(disabled ? reason : NULL), DB_INT(work->now_us),
+                     DB_TEXT(service->id));
 }
 
 int service_set_frozen(struct work *work, const struct service *service, bool frozen,
                        struct error *err) {
-    return db_run(work->tx, err, "UPDATE services SET frozen = $1, updated_at = $2 WHERE id = $3",
-                  DB_BOOL(frozen), DB_INT(work->now_us), DB_TEXT(service->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE services SET frozen = $1, updated_at = $2 WHERE id = $3",
+                     DB_BOOL(frozen), DB_INT(work->now_us), DB_TEXT(service->id));
 }
 
 int service_zones(struct work *work, struct zone **ret, struct error *err) {

@@ -103,10 +103,8 @@ int service_levels_ask(struct work *work, const struct service *service,
     if (column_read(work, "log_wanted", service->binary, service->host, &before, err) < 0)
         return -1;
     before = laid_over(before, wanted);
-    return db_run(work->tx, err, "UPDATE services SET log_wanted = $1 WHERE id = $2",
-                  levels_value(work->arena, &before), DB_TEXT(service->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "UPDATE services SET log_wanted = $1 WHERE id = $2",
+                     levels_value(work->arena, &before), DB_TEXT(service->id));
 }
 
 int service_levels_take(struct work *work, const char *binary, const char *host,
@@ -116,10 +114,8 @@ int service_levels_take(struct work *work, const char *binary, const char *host,
     if (column_read(work, "log_wanted", binary, host, ret, err) < 0)
         return -1;
     said = laid_over(service_levels_now(), ret);
-    return db_run(work->tx, err,
-                  "UPDATE services SET log_wanted = NULL, log_levels = $1 "
-                  "WHERE binary_name = $2 AND host = $3",
-                  levels_value(work->arena, &said), DB_TEXT(binary), DB_TEXT(host)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE services SET log_wanted = NULL, log_levels = $1 "
+                     "WHERE binary_name = $2 AND host = $3",
+                     levels_value(work->arena, &said), DB_TEXT(binary), DB_TEXT(host));
 }

@@ -349,11 +349,9 @@ int volume_type_spec_delete(struct work *work, const struct volume_type *type, c
 
 int volume_type_bootstrap(struct work *work, struct error *err) {
     /* The last type cannot be deleted, so a database without any is a fresh one. */
-    return db_run(work->tx, err,
-                  "INSERT INTO volume_types (id, name, description, is_public, created_at) "
-                  "SELECT $1, '__DEFAULT__', 'Default Volume Type', 1, CAST($2 AS BIGINT) "
-                  "WHERE NOT EXISTS (SELECT 1 FROM volume_types) ON CONFLICT (name) DO NOTHING",
-                  DB_TEXT(work_uuid(work)), DB_INT(work->now_us)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO volume_types (id, name, description, is_public, created_at) "
+                     "SELECT $1, '__DEFAULT__', 'Default Volume Type', 1, CAST($2 AS BIGINT) "
+                     "WHERE NOT EXISTS (SELECT 1 FROM volume_types) ON CONFLICT (name) DO NOTHING",
+                     DB_TEXT(work_uuid(work)), DB_INT(work->now_us));
 }

@@ -39,15 +39,13 @@ int type_encryption_create(struct work *work, const struct volume_type *type,
         return -1;
     encryption->volume_type_id = type->id;
     encryption->id = work_uuid(work);
-    return db_run(work->tx, err,
-                  "INSERT INTO volume_type_encryption (volume_type_id, encryption_id, provider, "
-                  "control_location, cipher, key_size, created_at) "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-                  DB_TEXT(type->id), DB_TEXT(encryption->id), DB_TEXT(encryption->provider),
-                  DB_TEXT(encryption->control_location), DB_TEXT(encryption->cipher),
-                  size_value(encryption->key_size), DB_INT(work->now_us)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO volume_type_encryption (volume_type_id, encryption_id, provider, "
+                     "control_location, cipher, key_size, created_at) "
+                     "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                     DB_TEXT(type->id), DB_TEXT(encryption->id), DB_TEXT(encryption->provider),
+                     DB_TEXT(encryption->control_location), DB_TEXT(encryption->cipher),
+                     size_value(encryption->key_size), DB_INT(work->now_us));
 }
 
 static int check_change(struct work *work, const struct volume_type *type, struct error *err) {
@@ -63,21 +61,17 @@ int type_encryption_update(struct work *work, const struct volume_type *type,
                            const struct type_encryption *encryption, struct error *err) {
     if (check_change(work, type, err) < 0)
         return -1;
-    return db_run(work->tx, err,
-                  "UPDATE volume_type_encryption SET provider = $1, control_location = $2, "
-                  "cipher = $3, key_size = $4, updated_at = $5 WHERE volume_type_id = $6",
-                  DB_TEXT(encryption->provider), DB_TEXT(encryption->control_location),
-                  DB_TEXT(encryption->cipher), size_value(encryption->key_size),
-                  DB_INT(work->now_us), DB_TEXT(type->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err,
+                     "UPDATE volume_type_encryption SET provider = $1, control_location = $2, "
+                     "cipher = $3, key_size = $4, updated_at = $5 WHERE volume_type_id = $6",
+                     DB_TEXT(encryption->provider), DB_TEXT(encryption->control_location),
+                     DB_TEXT(encryption->cipher), size_value(encryption->key_size),
+                     DB_INT(work->now_us), DB_TEXT(type->id));
 }
 
 int type_encryption_delete(struct work *work, const struct volume_type *type, struct error *err) {
     if (check_change(work, type, err) < 0)
         return -1;
-    return db_run(work->tx, err, "DELETE FROM volume_type_encryption WHERE volume_type_id = $1",
-                  DB_TEXT(type->id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "DELETE FROM volume_type_encryption WHERE volume_type_id = $1",
+                     DB_TEXT(type->id));
 }

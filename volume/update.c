@@ -19,10 +19,8 @@ static int require_not(const struct volume *volume, uint64_t refused, const char
 }
 
 static int touch(struct work *work, const char *volume_id, struct error *err) {
-    return db_run(work->tx, err, "UPDATE volumes SET updated_at = $1 WHERE id = $2",
-                  DB_INT(work->now_us), DB_TEXT(volume_id)) < 0
-               ? -1
-               : 0;
+    return db_change(work->tx, err, "UPDATE volumes SET updated_at = $1 WHERE id = $2",
+                     DB_INT(work->now_us), DB_TEXT(volume_id));
 }
 
 static int write_changes(struct work *work, const struct volume *volume,

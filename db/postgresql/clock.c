@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_US INT64_C(1000000)
-
 /* What is told is stored when it is older than this; a process that starts calls it old when it is
  * older than that of two measurements. */
 #define TELL_US (5 * SECOND_US)

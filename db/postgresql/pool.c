@@ -7,9 +7,9 @@
 #include <time.h>
 
 #define PAUSE_FIRST_US 50000
-#define PAUSE_MOST_US  1000000
+#define PAUSE_MOST_US  SECOND_US
 /* Marks of sessions (see commit.h) are cleared away after a day. */
-#define LIFE_US (3600 * INT64_C(1000000))
+#define LIFE_US (3600 * SECOND_US)
 
 void pool_init(struct pool *pool, const struct session_settings *settings, unsigned most,
                unsigned wait_ms) {
@@ -45,7 +45,7 @@ void pool_refuse(struct pool *pool) {
 /* Called with the lock held. */
 static int room_wait(struct pool *pool, struct error *err) {
     int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
-    struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+    struct timespec until = clock_timespec(until_us);
 
     while (!pool->idle && pool->count >= pool->most)
         if (pthread_cond_timedwait(&pool->returned, &pool->lock, &until) == ETIMEDOUT)

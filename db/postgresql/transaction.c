@@ -6,8 +6,8 @@
 #include <time.h>
 
 /* A server that restarts is back within the time of DOUBT_US as a rule. */
-#define AGAIN_US (10 * INT64_C(1000000))
-#define DOUBT_US (30 * INT64_C(1000000))
+#define AGAIN_US (10 * SECOND_US)
+#define DOUBT_US (30 * SECOND_US)
 enum { TRIES_MOST = 100, TRIES_TOGETHER = 2, READ_TRIES = 3, PAUSE_MOST_US = 50000 };
 
 struct outcome {
@@ -116,7 +116,7 @@ static enum commit_outcome attempt_run(struct attempt *attempt, struct error *er
 /* ---- commits in doubt ---- */
 
 static void pause_us(int64_t duration_us) {
-    struct timespec pause = { duration_us / 1000000, duration_us % 1000000 * 1000 };
+    struct timespec pause = clock_timespec(duration_us);
 
     nanosleep(&pause, NULL);
 }

@@ -177,7 +177,7 @@ static void group_take(struct writer *writer, struct group *group) {
 /* One quiet moment: false when work came or the end. Called with the lock held. */
 static bool writer_rests(struct writer *writer) {
     int64_t until_us = clock_monotonic_us() + IDLE_MS * 1000;
-    struct timespec until = { .tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000 };
+    struct timespec until = clock_timespec(until_us);
 
     while (!writer->first && !writer->stopping)
         if (pthread_cond_timedwait(&writer->wake, &writer->lock, &until) == ETIMEDOUT)

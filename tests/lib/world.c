@@ -506,7 +506,7 @@ int64_t world_count(struct world *world, const char *sql) {
 }
 
 static int sql_body(struct db_tx *tx, void *arg, struct error *err) {
-    return db_run(tx, err, (const char *)arg) < 0 ? -1 : 0;
+    return db_change(tx, err, (const char *)arg);
 }
 
 void world_sql(struct world *world, const char *sql) {

@@ -166,14 +166,12 @@ static int rename_volume(struct request *request, struct error *err) {
 
 static int begin_waiting(struct request *request, struct error *err) {
     request->wait_operation = OPERATION;
-    return db_run(
-               request->work.tx, err,
-               "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
-               "user_id, request_id, attempts, created_at) VALUES ($1, 'connect', 't', 'v', 'h', "
-               "'queued', 'p', 'u', 'r', 0, 1)",
-               DB_TEXT(OPERATION)) < 0
-               ? -1
-               : 0;
+    return db_change(
+        request->work.tx, err,
+        "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
+        "user_id, request_id, attempts, created_at) VALUES ($1, 'connect', 't', 'v', 'h', "
+        "'queued', 'p', 'u', 'r', 0, 1)",
+        DB_TEXT(OPERATION));
 }
 
 static int after_waiting(struct request *request, struct error *err) {

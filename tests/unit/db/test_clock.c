@@ -4,9 +4,8 @@
  */
 #include "tests/unit/db/scratch.h"
 
-#define SECOND_US INT64_C(1000000)
-#define YEAR_US   (31536000 * SECOND_US)
-#define WALL_US   INT64_C(1800000000000000)
+#define YEAR_US (31536000 * SECOND_US)
+#define WALL_US INT64_C(1800000000000000)
 
 /* A process's own clocks, standing still. */
 struct own {

@@ -163,7 +163,7 @@ static int again_body(struct db_tx *tx, void *arg, struct error *err) {
     struct again *again = arg;
 
     again->runs++;
-    return db_run(tx, err, "INSERT INTO item (id) VALUES (1)") < 0 ? -1 : 0;
+    return db_change(tx, err, "INSERT INTO item (id) VALUES (1)");
 }
 
 START_TEST(a_body_runs_again_after_a_serialization_failure) {
@@ -187,10 +187,8 @@ static int skew_body(struct db_tx *tx, void *arg, struct error *err) {
     if (db_query_int(tx, &count, err, count_items) < 0)
         return -1;
     usleep(1000);
-    return db_run(tx, err, "INSERT INTO item (id, value) VALUES ($1, $2)", DB_INT(id),
-                  DB_INT(count)) < 0
-               ? -1
-               : 0;
+    return db_change(tx, err, "INSERT INTO item (id, value) VALUES ($1, $2)", DB_INT(id),
+                     DB_INT(count));
 }
 
 struct skew {

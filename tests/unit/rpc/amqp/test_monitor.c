@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define SECOND_US INT64_C(1000000)
-
 static unsigned sent;
 static const struct envelope *last;
 
