@@ -106,7 +106,7 @@ static const struct field create_fields[] = {
       .type = FIELD_TYPE_WORD,
       .offset = offsetof(struct create_body, mode),
       .words = modes,
-      .since = 54 },
+      .since = MV_ATTACHMENT_MODE },
     FIELDS_END,
 };
 
@@ -201,8 +201,7 @@ static int complete_attachment(struct request *request, struct error *err) {
 
 /* ---- rows ---- */
 
-#define SINCE_ATTACHMENTS   .since = 27
-#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
+#define SINCE_ATTACHMENTS .since = MV_ATTACHMENTS
 
 /* clang-format off */
 const struct route attachment_routes[] = {
@@ -210,7 +209,7 @@ const struct route attachment_routes[] = {
       .handler = list_short, .status = 200 },
     { .method = "GET", .path = "/attachments/detail", SINCE_ATTACHMENTS,
       .handler = list_detail, .status = 200 },
-    { .method = "GET", .path = "/attachments/summary", .flags = ROUTE_ABSENT },
+    ABSENT("GET", "/attachments/summary"),
     { .method = "POST", .path = "/attachments", SINCE_ATTACHMENTS,
       .wrapper = "attachment", BODY(create_fields, struct create_body),
       .handler = create_attachment, .status = 200, .after = attachment_connected_answer },
@@ -223,7 +222,7 @@ const struct route attachment_routes[] = {
     { .method = "DELETE", .path = "/attachments/{id}", SINCE_ATTACHMENTS,
       .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_delete",
       .handler = delete_attachment, .status = 200 },
-    { .method = "POST", .path = "/attachments/{id}/action", .action = "os-complete", .since = 44,
+    { .method = "POST", .path = "/attachments/{id}/action", .action = "os-complete", .since = MV_ATTACHMENT_COMPLETE,
       .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,
       .handler = complete_attachment, .status = 204 },
     ROUTES_END,

@@ -1,7 +1,5 @@
 #include "api/call.h"
 
-#define STRICT_LATE_SINCE 53 /* 3.53: unknown keys of a body are refused */
-
 static bool route_wants_body(const struct route *route) {
     return route->action || route->wrapper || route->fields ||
            (route->flags & (ROUTE_NO_WRAPPER | ROUTE_ANY_VALUE));
@@ -58,7 +56,7 @@ static bool body_is_strict(const struct request *request) {
     unsigned flags = request->route->flags;
 
     return !(flags & ROUTE_OPEN) &&
-           !(flags & ROUTE_STRICT_LATE && request->minor < STRICT_LATE_SINCE);
+           !(flags & ROUTE_STRICT_LATE && request->minor < MV_STRICT_VOLUME_BODIES);
 }
 
 static int body_check(struct request *request, struct error *err) {

@@ -94,14 +94,14 @@ static int unset_default(struct request *request, struct error *err) {
 
 /* clang-format off */
 #define DEFAULT(method_, path_, rule_, handler_, status_) \
-    .method = method_, .path = "/default-types" path_, .since = 62, \
+    .method = method_, .path = "/default-types" path_, .since = MV_DEFAULT_TYPES, \
     .rule = "volume_extension:default_" rule_, .handler = handler_, .status = status_
 
 const struct route default_type_routes[] = {
     { DEFAULT("GET", "", "get_all", list_defaults, 200) },
     { DEFAULT("GET", "/{id}", "get", show_default, 200) },
     { DEFAULT("PUT", "/{id}", "set_or_update", set_default, 200), .wrapper = "default_type",
-      .fields = default_fields, .body_size = sizeof(struct default_body) },
+      BODY(default_fields, struct default_body) },
     { DEFAULT("DELETE", "/{id}", "unset", unset_default, 204) },
     ROUTES_END
 };

@@ -101,8 +101,8 @@ static int extensions_show(struct request *request, struct error *err) {
 const struct route extension_routes[] = {
     { .method = "GET", .path = "/extensions", .handler = extensions_list, .status = 200 },
     { .method = "GET", .path = "/extensions/{id}", .handler = extensions_show, .status = 200 },
-    { .method = "POST", .path = "/extensions", .flags = ROUTE_ABSENT },
-    { .method = "PUT", .path = "/extensions/{id}", .flags = ROUTE_ABSENT },
-    { .method = "DELETE", .path = "/extensions/{id}", .flags = ROUTE_ABSENT },
+    ABSENT("POST", "/extensions"),
+    ABSENT("PUT", "/extensions/{id}"),
+    ABSENT("DELETE", "/extensions/{id}"),
     ROUTES_END,
 };

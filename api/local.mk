@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	api/literal.c api/literal.h \
 	api/load.c api/load.h \
 	api/messages.c \
+	api/microversion.h \
 	api/page.c api/page.h \
 	api/page_filter.c api/page_filter.h \
 	api/page_sort.c api/page_sort.h \

@@ -2,9 +2,6 @@
 #include "api/routes.h"
 #include "ledger/message.h"
 
-#define MESSAGES_SINCE 3 /* 3.3 */
-#define PAGING_SINCE   5 /* 3.5; before, the query is not looked at */
-
 static const char *event_id(struct arena *arena, const struct message *message) {
     return arena_format(arena, "VOLUME_%s_%s_%s",
                         message->resource_type ? message->resource_type : "", message->action_id,
@@ -68,7 +65,7 @@ const struct page_rules message_list_rules = {
 static int read_page(struct request *request, struct page *ret, struct error *err) {
     const struct db_value project = DB_TEXT(request->context.project_id);
 
-    if (request->minor >= PAGING_SINCE)
+    if (request->minor >= MV_MESSAGE_PAGES)
         return page_read(request, &message_list_rules, true, ret, err);
     *ret = (struct page){
         .rules = &message_list_rules,
@@ -118,13 +115,13 @@ static int delete_message(struct request *request, struct error *err) {
 
 /* clang-format off */
 const struct route message_routes[] = {
-    { .method = "GET", .path = "/messages", .since = MESSAGES_SINCE, .rule = "message:get_all",
+    { .method = "GET", .path = "/messages", .since = MV_MESSAGES, .rule = "message:get_all",
       .handler = list_messages, .status = 200 },
-    { .method = "POST", .path = "/messages", .flags = ROUTE_ABSENT },
-    { .method = "GET", .path = "/messages/{id}", .since = MESSAGES_SINCE, .loads = LOADS_MESSAGE,
+    ABSENT("POST", "/messages"),
+    { .method = "GET", .path = "/messages/{id}", .since = MV_MESSAGES, .loads = LOADS_MESSAGE,
       .rule = "message:get", .handler = show_message, .status = 200 },
-    { .method = "PUT", .path = "/messages/{id}", .flags = ROUTE_ABSENT },
-    { .method = "DELETE", .path = "/messages/{id}", .since = MESSAGES_SINCE,
+    ABSENT("PUT", "/messages/{id}"),
+    { .method = "DELETE", .path = "/messages/{id}", .since = MV_MESSAGES,
       .loads = LOADS_MESSAGE, .rule = "message:delete", .handler = delete_message, .status = 204,
       .flags = ROUTE_BARE },
     ROUTES_END

@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-#define OFFSET_MOST      2147483647
-#define LIMIT_DIGITS     18 /* a limit of more is as good as none */
-#define WITH_COUNT_SINCE 45 /* 3.45 */
+#define OFFSET_MOST  2147483647
+#define LIMIT_DIGITS 18 /* a limit of more is as good as none */
 
 /* `condition` with "$n" for each "?", counted from `first`. */
 static const char *condition_number(struct arena *arena, const char *condition, unsigned first) {
@@ -119,7 +118,7 @@ static int boolean_read(const char *name, const char *text, bool *ret, struct er
 static int page_read_count(struct request *request, struct page *page, struct error *err) {
     const char *asked = request_query(request, "with_count");
 
-    if (!asked || request->minor < WITH_COUNT_SINCE)
+    if (!asked || request->minor < MV_WITH_COUNT)
         return 0;
     return boolean_read("with_count", asked, &page->with_count, err);
 }
@@ -147,7 +146,7 @@ static bool parameter_is_paging(const struct request *request, const char *name)
     for (size_t i = 0; i < LENGTH(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return strcmp(name, "with_count") == 0 && request->minor >= WITH_COUNT_SINCE;
+    return strcmp(name, "with_count") == 0 && request->minor >= MV_WITH_COUNT;
 }
 
 /* Of a parameter that comes twice the last one counts. */

@@ -8,10 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define STRICT_BOOLEANS_SINCE 2  /* 3.2 */
-#define STRICT_KEYS_SINCE     31 /* 3.31 */
-#define CONTAINS_SINCE        34 /* 3.34 */
-#define VALUES_MOST           1000
+#define VALUES_MOST 1000
 
 const struct page_column *page_column_find(const struct page_rules *rules, const char *key,
                                            size_t length) {
@@ -117,7 +114,7 @@ static int filter_bool(struct request *request, struct page *page, const struct 
                        const char *value, struct error *err) {
     bool wanted;
 
-    if (request->minor < STRICT_BOOLEANS_SINCE)
+    if (request->minor < MV_STRICT_BOOLEANS)
         wanted = value[0] != '\0' && strcasecmp(value, "false") != 0;
     else if (!json_boolean_word(value, true, &wanted))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: '%s' is no boolean.",
@@ -206,7 +203,7 @@ static bool text_is_ascii(const char *text) {
 }
 
 static int filter_refuse(struct request *request, const char *key, struct error *err) {
-    if (request->minor < STRICT_KEYS_SINCE)
+    if (request->minor < MV_STRICT_FILTERS)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST, "Invalid filter: this list cannot be filtered by %s.",
                      key);
@@ -225,11 +222,11 @@ int page_filter(struct request *request, struct page *page, const struct pair *p
                 struct error *err) {
     const char *key = parameter->key;
     size_t length = strlen(key);
-    bool contains = request->minor >= CONTAINS_SINCE && length > 1 && key[length - 1] == '~';
+    bool contains = request->minor >= MV_CONTAINS_FILTER && length > 1 && key[length - 1] == '~';
     const struct page_column *column = page_column_find(page->rules, key, length - contains);
     int taken;
 
-    if (!text_is_ascii(key) && request->minor >= STRICT_KEYS_SINCE)
+    if (!text_is_ascii(key) && request->minor >= MV_STRICT_FILTERS)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid filter: its name must be ASCII.");
     taken =
         page->rules->filter ? page->rules->filter(request, page, key, parameter->value, err) : 0;
@@ -239,7 +236,7 @@ int page_filter(struct request *request, struct page *page, const struct pair *p
         return filter_unknown(request, page, key, err);
     if (!request->context.is_admin && (!column->for_all || contains))
         return filter_refuse(request, key, err);
-    if (request->minor < STRICT_KEYS_SINCE && request->minor < column->since)
+    if (request->minor < MV_STRICT_FILTERS && request->minor < column->since)
         return 0;
     if (!contains)
         return filter_column(request, page, column, parameter->value, err);

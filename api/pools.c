@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-#define FILTERS_SINCE     28 /* 3.28 */
-#define STRICT_SINCE      31 /* 3.31: only the configured filters, for admins too */
-#define TYPE_FILTER_SINCE 35 /* 3.35 */
-
 /* ---- pools ---- */
 
 struct pool_filter {
@@ -30,13 +26,13 @@ static int read_parameter(struct request *request, const struct pair *parameter,
         if (!json_boolean_word(parameter->value, true, &filter->detail))
             return error_set(err, ERROR_BAD_REQUEST, "Invalid value for detail: %s",
                              parameter->value);
-    } else if (request->minor < FILTERS_SINCE) {
+    } else if (request->minor < MV_POOL_FILTERS) {
         return 0;
     } else if (strcmp(key, "name") == 0) {
         filter->name = parameter->value;
     } else if (strcmp(key, "volume_type") == 0) {
-        filter->type_name = request->minor >= TYPE_FILTER_SINCE ? parameter->value : NULL;
-    } else if (request->minor >= STRICT_SINCE) {
+        filter->type_name = request->minor >= MV_POOL_TYPE_FILTER ? parameter->value : NULL;
+    } else if (request->minor >= MV_STRICT_FILTERS) {
         return error_set(err, ERROR_BAD_REQUEST, "Invalid filters %s are found in query options.",
                          key);
     } else {

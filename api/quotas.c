@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#define LIMIT_MOST           2147483647
-#define OWNER_MOST           255
-#define OTHER_PROJECTS_SINCE 39 /* 3.39: admins may ask for another project's limits */
+#define LIMIT_MOST 2147483647
+#define OWNER_MOST 255
 
 /* ---- answers ---- */
 
@@ -222,7 +221,7 @@ static const char *limits_project(const struct request *request) {
 
     if (!asked)
         asked = request_query(request, "tenant_id");
-    if (asked && request->context.is_admin && request->minor >= OTHER_PROJECTS_SINCE)
+    if (asked && request->context.is_admin && request->minor >= MV_LIMITS_OF_PROJECTS)
         return asked;
     return request->context.project_id;
 }
@@ -251,7 +250,6 @@ static int show_limits(struct request *request, struct error *err) {
 
 /* clang-format off */
 #define RULE "volume_extension:"
-#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 
 const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-sets/{id}", .handler = show_quota_set, .status = 200 },

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "api/microversion.h"
 #include "common/error.h"
 #include "http/server.h"
 #include "policy/rule.h"
@@ -22,9 +23,6 @@
 struct api; /* router.h */
 struct message;
 struct route;
-
-#define MICROVERSION_LEAST  0  /* 3.0 */
-#define MICROVERSION_NEWEST 71 /* 3.71 */
 
 struct request {
     struct api *api;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define FILTERS_SINCE 33 /* 3.33 */
-
 static const struct page_rules *const lists[] = {
     &volume_list_rules, &attachment_list_rules, &message_list_rules, &type_list_rules, NULL,
 };
@@ -58,10 +56,9 @@ static int list_filters(struct request *request, struct error *err) {
 }
 
 /* clang-format off */
-#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 
 const struct route resource_filter_routes[] = {
-    { .method = "GET", .path = "/resource_filters", .since = FILTERS_SINCE,
+    { .method = "GET", .path = "/resource_filters", .since = MV_RESOURCE_FILTERS,
       .handler = list_filters, .status = 200 },
     ABSENT("POST", "/resource_filters"),
     ABSENT("GET", "/resource_filters/{id}"),

@@ -49,6 +49,8 @@ struct route {
 };
 /* clang-format off */
 #define ROUTES_END { .method = NULL }
+#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
+#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 /* clang-format on */
 
 extern const struct route volume_routes[];

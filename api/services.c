@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-#define CLUSTER_SINCE       7  /* 3.7 */
-#define BACKEND_STATE_SINCE 49 /* 3.49 */
-
 /* ---- list ---- */
 
 static void put_volume_service(struct request *request, const struct service *service) {
@@ -17,7 +14,7 @@ static void put_volume_service(struct request *request, const struct service *se
     out_put_text(out, "replication_status", "disabled");
     out_put_null(out, "active_backend_id");
     out_put_bool(out, "frozen", service->frozen);
-    if (request->minor >= BACKEND_STATE_SINCE)
+    if (request->minor >= MV_BACKEND_STATE)
         out_put_text(out, "backend_state", service->up ? "up" : "down");
 }
 
@@ -32,7 +29,7 @@ static void put_service(struct request *request, const struct service *service) 
     out_put_text(out, "state", service->up ? "up" : "down");
     out_put_time(out, "updated_at", service->reported_at);
     out_put_text(out, "disabled_reason", service->disabled_reason);
-    if (request->minor >= CLUSTER_SINCE)
+    if (request->minor >= MV_CLUSTERS)
         out_put_null(out, "cluster");
     if (strcmp(service->binary, SERVICE_VOLUME) == 0)
         put_volume_service(request, service);
@@ -139,14 +136,14 @@ static int log_reason(struct request *request, struct error *err) {
 static const struct field freeze_fields[] = {
     FIELD_HOST(struct service_body, host, "host", 0),
     { .name = "cluster", .type = FIELD_TYPE_TEXT, .flags = FIELD_NULLABLE,
-      .offset = offsetof(struct service_body, cluster), .max = 255, .since = 26 },
+      .offset = offsetof(struct service_body, cluster), .max = 255, .since = MV_CLUSTER_REPLICATION },
     FIELDS_END,
 };
 
 static const struct field failover_fields[] = {
     FIELD_HOST(struct service_body, host, "host", 0),
     { .name = "cluster", .type = FIELD_TYPE_TEXT, .flags = FIELD_NULLABLE,
-      .offset = offsetof(struct service_body, cluster), .max = 255, .since = 26 },
+      .offset = offsetof(struct service_body, cluster), .max = 255, .since = MV_CLUSTER_REPLICATION },
     FIELD_NAME0(struct service_body, backend_id, "backend_id", 0),
     FIELDS_END,
 };
@@ -243,26 +240,25 @@ static int report_service(struct request *request, struct error *err) {
 
 /* clang-format off */
 #define RULE   "volume_extension:"
-#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 #define READ(path_, rule_, handler_) \
     { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200 }
 #define CHANGE(name_, since_, type_, fields_, handler_, status_) \
     { .method = "PUT", .path = "/os-services/" name_, .since = since_, \
-      .rule = RULE "services:update", .fields = fields_, .body_size = sizeof(struct type_), \
+      .rule = RULE "services:update", BODY(fields_, struct type_), \
       .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER }
 
 const struct route service_routes[] = {
     READ("/os-services", RULE "services:index", list_services),
-    CHANGE("enable",             0,  service_body, state_fields,    enable_service,  200),
-    CHANGE("disable",            0,  service_body, state_fields,    disable_service, 200),
-    CHANGE("disable-log-reason", 0,  service_body, reason_fields,   log_reason,      200),
-    CHANGE("freeze",             0,  service_body, freeze_fields,   freeze_host,     200),
-    CHANGE("thaw",               0,  service_body, freeze_fields,   thaw_host,       200),
-    CHANGE("failover_host",      0,  service_body, failover_fields, fail_over_host,  202),
-    CHANGE("failover",           26, service_body, failover_fields, fail_over_host,  202),
-    CHANGE("set-log",            32, service_log_body, service_log_set_fields, service_log_set, 202),
-    CHANGE("get-log",            32, service_log_body, service_log_get_fields, service_log_get, 200),
-    CHANGE("report",             0,  report_body,  report_fields,   report_service,  200),
+    CHANGE("enable",             MV_LEAST,  service_body, state_fields,    enable_service,  200),
+    CHANGE("disable",            MV_LEAST,  service_body, state_fields,    disable_service, 200),
+    CHANGE("disable-log-reason", MV_LEAST,  service_body, reason_fields,   log_reason,      200),
+    CHANGE("freeze",             MV_LEAST,  service_body, freeze_fields,   freeze_host,     200),
+    CHANGE("thaw",               MV_LEAST,  service_body, freeze_fields,   thaw_host,       200),
+    CHANGE("failover_host",      MV_LEAST,  service_body, failover_fields, fail_over_host,  202),
+    CHANGE("failover",           MV_CLUSTER_REPLICATION, service_body, failover_fields, fail_over_host,  202),
+    CHANGE("set-log",            MV_SERVICE_LOG, service_log_body, service_log_set_fields, service_log_set, 202),
+    CHANGE("get-log",            MV_SERVICE_LOG, service_log_body, service_log_get_fields, service_log_get, 200),
+    CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200),
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
       .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
 

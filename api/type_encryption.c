@@ -202,15 +202,14 @@ static int delete_encryption(struct request *request, struct error *err) {
     .method = method_, .path = "/types/{id}/encryption" path_, .loads = LOADS_TYPE, \
     .rule = "volume_extension:volume_type_encryption:" rule_, .handler = handler_, \
     .status = status_
-#define BODY(fields_) \
-    .wrapper = "encryption", .fields = fields_, .body_size = sizeof(struct encryption_body), \
-    .flags = ROUTE_OPEN
+#define SENT(fields_) \
+    .wrapper = "encryption", BODY(fields_, struct encryption_body), .flags = ROUTE_OPEN
 
 const struct route type_encryption_routes[] = {
     { ENCRYPTION("GET", "", "get", show_encryption, 200) },
-    { ENCRYPTION("POST", "", "create", create_encryption, 200), BODY(create_fields) },
+    { ENCRYPTION("POST", "", "create", create_encryption, 200), SENT(create_fields) },
     { ENCRYPTION("GET", "/{key}", "get", show_member, 200) },
-    { ENCRYPTION("PUT", "/{key}", "update", update_encryption, 200), BODY(update_fields) },
+    { ENCRYPTION("PUT", "/{key}", "update", update_encryption, 200), SENT(update_fields) },
     { ENCRYPTION("DELETE", "/{key}", "delete", delete_encryption, 202), .flags = ROUTE_BARE },
     ROUTES_END
 };

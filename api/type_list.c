@@ -7,8 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SPECS_FOR_ALL_SINCE 52 /* 3.52: everybody may filter by extra_specs, strictly */
-#define FILTER_PAIRS_MOST   32
+#define FILTER_PAIRS_MOST 32
 
 static const struct page_column type_columns[] = {
     { "id", "t.id", COLUMN_TEXT, false, 0 },
@@ -70,7 +69,7 @@ static int filter_type(struct request *request, struct page *page, const char *k
                        const char *value, struct error *err) {
     if (strcmp(key, "is_public") == 0)
         return 1; /* see and_asked_for() */
-    if (!request->context.is_admin && request->minor < SPECS_FOR_ALL_SINCE)
+    if (!request->context.is_admin && request->minor < MV_TYPE_FILTERS)
         return 1;
     return strcmp(key, "extra_specs") == 0 ? filter_specs(request, page, value, err) : 0;
 }

@@ -226,24 +226,22 @@ static int remove_access(struct request *request, struct error *err) {
 #define TYPE(method_, path_, rule_, handler_, status_) \
     .method = method_, .path = "/types/{id}" path_, .loads = LOADS_TYPE, .rule = RULE rule_, \
     .handler = handler_, .status = status_
-#define BODY(type_, fields_) .fields = fields_, .body_size = sizeof(struct type_)
-#define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 
 const struct route type_routes[] = {
     { .method = "GET", .path = "/types", .rule = RULE "type_get_all", .handler = type_list_all,
       .status = 200 },
     { .method = "POST", .path = "/types", .rule = RULE "type_create", .wrapper = "volume_type",
-      BODY(type_body, create_fields), .handler = create_type, .status = 200 },
+      BODY(create_fields, struct type_body), .handler = create_type, .status = 200 },
     { .method = "GET", .path = "/types/default", .rule = RULE "type_get",
       .handler = show_default_type, .status = 200 },
     { TYPE("GET", "", "type_get", show_type, 200) },
     { TYPE("PUT", "", "type_update", update_type, 200), .wrapper = "volume_type",
-      BODY(type_body, update_fields) },
+      BODY(update_fields, struct type_body) },
     { TYPE("DELETE", "", "type_delete", delete_type, 202), .flags = ROUTE_BARE },
 
     { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200) },
     { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
-      BODY(specs_body, specs_fields), .flags = ROUTE_NO_WRAPPER },
+      BODY(specs_fields, struct specs_body), .flags = ROUTE_NO_WRAPPER },
     { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200) },
     { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
       .flags = ROUTE_NO_WRAPPER },
@@ -256,9 +254,9 @@ const struct route type_routes[] = {
     ABSENT("PUT", "/types/{id}/os-volume-type-access"),
     ABSENT("DELETE", "/types/{id}/os-volume-type-access"),
     { TYPE("POST", "/action", "volume_type_access:addProjectAccess", add_access, 202),
-      .action = "addProjectAccess", BODY(access_body, access_fields) },
+      .action = "addProjectAccess", BODY(access_fields, struct access_body) },
     { TYPE("POST", "/action", "volume_type_access:removeProjectAccess", remove_access, 202),
-      .action = "removeProjectAccess", BODY(access_body, access_fields) },
+      .action = "removeProjectAccess", BODY(access_fields, struct access_body) },
     ROUTES_END
 };
 /* clang-format on */

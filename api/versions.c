@@ -1,7 +1,7 @@
 #include "api/versions.h"
 
 #include "api/fault.h"
-#include "api/request.h"
+#include "api/microversion.h"
 #include "json/out.h"
 
 #include <string.h>

@@ -124,25 +124,26 @@ static void put_newer_keys(struct request *request, const struct volume *volume)
     unsigned minor = request->minor;
     bool admin = request->context.is_admin;
 
-    if (minor >= 13)
+    if (minor >= MV_GROUPS)
         out_put_text(out, "group_id", volume->group_id);
-    if (minor >= 21 && admin)
+    if (minor >= MV_PROVIDER_ID && admin)
         out_put_text(out, "provider_id", volume->provider_id);
-    if (minor >= 48) {
+    if (minor >= MV_SHARED_TARGETS) {
         out_key(out, "shared_targets");
-        if (volume->shared_targets < 0 && minor >= 69)
+        if (volume->shared_targets < 0 && minor >= MV_SHARED_TARGETS_NULL)
             out_null(out);
         else
             out_bool(out, volume->shared_targets != 0);
         out_put_text(out, "service_uuid", volume->service_uuid);
     }
-    if (minor >= 61 && admin)
+    if (minor >= MV_CLUSTER_NAME && admin)
         out_put_text(out, "cluster_name", volume->cluster_name);
-    if (minor >= 63)
+    if (minor >= MV_VOLUME_TYPE_ID)
         out_put_text(out, "volume_type_id", volume->type_id);
-    if (minor >= 64 && volume->encryption_key_id && strcmp(volume->encryption_key_id, NO_KEY) != 0)
+    if (minor >= MV_ENCRYPTION_KEY_ID && volume->encryption_key_id &&
+        strcmp(volume->encryption_key_id, NO_KEY) != 0)
         out_put_text(out, "encryption_key_id", volume->encryption_key_id);
-    if (minor >= 65)
+    if (minor >= MV_CONSUMES_QUOTA)
         out_put_bool(out, "consumes_quota", volume->use_quota);
 }
 

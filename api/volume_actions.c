@@ -5,9 +5,6 @@
 #include "ledger/pairs.h"
 #include "volume/image_metadata.h"
 
-/* From here on os-extend takes volumes in use. */
-#define SINCE_EXTEND_ATTACHED 42
-
 static struct policy_target owner_of(const struct volume *volume) {
     return (struct policy_target){ volume->project_id, volume->user_id };
 }
@@ -35,7 +32,7 @@ static const struct field extend_fields[] = {
 
 static int extend(struct request *request, struct error *err) {
     const struct extend_body *body = request->body;
-    bool attached_allowed = request->minor >= SINCE_EXTEND_ATTACHED;
+    bool attached_allowed = request->minor >= MV_EXTEND_IN_USE;
     bool attached = attached_allowed && request->volume.status == VOLUME_IN_USE;
 
     if (authorize(request, attached ? "volume:extend_attached_volume" : "volume:extend", err) < 0)
@@ -337,15 +334,14 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
 #define ACTION(name) \
     .method = "POST", .path = "/volumes/{id}/action", .loads = LOADS_VOLUME, .action = name
-#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
-#define USER(name)          .rule = "volume_extension:volume_actions:" name
-#define ADMIN(name)         .rule = "volume_extension:volume_admin_actions:" name
+#define USER(name)  .rule = "volume_extension:volume_actions:" name
+#define ADMIN(name) .rule = "volume_extension:volume_admin_actions:" name
 
 /* clang-format off */
 const struct route volume_action_routes[] = {
     { ACTION("os-extend"), BODY(extend_fields, struct extend_body),
       .handler = extend, .status = 202 },
-    { ACTION("os-extend_volume_completion"), .since = 71, ADMIN("extend_volume_completion"),
+    { ACTION("os-extend_volume_completion"), .since = MV_EXTEND_COMPLETION, ADMIN("extend_volume_completion"),
       BODY(completion_fields, struct completion_body),
       .check = check_completion, .handler = complete_extend, .status = 202 },
 

@@ -10,8 +10,6 @@
 /* More pairs than this in one filter serve nobody, and a statement's size has limits. */
 #define FILTER_PAIRS_MOST 32
 
-#define SINCE_IMAGE_FILTER 4 /* 3.4; before, the filter is not looked at */
-
 /* clang-format off */
 static const struct page_column columns[] = {
     { "id",                  "v.id",                  COLUMN_TEXT,   false, 0 },
@@ -23,11 +21,11 @@ static const struct page_column columns[] = {
     { "bootable",            "v.bootable",            COLUMN_BOOL,   true,  0 },
     { "migration_status",    "v.migration_status",    COLUMN_TEXT,   true,  0 },
     { "availability_zone",   "v.availability_zone",   COLUMN_TEXT,   true,  0 },
-    { "group_id",            "v.group_id",            COLUMN_TEXT,   true,  10 },
+    { "group_id",            "v.group_id",            COLUMN_TEXT,   true,  MV_GROUP_FILTER },
     { "size",                "v.size_gb",             COLUMN_INT,    true,  0 },
-    { "created_at",          "v.created_at",          COLUMN_TIME,   true,  31 },
-    { "updated_at",          "v.updated_at",          COLUMN_TIME,   true,  31 },
-    { "consumes_quota",      "v.use_quota",           COLUMN_BOOL,   true,  31 },
+    { "created_at",          "v.created_at",          COLUMN_TIME,   true,  MV_STRICT_FILTERS },
+    { "updated_at",          "v.updated_at",          COLUMN_TIME,   true,  MV_STRICT_FILTERS },
+    { "consumes_quota",      "v.use_quota",           COLUMN_BOOL,   true,  MV_STRICT_FILTERS },
     { "use_quota",           "v.use_quota",           COLUMN_BOOL,   false, 0 },
     { "multiattach",         "v.multiattach",         COLUMN_BOOL,   false, 0 },
     { "shared_targets",      "v.shared_targets",      COLUMN_BOOL,   false, 0 },
@@ -106,7 +104,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
     if (strcmp(key, "metadata") == 0)
         return filter_pairs(request, page, key, value, match_metadata, err);
     if (strcmp(key, "glance_metadata") == 0 && admin)
-        return request->minor < SINCE_IMAGE_FILTER
+        return request->minor < MV_IMAGE_METADATA_FILTER
                    ? 1
                    : filter_pairs(request, page, key, value, match_image_metadata, err);
     if (strcmp(key, "host") == 0 && admin) {
@@ -227,14 +225,15 @@ int volume_list_summary(struct request *request, struct error *err) {
     if (asked && !json_boolean_word(asked, true, &all))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid value for all_tenants: %s", asked);
     if (volume_summary(&request->work, all, &count, &size_gb, err) < 0 ||
-        (request->minor >= 36 && summary_metadata(&request->work, all, &metadata, err) < 0))
+        (request->minor >= MV_SUMMARY_METADATA &&
+         summary_metadata(&request->work, all, &metadata, err) < 0))
         return -1;
     out_begin_object(out);
     out_key(out, "volume-summary");
     out_begin_object(out);
     out_put_int(out, "total_count", count);
     out_put_int(out, "total_size", size_gb);
-    if (request->minor >= 36)
+    if (request->minor >= MV_SUMMARY_METADATA)
         put_values_by_key(out, &metadata);
     out_end_object(out);
     out_end_object(out);

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define SINCE_ETAGS                15
 #define STATUS_PRECONDITION_FAILED 412
 
 const struct field volume_metadata_fields[] = {
@@ -67,8 +66,7 @@ static bool is_among_tags(const char *header, const char *etag) {
 
 /* 0 with the answer set: somebody has changed the metadata since the client read them. */
 static int holds_precondition(struct request *request, struct error *err) {
-    const char *tags =
-        request->minor >= SINCE_ETAGS ? http_header(request->http, "If-Match") : NULL;
+    const char *tags = request->minor >= MV_ETAGS ? http_header(request->http, "If-Match") : NULL;
 
     if (!tags)
         return 1;
@@ -95,7 +93,7 @@ static int set_and_answer(struct request *request, bool merge, struct error *err
 int volume_metadata_show(struct request *request, struct error *err) {
     if (load(request, err) < 0)
         return -1;
-    if (request->minor >= SINCE_ETAGS)
+    if (request->minor >= MV_ETAGS)
         request_header(request, "Etag", etag_of(request));
     put_answer(&request->out, "metadata", &request->volume.metadata);
     return 0;

@@ -68,7 +68,7 @@ static const struct field create_fields[] = {
     FIELD_BOOL(struct create_body, multiattach, "multiattach", FIELD_NULLABLE),
     FIELD_NAME0(struct create_body, group_id, "group_id", 0), /* before 3.13 too, as upstream */
     { .name = "backup_id", .type = FIELD_TYPE_UUID, .flags = FIELD_NULLABLE,
-      .offset = offsetof(struct create_body, backup_id), .since = 47 },
+      .offset = offsetof(struct create_body, backup_id), .since = MV_VOLUME_FROM_BACKUP },
     FIELDS_END,
 };
 /* clang-format on */
@@ -129,7 +129,7 @@ static int read_hints(struct request *request, const json_t **ret, struct error 
     const json_t *hints = json_object_get(request->json_outer, HINTS);
     struct hints known = { 0 };
 
-    if (!hints && request->minor < 53)
+    if (!hints && request->minor < MV_STRICT_VOLUME_BODIES)
         hints = json_object_get(request->json, "scheduler_hints");
     if (!hints || json_is_null(hints)) {
         *ret = NULL;
@@ -224,7 +224,7 @@ static const struct field update_fields[] = {
 };
 
 static int check_update(struct request *request, struct error *err) {
-    if (request->minor >= 53 && json_object_size(request->json) == 0)
+    if (request->minor >= MV_STRICT_VOLUME_BODIES && json_object_size(request->json) == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input for field/attribute volume: at least one of name, "
                          "description, display_name, display_description and metadata is needed.");
@@ -264,7 +264,7 @@ static int delete_volume(struct request *request, struct error *err) {
     bool cascade = false, force = false;
 
     if (read_flag(request, "cascade", &cascade, err) < 0 ||
-        (request->minor >= 23 && read_flag(request, "force", &force, err) < 0) ||
+        (request->minor >= MV_FORCE_DELETE && read_flag(request, "force", &force, err) < 0) ||
         (force && request_authorize(request, "volume:force_delete", &owner, err) < 0))
         return -1;
     return volume_delete(&request->work, &request->volume, cascade, force, err);
@@ -295,7 +295,6 @@ static int show_encryption_key(struct request *request, struct error *err) {
 /* ---- rows ---- */
 
 /* clang-format off */
-#define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
 #define METADATA BODY(volume_metadata_fields, struct metadata_body), \
                  .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
 #define META     BODY(volume_meta_fields, struct metadata_body), \
@@ -306,7 +305,7 @@ const struct route volume_routes[] = {
       .handler = volume_list_short, .status = 200 },
     { .method = "GET", .path = "/volumes/detail", .rule = "volume:get_all",
       .handler = volume_list_detail, .status = 200 },
-    { .method = "GET", .path = "/volumes/summary", .since = 12, .rule = "volume:get_all",
+    { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
       .handler = volume_list_summary, .status = 200 },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
@@ -346,9 +345,9 @@ const struct route volume_routes[] = {
       .rule = "volume_extension:volume_encryption_metadata",
       .handler = show_encryption_key, .status = 200 },
 
-    { .method = "POST", .path = "/volumes/{id}/encryption", .flags = ROUTE_ABSENT },
-    { .method = "PUT", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },
-    { .method = "DELETE", .path = "/volumes/{id}/encryption/{key}", .flags = ROUTE_ABSENT },
+    ABSENT("POST", "/volumes/{id}/encryption"),
+    ABSENT("PUT", "/volumes/{id}/encryption/{key}"),
+    ABSENT("DELETE", "/volumes/{id}/encryption/{key}"),
     ROUTES_END,
 };
 /* clang-format on */
