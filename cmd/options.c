@@ -9,7 +9,7 @@
 #include "identity/identity.h"
 #include "identity/own_user.h"
 #include "ledger/settings.h"
-#include "manager/nova.h"
+#include "client/compute_events.h"
 #include "policy/rule.h"
 #include "rpc/amqp/amqp.h"
 

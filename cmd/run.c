@@ -19,7 +19,7 @@
 #include "identity/identity.h"
 #include "identity/own_user.h"
 #include "manager/manager.h"
-#include "manager/nova.h"
+#include "client/compute_events.h"
 #include "rpc/relay.h"
 #include "volume/service.h"
 #include "volume/type.h"
@@ -163,7 +163,7 @@ static int start_manager(struct parts *parts, struct error *err) {
 
     if (lock_state(parts, err) < 0 ||
         parts_find_backends(parts->config, &parts->backends, err) < 0 ||
-        nova_sender_new(parts->config, &parts->compute, err) < 0)
+        compute_sender_new(parts->config, &parts->compute, err) < 0)
         return -1;
     settings.backends = parts->backends;
     settings.compute = parts->compute;
@@ -491,7 +491,7 @@ static void stop(struct parts *parts) {
     if (parts->policy)
         policy_free(parts->policy);
     if (parts->compute)
-        nova_sender_free(parts->compute);
+        compute_sender_free(parts->compute);
     parts_close_backends(parts->backends);
     if (parts->db)
         db_close(parts->db);

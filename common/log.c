@@ -36,6 +36,7 @@ static struct {
 } loggers[] = {
     { ROOT, LOG_INFO },
     { ROOT ".api", LOG_INFO },
+    { ROOT ".client", LOG_INFO },
     { ROOT ".cmd", LOG_INFO },
     { ROOT ".common", LOG_INFO },
     { ROOT ".compute", LOG_INFO },

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 
 enum complete_outcome {
     /* the API does not let us (401, 403, 406): repeat slowly; err says why */

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "compute/hypervisor.h"
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 
 struct jobs;
 

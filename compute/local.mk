@@ -11,8 +11,7 @@ libscoria_a_SOURCES += \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
 	compute/tidy.c compute/tidy.h \
-	compute/versions.c compute/versions.h \
-	compute/volume_api.c compute/volume_api.h
+	compute/versions.c compute/versions.h
 
 if HAVE_LIBVIRT
 libscoria_a_SOURCES += \
@@ -33,8 +32,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_report \
 	tests/unit/compute/test_resize \
 	tests/unit/compute/test_tidy \
-	tests/unit/compute/test_versions \
-	tests/unit/compute/test_volume_api
+	tests/unit/compute/test_versions
 if HAVE_LIBVIRT
 check_PROGRAMS += \
 	tests/contract/test_libvirt \

@@ -7,7 +7,7 @@
 
 #include "common/worker.h"
 #include "compute/job.h"
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 
 struct reporter;
 

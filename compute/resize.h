@@ -6,7 +6,7 @@
 #pragma once
 
 #include "compute/hypervisor.h"
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 
 enum resize_outcome {
     RESIZE_FAILED,      /* final; err says why */

@@ -3,7 +3,6 @@ libscoria_a_SOURCES += \
 	manager/call.h \
 	manager/check.c \
 	manager/check.h \
-	manager/compute_event.h \
 	manager/connect_job.c \
 	manager/event.c \
 	manager/event.h \
@@ -14,8 +13,6 @@ libscoria_a_SOURCES += \
 	manager/job.h \
 	manager/manager.c \
 	manager/manager.h \
-	manager/nova.c \
-	manager/nova.h \
 	manager/rename_job.c \
 	manager/report.c \
 	manager/ticker.c \
@@ -30,7 +27,6 @@ check_PROGRAMS += \
 	tests/unit/manager/test_hanging \
 	tests/unit/manager/test_larger_image \
 	tests/unit/manager/test_late_delete \
-	tests/unit/manager/test_nova \
 	tests/unit/manager/test_steps \
 	tests/unit/manager/test_ticker
 endif

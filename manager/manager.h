@@ -12,7 +12,7 @@
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "ledger/settings.h"
-#include "manager/compute_event.h"
+#include "client/compute_events.h"
 #include "rpc/rpc.h"
 
 struct manager;

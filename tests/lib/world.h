@@ -13,7 +13,7 @@
 #include "drivers/driver.h"
 #include "drivers/fault.h"
 #include "ledger/settings.h"
-#include "manager/compute_event.h"
+#include "client/compute_events.h"
 #include "manager/manager.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"

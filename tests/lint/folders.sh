@@ -8,15 +8,16 @@ config      common
 http        common
 policy      common config
 identity    common json config http policy
+client      common json config http policy identity
 db          common config
 rpc         common json config policy db
 drivers     common json config
 ledger      common config policy db
 volume      common json config policy db rpc drivers ledger
-manager     common json config http policy identity db rpc drivers ledger volume
+manager     common json config policy client db rpc drivers ledger volume
 api         common json config http policy identity db rpc drivers ledger volume
-compute     common json config http identity
-cmd         common json config http policy identity db rpc drivers ledger volume manager api compute
+compute     common json config http identity client
+cmd         common json config http policy identity client db rpc drivers ledger volume manager api compute
 '
 declare -A may=()
 folders=()

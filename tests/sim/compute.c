@@ -1,6 +1,6 @@
 /*
  * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c, complete.c,
- * report.c, volume_api.c); its threads and its way to the API are here, its image tool and its
+ * report.c, client/volumes.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
  * identity/own_user.c and compute/image.c.
  */

@@ -1,7 +1,7 @@
 #include "tests/lib/check_main.h"
 
 #include "compute/complete.h"
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 #include "identity/own_user.h"
 #include "tests/lib/script_keystone.h"
 

@@ -1,4 +1,4 @@
-#include "compute/volume_api.h"
+#include "client/volumes.h"
 
 #include "common/extend_header.h"
 #include "identity/own_user.h"

@@ -2,7 +2,7 @@
 
 #include "http/server.h"
 #include "identity/own_user.h"
-#include "manager/nova.h"
+#include "client/compute_events.h"
 #include "tests/lib/script_keystone.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static struct scene *scene_with(bool nova, const char *option1, const char *opti
     if (option2)
         arguments[count++] = option2;
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
-    ck_assert_int_eq(nova_sender_new(scene->config, &scene->sender, &scene->err), 0);
+    ck_assert_int_eq(compute_sender_new(scene->config, &scene->sender, &scene->err), 0);
     return scene;
 }
 
@@ -58,7 +58,7 @@ static struct scene *scene_new(void) {
 }
 
 static void scene_end(struct scene *scene) {
-    nova_sender_free(scene->sender);
+    compute_sender_free(scene->sender);
     config_free(scene->config);
     script_server_free(scene->server);
     arena_free(scene->arena);
@@ -416,11 +416,11 @@ START_TEST(an_endpoint_with_a_project_is_cut_back_for_the_document) {
             &(struct script_rule){ .method = "GET", .status = 200, .body = RANGE("2.1", "2.110") });
         script_server_add(server, &(struct script_rule){ .status = 200, .body = OURS("200") });
         ck_assert_int_eq(config_load(tables, NULL, arguments, &config, &err), 0);
-        ck_assert_int_eq(nova_sender_new(config, &sender, &err), 0);
+        ck_assert_int_eq(compute_sender_new(config, &sender, &err), 0);
         ck_assert_int_eq(sender->send(sender, arena, &event, &err), EVENT_ACCEPTED);
         ck_assert_uint_eq(script_server_count(server, "GET", rows[i].document), 1);
         ck_assert_uint_eq(script_server_count(server, "POST", rows[i].events), 1);
-        nova_sender_free(sender);
+        compute_sender_free(sender);
         config_free(config);
         script_server_free(server);
     }
@@ -442,13 +442,13 @@ START_TEST(options_that_cannot_work_are_refused_at_the_start) {
         struct error err = { 0 };
 
         ck_assert_int_eq(config_load(tables, NULL, rows[i], &config, &err), 0);
-        ck_assert_int_eq(nova_sender_new(config, &sender, &err), -1);
+        ck_assert_int_eq(compute_sender_new(config, &sender, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
         ck_assert_ptr_nonnull(strstr(err.message, "[compute]"));
         ck_assert_ptr_null(sender);
         config_free(config);
     }
-    nova_sender_free(NULL);
+    compute_sender_free(NULL);
 }
 END_TEST
 
@@ -503,7 +503,7 @@ START_TEST(the_catalog_leads_to_the_compute_service) {
         scene->server,
         &(struct script_rule){ .path = "/compute" EVENTS, .status = 200, .body = OURS("200") });
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
-    ck_assert_int_eq(nova_sender_new(scene->config, &scene->sender, &scene->err), 0);
+    ck_assert_int_eq(compute_sender_new(scene->config, &scene->sender, &scene->err), 0);
     ck_assert_msg(send_it(scene) == EVENT_ACCEPTED, "%s", scene->err.message);
     request = script_server_request(scene->server, "POST", "/compute" EVENTS, 1);
     ck_assert(script_request_has(request, "X-Auth-Token", KEYSTONE_OWN));

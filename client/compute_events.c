@@ -1,4 +1,4 @@
-#include "manager/nova.h"
+#include "client/compute_events.h"
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -336,7 +336,7 @@ static int check_options(struct nova_sender *nova, struct error *err) {
     return 0;
 }
 
-int nova_sender_new(const struct config *config, struct compute_sender **ret, struct error *err) {
+int compute_sender_new(const struct config *config, struct compute_sender **ret, struct error *err) {
     struct nova_sender options = {
         .sender = { .send = nova_send },
         .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
@@ -361,7 +361,7 @@ int nova_sender_new(const struct config *config, struct compute_sender **ret, st
     return 0;
 }
 
-void nova_sender_free(struct compute_sender *sender) {
+void compute_sender_free(struct compute_sender *sender) {
     struct nova_sender *nova = (struct nova_sender *)sender;
 
     if (!nova)

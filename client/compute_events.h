@@ -1,13 +1,22 @@
 /*
  * The volume-extended event to the compute side, and the judgement of its answer.
  *
- * An interface, so that the simulation can put its own compute side behind it; nova.c is the real
- * one over HTTP (an agent of ours, or a compute service that promises the callback).
+ * An interface, so that the simulation can put its own compute side behind it; the real one is over
+ * HTTP: POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) when it
+ * has one.
+ *
+ * [compute] service = agent: the endpoint of the host's agent, whose contract includes the
+ * callback. service = nova: [compute] endpoint or the catalog's, and
+ * extend_completion_microversion must be set and lie inside the range of the service's version
+ * document, else nothing is sent and the verdict is EVENT_REFUSED.
+ *
+ * Thread-safe; one call blocks for at most eight times [compute] event_timeout.
  */
 #pragma once
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "config/option.h"
 
 #include <stdbool.h>
 
@@ -30,3 +39,9 @@ struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
 };
+
+extern const struct option compute_client_options[]; /* section compute */
+
+/* The config must live as long as the sender. */
+int compute_sender_new(const struct config *config, struct compute_sender **ret, struct error *err);
+void compute_sender_free(struct compute_sender *sender);

@@ -1,0 +1,9 @@
+libscoria_a_SOURCES += \
+	client/compute_events.c client/compute_events.h \
+	client/volumes.c client/volumes.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/client/test_compute_events \
+	tests/unit/client/test_volumes
+endif
