@@ -1,6 +1,6 @@
 #include "api/hosts.h"
 
-#include "volume/service.h"
+#include "ledger/service.h"
 
 #include <string.h>
 

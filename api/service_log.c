@@ -1,6 +1,6 @@
 #include "api/service_log.h"
 
-#include "volume/service_log.h"
+#include "ledger/service_log.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "api/pools.h"
 #include "api/routes.h"
 #include "api/service_log.h"
-#include "volume/service.h"
+#include "ledger/service.h"
 
 #include <string.h>
 

@@ -18,10 +18,10 @@
 #include "identity/authtoken.h"
 #include "identity/identity.h"
 #include "identity/own_user.h"
+#include "ledger/service.h"
 #include "manager/manager.h"
 #include "client/compute_events.h"
 #include "rpc/relay.h"
-#include "volume/service.h"
 #include "volume/type.h"
 
 #include <errno.h>

@@ -3,10 +3,14 @@ libscoria_a_SOURCES += \
 	ledger/message.c ledger/message.h \
 	ledger/pairs.c ledger/pairs.h \
 	ledger/query.c ledger/query.h \
+	ledger/service.c ledger/service.h \
+	ledger/service_log.c ledger/service_log.h \
 	ledger/settings.c ledger/settings.h \
 	ledger/work.c ledger/work.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
-	tests/unit/ledger/test_message
+	tests/unit/ledger/test_message \
+	tests/unit/ledger/test_service \
+	tests/unit/ledger/test_service_log
 endif

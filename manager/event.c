@@ -1,7 +1,7 @@
 #include "manager/event.h"
 
+#include "ledger/service.h"
 #include "volume/attachment.h"
-#include "volume/service.h"
 #include "json/json.h"
 
 #include <string.h>

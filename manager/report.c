@@ -2,8 +2,9 @@
  * What a manager says of itself and its backends: heartbeat, pools and their room.
  */
 #include "common/cleanup.h"
+#include "ledger/service_log.h"
 #include "manager/job.h"
-#include "volume/service_log.h"
+#include "volume/pool.h"
 
 #define DRIVER_VERSION "1.0.0"
 

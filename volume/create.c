@@ -2,10 +2,10 @@
 
 #include "ledger/message.h"
 #include "ledger/pairs.h"
+#include "ledger/service.h"
 #include "volume/notification.h"
 #include "volume/placement.h"
 #include "volume/quota.h"
-#include "volume/service.h"
 #include "volume/type.h"
 
 #include <string.h>

@@ -2,10 +2,11 @@
 #include "volume/operations.h"
 
 #include "ledger/message.h"
+#include "ledger/service.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/pool.h"
 #include "volume/quota.h"
-#include "volume/service.h"
 #include "json/json.h"
 
 #include <string.h>

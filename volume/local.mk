@@ -21,8 +21,6 @@ libscoria_a_SOURCES += \
 	volume/quota.c volume/quota.h \
 	volume/quota_limit.c volume/quota_limit.h \
 	volume/reset.c \
-	volume/service.c volume/service.h \
-	volume/service_log.c volume/service_log.h \
 	volume/status.c volume/status.def volume/status.h \
 	volume/summary.c volume/summary.h \
 	volume/type.c volume/type.h \
@@ -44,8 +42,6 @@ check_PROGRAMS += \
 	tests/unit/volume/test_quota \
 	tests/unit/volume/test_quota_limit \
 	tests/unit/volume/test_reset \
-	tests/unit/volume/test_service \
-	tests/unit/volume/test_service_log \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_type \
 	tests/unit/volume/test_volume

@@ -1,7 +1,7 @@
 #include "volume/pool.h"
 
 #include "ledger/query.h"
-#include "volume/service.h"
+#include "ledger/service.h"
 #include "json/json.h"
 
 #include <string.h>

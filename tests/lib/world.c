@@ -6,11 +6,11 @@
 #include "drivers/fault.h"
 #include "drivers/memory.h"
 #include "identity/identity.h"
+#include "ledger/service.h"
 #include "manager/check.h"
 #include "policy/rule.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
-#include "volume/service.h"
 #include "volume/type.h"
 #include "json/json.h"
 

@@ -5,10 +5,11 @@
 #include "common/log.h"
 #include "drivers/fault.h"
 #include "drivers/memory.h"
+#include "ledger/service.h"
 #include "manager/job.h"
 #include "rpc/relay.h"
 #include "tests/unit/db/scratch.h"
-#include "volume/service.h"
+#include "volume/pool.h"
 #include "volume/type.h"
 
 #include <pthread.h>

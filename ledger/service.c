@@ -1,4 +1,4 @@
-#include "volume/service.h"
+#include "ledger/service.h"
 
 #include "ledger/query.h"
 

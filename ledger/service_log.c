@@ -1,4 +1,4 @@
-#include "volume/service_log.h"
+#include "ledger/service_log.h"
 
 #include "common/cleanup.h"
 

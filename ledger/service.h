@@ -3,8 +3,7 @@
  */
 #pragma once
 
-#include "volume/pool.h"
-#include "volume/volume.h"
+#include "ledger/work.h"
 
 #define SERVICE_API       "cinder-api" /* has no row: it answers for itself */
 #define SERVICE_VOLUME    "cinder-volume"

@@ -1,4 +1,4 @@
-#include "volume/service.h"
+#include "ledger/service.h"
 
 #include "tests/unit/volume/work_test.h"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "common/log.h"
-#include "volume/service.h"
+#include "ledger/service.h"
 
 #define SERVICE_LOGGERS_MOST  32
 #define SERVICE_LEVEL_UNNAMED (-1)
