@@ -1,11 +1,13 @@
 /*
- * A subcommand: its name, its line of help, its function.
+ * A subcommand: its name, its line of help, and the role it starts or its function.
  */
 #pragma once
 
-#include "config/option.h"
+#include "cmd/role.h"
 
 enum { EXIT_USAGE = 2 }; /* a command or a word that nobody understands */
+
+struct command;
 
 /* What may stand behind the name of a command. */
 struct command_word {
@@ -18,11 +20,13 @@ struct command_word {
 struct command {
     const char *name;
     const char *help;
+    struct role role; /* no parts: a tool, which has the members below */
     /* `words` are the words behind the name that are no options, ended with NULL. Exit status. */
-    int (*run)(const struct config *config, const char *const *words);
-    const char *listen_address, *listen_port; /* what --listen sets; NULL: it is not understood */
-    const struct command_word *words;         /* ended with NULL; NULL: takes none */
+    int (*run)(const struct command *command, const struct config *config,
+               const char *const *words);
+    const struct command_word *words; /* ended with NULL; NULL: takes none */
 };
 
-extern const struct command serve_command, api_command, manager_command, compute_command,
-    manage_command;
+extern const struct command commands[]; /* ended with a NULL name */
+
+const struct command *command_find(const char *name); /* NULL: there is none */

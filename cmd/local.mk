@@ -1,12 +1,20 @@
-scoria_SOURCES += \
-	cmd/api.c cmd/command.h cmd/compute.c cmd/manage.c cmd/manage.h cmd/manage_check.c cmd/manage_db.c \
-	cmd/manage_drivers.c cmd/manage_operations.c cmd/manage_routes.c cmd/manager.c \
-	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/parts.c \
-	cmd/parts.h cmd/run.c \
-	cmd/scoria.c cmd/serve.c cmd/usage.c cmd/usage.h
+# All but main(), so that tests can have them.
+noinst_LIBRARIES += libcmd.a
+libcmd_a_SOURCES = \
+	cmd/command.c cmd/command.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
+	cmd/manage_db.c cmd/manage_drivers.c cmd/manage_operations.c cmd/manage_routes.c \
+	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \
+	cmd/part_agent.c cmd/part_api.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \
+	cmd/part_store.c cmd/parts.c cmd/parts.h cmd/program.c cmd/program.h cmd/role.h cmd/run.c \
+	cmd/usage.c cmd/usage.h
+scoria_SOURCES += cmd/scoria.c
 
-# Not in the library: the tests that need them name the files.
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/cmd/test_notify
-tests_unit_cmd_test_notify_SOURCES = tests/unit/cmd/test_notify.c cmd/notify.c cmd/notify.h
+check_PROGRAMS += tests/unit/cmd/test_line tests/unit/cmd/test_manage tests/unit/cmd/test_notify \
+	tests/unit/cmd/test_role tests/unit/cmd/test_usage
+tests_unit_cmd_test_line_SOURCES = tests/unit/cmd/test_line.c
+tests_unit_cmd_test_manage_SOURCES = tests/unit/cmd/test_manage.c tests/unit/cmd/cmd_test.h
+tests_unit_cmd_test_notify_SOURCES = tests/unit/cmd/test_notify.c
+tests_unit_cmd_test_role_SOURCES = tests/unit/cmd/test_role.c tests/unit/cmd/cmd_test.h
+tests_unit_cmd_test_usage_SOURCES = tests/unit/cmd/test_usage.c tests/unit/cmd/cmd_test.h
 endif

@@ -3,7 +3,6 @@
  */
 #include "cmd/manage.h"
 
-#include "cmd/command.h"
 #include "cmd/parts.h"
 #include "cmd/usage.h"
 #include "common/arena.h"
@@ -35,7 +34,7 @@ static int print_options_man(const struct config *config, bool json) {
 }
 
 /* clang-format off */
-static const struct command_word whats[] = {
+const struct command_word manage_words[] = {
     { "check", manage_check, "compares what must always agree; status 0 only when it does", true },
     { "operations", manage_operations, "what is being worked on, since when and by whom", true },
     { "db sync", manage_db_sync, "brings the schema of the database up to date", true },
@@ -50,7 +49,8 @@ static const struct command_word whats[] = {
 };
 /* clang-format on */
 
-static int run(const struct config *config, const char *const *words) {
+int manage_run(const struct command *command, const struct config *config,
+               const char *const *words) {
     autoarena struct arena *arena = arena_new();
     const char *what = "";
     bool json = false;
@@ -61,17 +61,10 @@ static int run(const struct config *config, const char *const *words) {
         else if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
             json = strcmp(*words, "--format=json") == 0;
         else
-            return usage_no_word(&manage_command, *words);
+            return usage_no_word(command, *words);
     }
-    for (const struct command_word *word = whats; word->name; word++)
+    for (const struct command_word *word = manage_words; word->name; word++)
         if (strcmp(word->name, what) == 0)
             return word->run(config, json);
-    return usage_no_word(&manage_command, what);
+    return usage_no_word(command, what);
 }
-
-const struct command manage_command = {
-    .name = "manage",
-    .help = "for operators: what there is, and whether it agrees",
-    .run = run,
-    .words = whats,
-};

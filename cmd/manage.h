@@ -3,7 +3,11 @@
  */
 #pragma once
 
-#include "config/option.h"
+#include "cmd/command.h"
+
+extern const struct command_word manage_words[];
+int manage_run(const struct command *command, const struct config *config,
+               const char *const *words);
 
 int manage_check(const struct config *config, bool json);
 int manage_operations(const struct config *config, bool json);

@@ -2,6 +2,7 @@
  * The program's own options and the list of every module's.
  */
 #include "api/router.h"
+#include "client/compute_events.h"
 #include "cmd/parts.h"
 #include "compute/agent.h"
 #include "drivers/driver.h"
@@ -9,7 +10,6 @@
 #include "identity/identity.h"
 #include "identity/own_user.h"
 #include "ledger/settings.h"
-#include "client/compute_events.h"
 #include "policy/rule.h"
 #include "rpc/amqp/amqp.h"
 

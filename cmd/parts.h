@@ -1,6 +1,6 @@
 /*
- * The parts of a running service, made from the configuration; a subcommand says which roles it
- * plays.  Nothing here decides anything: it wires.
+ * What services and tools make from the configuration: options, the database, the backends, the
+ * name of the node.
  */
 #pragma once
 
@@ -9,20 +9,9 @@
 
 #include <stdbool.h>
 
-struct roles {
-    bool api, manager, agent;
-};
-
 /* Every option table of the program, ended with NULL. Not thread-safe. */
 const struct option *const *parts_option_tables(void);
 
-/*
- * Starts the roles, prints "ready http://HOST:PORT/v3" (or "ready" without an API), waits for
- * SIGTERM or SIGINT, drains and ends. Returns the exit status.
- */
-int parts_run(const struct config *config, struct roles roles);
-
-/* What tools need: the database, and the backends when asked. */
 struct manager_backend;
 struct db;
 struct settings;

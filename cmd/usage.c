@@ -6,23 +6,12 @@
 
 #include <string.h>
 
-const struct command *const commands[] = {
-    &serve_command, &api_command, &manager_command, &compute_command, &manage_command, NULL,
-};
-
-const struct command *usage_find(const char *name) {
-    for (const struct command *const *command = commands; *command; command++)
-        if (strcmp((*command)->name, name) == 0)
-            return *command;
-    return NULL;
-}
-
 void usage_print(FILE *out) {
     fprintf(out,
             "usage: scoria COMMAND [--config-file FILE] [--state-dir DIR] [--listen HOST:PORT]\n"
             "              [--KEY=VALUE | --SECTION.KEY=VALUE]...\n\n");
-    for (const struct command *const *command = commands; *command; command++)
-        fprintf(out, "  %-8s %s\n", (*command)->name, (*command)->help);
+    for (const struct command *command = commands; command->name; command++)
+        fprintf(out, "  %-8s %s\n", command->name, command->help);
     fprintf(out, "\nscoria COMMAND --help, or scoria help COMMAND, tells more of one, with its "
                  "options.\nscoria --version prints the version.\n");
 }
@@ -34,7 +23,7 @@ static void print_general(const struct command *command, bool json, FILE *out) {
             "  --config-file FILE   configuration to read; else %s, if there\n"
             "  --state-dir DIR      directory of everything that the service keeps\n",
             DEFAULT_FILE);
-    if (command->listen_address)
+    if (command->role.listener)
         fputs("  --listen HOST:PORT   where it answers; port 0 takes any free one\n", out);
     if (json)
         fputs("  --format FORM        table or json\n", out);
@@ -93,8 +82,8 @@ int usage_print_word(const struct command *command, const char *word, FILE *out)
 int usage_no_command(const char *name) {
     struct nearest nearest = nearest_to(name);
 
-    for (const struct command *const *command = commands; *command; command++)
-        nearest_try(&nearest, (*command)->name);
+    for (const struct command *command = commands; command->name; command++)
+        nearest_try(&nearest, command->name);
     fprintf(stderr, "scoria: there is no command \"%s\"", name);
     if (nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);

@@ -11,11 +11,7 @@
 /* What is read without --config-file, if it is there. */
 #define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
 
-/* Every command of the program, ended with NULL. */
-extern const struct command *const commands[];
-
-const struct command *usage_find(const char *name); /* NULL: there is none */
-void usage_print(FILE *out);                        /* of the program */
+void usage_print(FILE *out); /* of the program */
 void usage_print_command(const struct command *command, FILE *out);
 /* `word` NULL: as above; "db": of all that begin so. -1: the command has none like it. */
 int usage_print_word(const struct command *command, const char *word, FILE *out);

@@ -1,0 +1,135 @@
+#include "cmd/line.h"
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* What is being read. */
+struct reader {
+    struct arena *arena;
+    const struct command *command;
+    struct line *line;
+    struct error *err;
+};
+
+static void add_option(struct reader *reader, const char *option) {
+    reader->line->options[reader->line->option_count++] = option;
+}
+
+static void add_word(struct reader *reader, const char *word) {
+    reader->line->words[reader->line->word_count++] = word;
+}
+
+static const char *absolute(struct arena *arena, const char *path) {
+    autofree char *here = NULL;
+
+    if (*path == '/')
+        return arena_text(arena, path);
+    here = getcwd(NULL, 0);
+    return arena_format(arena, "%s/%s", here ? here : "", path);
+}
+
+static int read_file(struct reader *reader, const char *value) {
+    reader->line->file = absolute(reader->arena, value);
+    return 0;
+}
+
+static int read_state(struct reader *reader, const char *value) {
+    add_option(reader,
+               arena_format(reader->arena, "--state_path=%s", absolute(reader->arena, value)));
+    return 0;
+}
+
+static int read_format(struct reader *reader, const char *value) {
+    add_word(reader, arena_format(reader->arena, "--format=%s", value));
+    return 0;
+}
+
+static void add_listener_option(struct reader *reader, const char *key, const char *value,
+                                size_t length) {
+    const char *section = reader->command->role.listener->section;
+    bool general = strcmp(section, "DEFAULT") == 0;
+
+    add_option(reader, arena_format(reader->arena, "--%s%s%s=%.*s", general ? "" : section,
+                                    general ? "" : ".", key, (int)length, value));
+}
+
+/* HOST:PORT, with brackets around an IPv6 address. */
+static int read_listen(struct reader *reader, const char *value) {
+    const struct listener *listener = reader->command->role.listener;
+    const char *colon = strrchr(value, ':');
+    size_t length = colon ? (size_t)(colon - value) : 0;
+
+    if (!colon || length == 0 || !colon[1])
+        return error_set(reader->err, ERROR_BAD_REQUEST, "--listen: \"%s\" is not HOST:PORT",
+                         value);
+    if (value[0] == '[' && value[length - 1] == ']') {
+        value++;
+        length -= 2;
+    }
+    add_listener_option(reader, listener->address, value, length);
+    add_listener_option(reader, listener->port, colon + 1, strlen(colon + 1));
+    return 0;
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    int (*read)(struct reader *reader, const char *value);
+    bool listens; /* only of a command that does */
+} named[] = {
+    { "--config-file", read_file, false },
+    { "--state-dir", read_state, false },
+    { "--listen", read_listen, true },
+    { "--format", read_format, false },
+};
+/* clang-format on */
+
+/* "--name=value" or "--name value": how many words were taken; 0: this is another one. */
+static int read_named(struct reader *reader, const char *name, const char *word, const char *next,
+                      const char **value) {
+    size_t length = strlen(name);
+
+    if (strncmp(word, name, length) != 0 || (word[length] != '=' && word[length] != '\0'))
+        return 0;
+    *value = word[length] == '=' ? word + length + 1 : next;
+    if (!*value)
+        return error_set(reader->err, ERROR_BAD_REQUEST, "%s needs a value", name);
+    return word[length] == '=' ? 1 : 2;
+}
+
+/* How many words were taken. */
+static int read_word(struct reader *reader, const char *word, const char *next) {
+    for (unsigned i = 0; i < LENGTH(named); i++) {
+        const char *value;
+        int taken = 0;
+
+        if (!named[i].listens || reader->command->role.listener)
+            taken = read_named(reader, named[i].name, word, next, &value);
+        if (taken != 0)
+            return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
+    }
+    if (strncmp(word, "--", 2) == 0)
+        add_option(reader, word);
+    else
+        add_word(reader, word);
+    return 1;
+}
+
+int line_read(struct arena *arena, const struct command *command, int count,
+              const char *const *arguments, struct line *ret, struct error *err) {
+    struct reader reader = { arena, command, ret, err };
+
+    *ret = (struct line){
+        .options = arena_alloc(arena, ((size_t)count * 2 + 1) * sizeof(char *)),
+        .words = arena_alloc(arena, ((size_t)count + 1) * sizeof(char *)),
+    };
+    for (int i = 0, taken; i < count; i += taken) {
+        taken = read_word(&reader, arguments[i], i + 1 < count ? arguments[i + 1] : NULL);
+        if (taken < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,79 @@
+/*
+ * The parts of a running service, as their files fill them in; a part that is not there is NULL.
+ * Starting one may fail half way, and stopping one that never started does nothing.  Nothing here
+ * decides anything: it wires.
+ */
+#pragma once
+
+#include "cmd/messaging.h"
+#include "cmd/role.h"
+#include "common/clock.h"
+#include "common/error.h"
+#include "http/origin.h"
+#include "ledger/settings.h"
+
+struct parts {
+    const struct config *config;
+    unsigned there; /* of PART_… */
+    const struct listener *listener;
+    struct arena *arena;
+    struct settings settings;
+    int lock;
+    char place[UUID_SIZE]; /* what the lock file holds */
+
+    struct db *db;
+    struct messaging messaging;
+    struct relay *relay;
+    struct manager_backend *backends;
+    struct compute_sender *compute;
+    struct manager *manager;
+    struct policy *policy;
+    const char *names[6]; /* of origin */
+    char machine[256];
+    struct http_origin origin;
+    struct authtoken *authtoken; /* NULL: callers are who they say they are */
+    struct identity *keystone;   /* of the API when there is an authtoken */
+    struct api *api;
+    struct http_server *http;
+    struct own_user *agent_user;
+    struct hypervisor *hypervisor;
+    struct agent *agent;
+};
+
+/* An option of [DEFAULT]. */
+const char *part_text(const struct parts *parts, const char *key);
+bool part_knows_callers(const struct parts *parts);
+
+int part_store_start(struct parts *parts, struct error *err);
+void part_store_stop(struct parts *parts);
+
+/* Of the state directory: one manager works in it. */
+int part_lock_take(struct parts *parts, struct error *err);
+void part_lock_release(struct parts *parts);
+
+/* What asks Keystone who calls; without it every caller is believed. */
+int part_gate_start(struct parts *parts, struct error *err);
+void part_gate_hurry(struct parts *parts); /* who waits for it waits no longer */
+void part_gate_close(struct parts *parts); /* its threads answer for API and agent */
+void part_gate_stop(struct parts *parts);
+
+int part_api_start(struct parts *parts, struct error *err);
+void part_api_stop(struct parts *parts);
+
+int part_messages_start(struct parts *parts, struct error *err);
+int part_messages_flow(struct parts *parts, struct error *err); /* from here on they come in */
+void part_messages_stop(struct parts *parts);
+
+int part_manager_start(struct parts *parts, struct error *err);
+void part_manager_drain(struct parts *parts);
+void part_manager_stop(struct parts *parts);
+
+/* Who we are to clients, and whether they may be let in. */
+int part_listener_check(struct parts *parts, struct error *err);
+int part_listener_start(struct parts *parts, struct error *err);
+void part_listener_stop(struct parts *parts);
+/* The URL of a path behind it, in the arena. */
+const char *part_listener_url(const struct parts *parts, const char *path);
+
+int part_agent_start(struct parts *parts, struct error *err);
+void part_agent_stop(struct parts *parts);

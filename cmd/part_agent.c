@@ -1,0 +1,96 @@
+#include "config.h"
+
+#include "cmd/part.h"
+#include "cmd/parts.h"
+#include "common/arena.h"
+#include "compute/agent.h"
+#include "compute/hypervisor.h"
+#include "compute/patience.h"
+#include "db/db.h"
+#include "identity/own_user.h"
+#include "ledger/service.h"
+
+#define AGENT                  "compute_agent"
+#define HYPERVISOR_PATIENCE_MS 5000
+
+#ifdef HAVE_LIBVIRT
+/* The built-in agent is known before messages move: an extend that a crash cut off must find it
+ * where it is now, not where it was before. */
+struct registration {
+    const char *host, *endpoint;
+};
+
+static int register_body(struct work *work, void *arg, struct error *err) {
+    const struct registration *agent = arg;
+
+    return service_report(work, SERVICE_COMPUTE, agent->host,
+                          work->settings->storage_availability_zone, agent->endpoint, err);
+}
+
+static int register_agent(struct parts *parts, const struct agent_settings *agent,
+                          struct error *err) {
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+    struct registration registration = { agent->host, agent->own_url };
+
+    return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;
+}
+
+/* What is configured, the API of this process, what the catalog says (NULL), or the usual place. */
+static const char *volume_url(const struct parts *parts) {
+    if (!config_given(parts->config, AGENT, "volume_endpoint")) {
+        if (parts->there & PART_API)
+            return part_listener_url(parts, "/v3");
+        if (own_user_is_known(parts->agent_user))
+            return NULL;
+    }
+    return config_text(parts->config, AGENT, "volume_endpoint");
+}
+
+static const char *own_url(const struct parts *parts) {
+    return part_listener_url(parts, arena_format(parts->arena, "%s/v2.1", parts->listener->agent));
+}
+#endif
+
+int part_agent_start(struct parts *parts, struct error *err) {
+#ifdef HAVE_LIBVIRT
+    const struct config *config = parts->config;
+    const char *host = config_text(config, AGENT, "host");
+    const char *endpoint = config_text(config, AGENT, "endpoint");
+    struct agent_settings settings = {
+        .host = host ? host : parts_node(config),
+        .own_url = endpoint ? endpoint : own_url(parts),
+        .token = config_text(config, AGENT, "volume_token"),
+        .workers = (unsigned)config_int(config, AGENT, "workers"),
+        .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
+        .authtoken = parts->authtoken,
+        .origin = parts->authtoken ? NULL : &parts->origin,
+    };
+    struct agent *agent;
+
+    if (own_user_new(config, "service_user", &parts->agent_user, err) < 0)
+        return -1;
+    settings.user = parts->agent_user;
+    settings.volume_url = volume_url(parts);
+    if (hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &parts->hypervisor, err) <
+        0)
+        return -1;
+    parts->hypervisor = patience_new(parts->hypervisor, HYPERVISOR_PATIENCE_MS);
+    settings.hypervisor = parts->hypervisor;
+    if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
+        return -1;
+    __atomic_store_n(&parts->agent, agent, __ATOMIC_RELEASE);
+    return 0;
+#else
+    (void)parts;
+    return error_set(err, ERROR_BAD_REQUEST, "this scoria was built without libvirt");
+#endif
+}
+
+void part_agent_stop(struct parts *parts) {
+    if (parts->agent)
+        agent_stop(parts->agent);
+    if (parts->hypervisor)
+        parts->hypervisor->free(parts->hypervisor);
+    own_user_free(parts->agent_user);
+}

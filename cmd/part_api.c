@@ -1,0 +1,99 @@
+#include "api/router.h"
+#include "cmd/part.h"
+#include "common/arena.h"
+#include "db/db.h"
+#include "identity/authtoken.h"
+#include "identity/identity.h"
+#include "policy/rule.h"
+
+#include <string.h>
+
+/* ---- gate ---- */
+
+bool part_knows_callers(const struct parts *parts) {
+    return strcmp(part_text(parts, "auth_strategy"), "keystone") == 0;
+}
+
+/* Half of the clients, and no more, may wait for Keystone to say who they are: a quarter with
+ * tokens of their own, a quarter with the same as another. */
+int part_gate_start(struct parts *parts, struct error *err) {
+    unsigned clients = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections");
+
+    if (!part_knows_callers(parts))
+        return 0;
+    return authtoken_new(parts->config, clients / 4, &parts->authtoken, err);
+}
+
+void part_gate_hurry(struct parts *parts) {
+    if (parts->authtoken)
+        authtoken_hurry(parts->authtoken);
+}
+
+void part_gate_close(struct parts *parts) {
+    if (parts->authtoken)
+        authtoken_close(parts->authtoken);
+}
+
+void part_gate_stop(struct parts *parts) {
+    authtoken_free(parts->authtoken);
+}
+
+/* ---- API ---- */
+
+/* A relative path of a policy file stands beside the configuration file, never in the directory
+ * where somebody happened to start the program. */
+static const char *policy_path(const struct parts *parts, const char *key) {
+    const char *path = config_text(parts->config, "oslo_policy", key);
+    const char *file = config_file(parts->config);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+
+    if (!path || *path == '/')
+        return path;
+    if (!slash)
+        return arena_format(parts->arena, SYSCONFDIR "/scoria/%s", path);
+    return arena_format(parts->arena, "%.*s/%s", (int)(slash - file), file, path);
+}
+
+/* In another process. */
+static void operation_ended_elsewhere(void *arg) {
+    api_operations_ended(arg);
+}
+
+int part_api_start(struct parts *parts, struct error *err) {
+    struct policy_settings policy = {
+        .file = policy_path(parts, "policy_file"),
+        .optional = !config_given(parts->config, "oslo_policy", "policy_file"),
+        .directory = policy_path(parts, "policy_dirs"),
+        .look_ms = 1000,
+        .enforce_new_defaults = config_bool(parts->config, "oslo_policy", "enforce_new_defaults"),
+    };
+    struct api_settings settings = {
+        .db = parts->db,
+        .settings = &parts->settings,
+        .identity = &identity_none,
+        .origin = parts->authtoken ? NULL : &parts->origin,
+        .public_endpoint = part_text(parts, "public_endpoint"),
+    };
+
+    if (policy_load(&policy, &parts->policy, err) < 0)
+        return -1;
+    if (parts->authtoken) {
+        identity_keystone_new(parts->config, parts->authtoken, &parts->keystone);
+        settings.identity = parts->keystone;
+    }
+    settings.policy = parts->policy;
+    if (api_new(&settings, &parts->api, err) < 0)
+        return -1;
+    db_on_event(parts->db, DB_ENDED, operation_ended_elsewhere, parts->api);
+    return 0;
+}
+
+void part_api_stop(struct parts *parts) {
+    if (parts->api) {
+        db_on_event(parts->db, DB_ENDED, NULL, NULL);
+        api_free(parts->api);
+    }
+    identity_keystone_free(parts->keystone);
+    if (parts->policy)
+        policy_free(parts->policy);
+}

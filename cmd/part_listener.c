@@ -1,0 +1,108 @@
+#include "api/router.h"
+#include "cmd/part.h"
+#include "cmd/parts.h"
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "compute/agent.h"
+#include "http/listen.h"
+#include "http/server.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define DRAIN_MS 5000
+
+static const char *listen_address(const struct parts *parts) {
+    return config_text(parts->config, parts->listener->section, parts->listener->address);
+}
+
+/* By which names clients know us; with identity nobody looks at them. */
+static void find_names(struct parts *parts) {
+    const char *texts[] = {
+        parts_node(parts->config),
+        listen_address(parts),
+        part_text(parts, "public_endpoint"),
+        config_text(parts->config, "compute_agent", "endpoint"),
+    };
+    size_t count = 0;
+
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        if (texts[i])
+            parts->names[count++] = http_origin_host(parts->arena, texts[i]);
+    if (gethostname(parts->machine, sizeof(parts->machine) - 1) == 0)
+        parts->names[count++] = parts->machine;
+    parts->origin = (struct http_origin){
+        .names = parts->names,
+        .any_host = config_bool(parts->config, "DEFAULT", "allow_insecure_listen"),
+    };
+}
+
+int part_listener_check(struct parts *parts, struct error *err) {
+    const char *address = listen_address(parts);
+
+    find_names(parts);
+    if (part_knows_callers(parts) || listen_is_loopback(address) ||
+        config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
+        return 0;
+    return error_set(
+        err, ERROR_BAD_REQUEST,
+        "listening on %s: without identity everybody who reaches it would be "
+        "administrator; listen on a loopback address or set allow_insecure_listen = true",
+        address);
+}
+
+static void agent_entry(void *arg, struct http_exchange *exchange) {
+    struct parts *parts = arg;
+    struct agent *agent = __atomic_load_n(&parts->agent, __ATOMIC_ACQUIRE);
+
+    if (agent) {
+        agent_handle(agent, exchange);
+        return;
+    }
+    exchange->status = 503;
+    http_reply(exchange);
+}
+
+int part_listener_start(struct parts *parts, struct error *err) {
+    struct http_mount mounts[3] = { 0 };
+    struct http_server_settings settings = {
+        .address = listen_address(parts),
+        .port =
+            (unsigned)config_int(parts->config, parts->listener->section, parts->listener->port),
+        .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
+        .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
+        .address_connections =
+            (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections_per_address"),
+        .idle_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_socket_timeout"),
+        .request_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_request_timeout"),
+        .answer_bytes =
+            (size_t)config_int(parts->config, "DEFAULT", "osapi_waiting_answers_mb") * 1024 * 1024,
+        .mounts = mounts,
+        .cert_file = config_text(parts->config, "ssl", "cert_file"),
+        .key_file = config_text(parts->config, "ssl", "key_file"),
+        .ca_file = config_text(parts->config, "ssl", "ca_file"),
+        .priorities = config_text(parts->config, "ssl", "priorities"),
+    };
+    unsigned count = 0;
+
+    if (parts->there & PART_API)
+        mounts[count++] = (struct http_mount){ "", api_handle, parts->api };
+    if (parts->there & PART_AGENT)
+        mounts[count++] = (struct http_mount){ parts->listener->agent, agent_entry, parts };
+    return http_server_start(&settings, &parts->http, err);
+}
+
+const char *part_listener_url(const struct parts *parts, const char *path) {
+    const char *address = listen_address(parts);
+    bool ipv6 = strchr(address, ':') != NULL;
+
+    return arena_format(parts->arena, "%s://%s%s%s:%u%s",
+                        config_text(parts->config, "ssl", "cert_file") ? "https" : "http",
+                        ipv6 ? "[" : "", address, ipv6 ? "]" : "", http_server_port(parts->http),
+                        path);
+}
+
+void part_listener_stop(struct parts *parts) {
+    if (parts->http)
+        http_server_stop(parts->http, DRAIN_MS);
+}

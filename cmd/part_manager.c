@@ -1,0 +1,60 @@
+#include "api/router.h"
+#include "client/compute_events.h"
+#include "cmd/part.h"
+#include "cmd/parts.h"
+#include "common/arena.h"
+#include "db/db.h"
+#include "manager/manager.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+/* How long the start waits for backends. */
+#define PATIENCE_MS 10000
+
+static void operation_ended(void *arg) {
+    const struct parts *parts = arg;
+
+    if (parts->api)
+        api_operations_ended(parts->api);
+    else
+        db_tell(parts->db, DB_ENDED);
+}
+
+int part_manager_start(struct parts *parts, struct error *err) {
+    struct manager_settings settings = {
+        .db = parts->db,
+        .rpc = parts->messaging.rpc,
+        .settings = &parts->settings,
+        .node = parts_node(parts->config),
+        .zone = parts->settings.storage_availability_zone,
+        .threaded = true,
+        .workers = (unsigned)config_int(parts->config, "DEFAULT", "manager_workers"),
+        .patience_ms = PATIENCE_MS,
+        .operation_ended = operation_ended,
+        .operation_ended_arg = parts,
+    };
+
+    if (parts_find_backends(parts->config, &parts->backends, err) < 0 ||
+        compute_sender_new(parts->config, &parts->compute, err) < 0)
+        return -1;
+    settings.backends = parts->backends;
+    settings.compute = parts->compute;
+    settings.owner_prefix = arena_format(parts->arena, "%s:%s:", settings.node, parts->place);
+    settings.owner = arena_format(parts->arena, "%s%jd:%jd", settings.owner_prefix,
+                                  (intmax_t)getpid(), (intmax_t)clock_now_us(&clock_system));
+    return manager_start(&settings, &parts->manager, err);
+}
+
+void part_manager_drain(struct parts *parts) {
+    if (parts->manager)
+        manager_drain(parts->manager);
+}
+
+void part_manager_stop(struct parts *parts) {
+    if (parts->manager)
+        manager_stop(parts->manager);
+    if (parts->compute)
+        compute_sender_free(parts->compute);
+    parts_close_backends(parts->backends);
+}

@@ -1,0 +1,66 @@
+#include "cmd/part.h"
+#include "cmd/parts.h"
+#include "common/arena.h"
+#include "db/db.h"
+#include "volume/type.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static int bootstrap_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return volume_type_bootstrap(work, err);
+}
+
+int part_store_start(struct parts *parts, struct error *err) {
+    const struct context context = { .request_id = "-", .is_admin = true };
+    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+
+    if (parts_open_db(parts->config, false, &parts->db, err) < 0)
+        return -1;
+    parts->settings.clock = db_clock(parts->db);
+    return work_transaction(parts->db, &base, bootstrap_body, NULL, err);
+}
+
+void part_store_stop(struct parts *parts) {
+    if (parts->db)
+        db_close(parts->db);
+}
+
+/* ---- lock ---- */
+
+/* The name of this state directory among all of the same database: made once, kept in the lock
+ * file, so that nobody but the one who holds the lock ever uses it. */
+static int read_place(struct parts *parts, const char *path, struct error *err) {
+    ssize_t size = pread(parts->lock, parts->place, UUID_SIZE - 1, 0);
+
+    if (size == UUID_SIZE - 1 && strspn(parts->place, "0123456789abcdef-") == UUID_SIZE - 1)
+        return 0;
+    clock_uuid(&clock_system, parts->place);
+    if (size < 0 || ftruncate(parts->lock, 0) < 0 ||
+        pwrite(parts->lock, parts->place, UUID_SIZE - 1, 0) != UUID_SIZE - 1 ||
+        fsync(parts->lock) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "cannot write %s", path);
+    return 0;
+}
+
+/* Who holds the lock knows that former holders are dead, and frees their leases. */
+int part_lock_take(struct parts *parts, struct error *err) {
+    const char *path = arena_format(parts->arena, "%s/lock", part_text(parts, "state_path"));
+
+    parts->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (parts->lock < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot open %s", path);
+    if (flock(parts->lock, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "another scoria works in %s (its lock file is held)",
+                         part_text(parts, "state_path"));
+    return read_place(parts, path, err);
+}
+
+void part_lock_release(struct parts *parts) {
+    if (parts->lock >= 0)
+        close(parts->lock);
+}

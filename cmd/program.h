@@ -1,0 +1,7 @@
+/*
+ * scoria: finds the subcommand, reads options and configuration, hands over.
+ */
+#pragma once
+
+/* The exit status. */
+int program_run(int argc, const char *const *argv);

@@ -1,0 +1,37 @@
+/*
+ * What a running service is made of, and the roles that it can be started in.  A role is a row
+ * (cmd/command.c); what each part needs beside it, and in which order they start and end, are rows
+ * as well (cmd/run.c).
+ */
+#pragma once
+
+#include "config/option.h"
+
+enum {
+    PART_API = 1,
+    PART_MANAGER = 2, /* takes the lock of the state directory */
+    PART_AGENT = 4,
+    PARTS_STORING = PART_API | PART_MANAGER, /* need the database and messages */
+    PARTS_LISTENING = PART_API | PART_AGENT, /* are exposed, by the one listener of the process */
+};
+
+struct listener {
+    const char *section, *address, *port; /* its options; --listen sets them */
+    const char *told;                     /* the path that "ready" tells */
+    const char *agent;                    /* the path before the agent's own */
+};
+
+struct role {
+    unsigned parts;                  /* 0: no service, a tool */
+    unsigned optional;               /* those of them that an option leaves out */
+    const struct listener *listener; /* NULL: nothing is exposed */
+};
+
+/* Those that the configuration leaves. */
+unsigned role_parts(const struct role *role, const struct config *config);
+
+/*
+ * Starts the parts, prints "ready http://HOST:PORT/v3" (or "ready" without a listener), waits for
+ * SIGTERM or SIGINT, drains and ends. Returns the exit status.
+ */
+int role_run(const struct role *role, const struct config *config);

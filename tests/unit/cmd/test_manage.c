@@ -1,0 +1,160 @@
+#include "api/routes.h"
+#include "db/db.h"
+#include "db/migrate.h"
+#include "drivers/driver.h"
+#include "tests/unit/cmd/cmd_test.h"
+
+#include <jansson.h>
+
+static json_t *json_of(const struct home *home, const char *line) {
+    const struct told *told = program_says(home, line);
+    json_t *value;
+
+    ck_assert_msg(told->status == EXIT_SUCCESS, "%s: %s", line, told->error);
+    value = json_loads(told->text, 0, NULL);
+    ck_assert_msg(value != NULL, "%s: %s", line, told->text);
+    return value;
+}
+
+static const char *member(const json_t *list, size_t i, const char *key) {
+    return json_string_value(json_object_get(json_array_get(list, i), key));
+}
+
+START_TEST(routes_are_those_of_the_tables) {
+    json_t *list = json_of(NULL, "manage routes --format=json");
+    size_t count = 0;
+
+    for (unsigned i = 0; api_routes[i]; i++)
+        for (const struct route *route = api_routes[i]; route->method; route++)
+            if (!(route->flags & ROUTE_ABSENT)) {
+                ck_assert_pstr_eq(member(list, count, "path"), route->path);
+                ck_assert_pstr_eq(member(list, count, "action"), route->action);
+                ck_assert_pstr_eq(member(list, count, "policy"), route->rule);
+                assert_has(program_says(NULL, "manage routes")->text, route->path);
+                count++;
+            }
+    ck_assert_uint_eq(json_array_size(list), count);
+    json_decref(list);
+}
+END_TEST
+
+START_TEST(drivers_are_those_of_the_list) {
+    json_t *list = json_of(NULL, "manage drivers --format json");
+    const struct told *told = program_says(NULL, "manage drivers");
+    size_t count = 0;
+
+    for (; drivers[count]; count++) {
+        ck_assert_pstr_eq(member(list, count, "driver"), drivers[count]->name);
+        assert_has(told->text, drivers[count]->name);
+    }
+    ck_assert_uint_eq(json_array_size(list), count);
+    json_decref(list);
+}
+END_TEST
+
+START_TEST(samples_name_what_is_known) {
+    assert_has(program_says(NULL, "manage config")->text, "enabled_backends");
+    assert_has(program_says(NULL, "manage options-man")->text, "enabled_backends");
+    assert_has(program_says(NULL, "manage policy")->text, "volume:extend");
+}
+END_TEST
+
+/* ---- with a database ---- */
+
+static int run_body(struct db_tx *tx, void *sql, struct error *err) {
+    return db_run(tx, err, (const char *)sql);
+}
+
+static void run_sql(const struct home *home, const char *sql) {
+    char url[128];
+    struct db_settings settings = { .url = url, .inline_writes = true };
+    struct error err;
+    struct db *db;
+
+    snprintf(url, sizeof url, "sqlite://%s/scoria.db", home->path);
+    ck_assert_int_eq(db_open(&settings, &db, &err), 0);
+    ck_assert_msg(db_transaction(db, run_body, (void *)(uintptr_t)sql, &err) >= 0, "%s",
+                  err.message);
+    db_close(db);
+}
+
+static json_int_t schema_of(const struct home *home, const char *line) {
+    json_t *told = json_of(home, line);
+    json_int_t number = json_integer_value(json_object_get(told, "schema"));
+
+    ck_assert_int_eq(json_integer_value(json_object_get(told, "newest")), migrate_newest());
+    json_decref(told);
+    return number;
+}
+
+START_TEST(the_schema_is_brought_up_to_date_by_sync_alone) {
+    autohome struct home home;
+
+    home_make(&home);
+    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), 0);
+    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), 0);
+    ck_assert_int_eq(schema_of(&home, "manage db sync --format=json"), migrate_newest());
+    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), migrate_newest());
+}
+END_TEST
+
+START_TEST(a_copy_wants_a_server_to_copy_to) {
+    autohome struct home home;
+
+    home_make(&home);
+    ck_assert_int_eq(program_says(&home, "manage db copy")->status, EXIT_FAILURE);
+    assert_has(program_says(&home, "manage db copy")->error, "[database] connection must name");
+    assert_has(program_says(&home, "manage db copy --database.connection=postgresql://x")->error,
+               "there is nothing to copy");
+}
+END_TEST
+
+START_TEST(a_check_says_what_does_not_agree) {
+    const struct told *told;
+    json_t *list;
+    autohome struct home home;
+
+    home_make(&home);
+    list = json_of(&home, "manage check --format=json");
+    ck_assert_uint_eq(json_array_size(list), 0);
+    json_decref(list);
+    ck_assert_str_eq(program_says(&home, "manage check")->text, "0 findings\n");
+    run_sql(&home, "INSERT INTO quota_usages (project_id, resource, used) "
+                   "VALUES ('somebody', 'volumes', 7)");
+    told = program_says(&home, "manage check");
+    ck_assert_int_eq(told->status, EXIT_FAILURE);
+    assert_has(told->text, "P2  ");
+    assert_has(told->text, "1 finding\n");
+    told = program_says(&home, "manage check --format=json");
+    ck_assert_int_eq(told->status, EXIT_FAILURE);
+    list = json_loads(told->text, 0, NULL);
+    ck_assert_uint_eq(json_array_size(list), 1);
+    ck_assert_pstr_eq(member(list, 0, "promise"), "P2");
+    json_decref(list);
+    assert_has(program_says(&home, "manage check --file.volume_driver=odd")->error,
+               "scoria manage check: ");
+}
+END_TEST
+
+START_TEST(operations_are_listed) {
+    const struct told *told;
+    json_t *list;
+    autohome struct home home;
+
+    home_make(&home);
+    list = json_of(&home, "manage operations --format=json");
+    ck_assert_uint_eq(json_array_size(list), 0);
+    json_decref(list);
+    told = program_says(&home, "manage operations");
+    ck_assert_int_eq(told->status, EXIT_SUCCESS);
+    assert_has(told->text, "deadline");
+    assert_has(
+        program_says(&home, "manage operations --database.connection=sqlite:////nowhere/x")->error,
+        "scoria manage operations: ");
+}
+END_TEST
+
+CHECK_MAIN("manage", routes_are_those_of_the_tables, drivers_are_those_of_the_list,
+           samples_name_what_is_known, the_schema_is_brought_up_to_date_by_sync_alone,
+           a_copy_wants_a_server_to_copy_to, a_check_says_what_does_not_agree,
+           operations_are_listed)

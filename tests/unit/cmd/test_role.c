@@ -1,0 +1,153 @@
+/*
+ * The rows of roles, and each of them as a running service.
+ */
+#include "cmd/command.h"
+#include "cmd/parts.h"
+#include "tests/unit/cmd/cmd_test.h"
+
+#define COMPUTE " --compute_agent.libvirt_uri=test:///default"
+
+static unsigned parts_with(const char *name, const char *option) {
+    const char *const options[] = { option, NULL };
+    struct config *config;
+    struct error err;
+    unsigned parts;
+
+    ck_assert_int_eq(config_load(parts_option_tables(), NULL, options, &config, &err), 0);
+    parts = role_parts(&command_find(name)->role, config);
+    config_free(config);
+    return parts;
+}
+
+START_TEST(an_option_leaves_out_the_agent_of_a_whole_service_alone) {
+    const char *on = "--compute_agent.enabled=true", *off = "--compute_agent.enabled=false";
+
+    ck_assert_uint_eq(parts_with("serve", on), PART_API | PART_MANAGER | PART_AGENT);
+    ck_assert_uint_eq(parts_with("serve", off), PART_API | PART_MANAGER);
+    ck_assert_uint_eq(parts_with("compute", off), PART_AGENT);
+    ck_assert_uint_eq(parts_with("api", on), PART_API);
+    ck_assert_uint_eq(parts_with("manager", on), PART_MANAGER);
+    ck_assert_uint_eq(parts_with("manage", on), 0);
+}
+END_TEST
+
+START_TEST(rows_agree_with_themselves) {
+    for (const struct command *command = commands; command->name; command++) {
+        const struct role *role = &command->role;
+
+        ck_assert_msg((role->parts == 0) == (command->run != NULL), "%s", command->name);
+        ck_assert_msg(!(role->parts & PARTS_LISTENING) == !role->listener, "%s", command->name);
+        ck_assert_msg((role->optional & ~role->parts) == 0, "%s", command->name);
+        ck_assert_ptr_eq(command_find(command->name), command);
+    }
+    ck_assert_ptr_null(command_find("serv"));
+}
+END_TEST
+
+/* ---- running ---- */
+
+static void begin(const struct home *home, const char *line, const char *ready, struct told *told) {
+    char said[256];
+
+    program_start(home, line, told);
+    ck_assert_msg(fgets(said, sizeof said, told->out) != NULL, "%s: not ready", line);
+    ck_assert_int_eq(strncmp(said, ready, strlen(ready)), 0);
+}
+
+static void end(struct told *told, int sig) {
+    ck_assert_int_eq(kill(told->pid, sig), 0);
+    program_wait(told);
+    ck_assert_int_eq(told->status, EXIT_SUCCESS);
+    ck_assert_str_eq(told->text, "");
+    assert_has(told->error, sig == SIGTERM ? "TERM" : "INT");
+}
+
+static void assert_ends_well(const char *line, const char *ready, int sig) {
+    static struct told told;
+    autohome struct home home;
+
+    home_make(&home);
+    begin(&home, line, ready, &told);
+    end(&told, sig);
+}
+
+START_TEST(each_role_says_when_it_is_ready_and_ends_when_told) {
+    assert_ends_well("serve --listen 127.0.0.1:0 --compute_agent.enabled=false",
+                     "ready http://127.0.0.1:", SIGTERM);
+    assert_ends_well("api --listen [::1]:0", "ready http://[::1]:", SIGINT);
+    assert_ends_well("manager", "ready\n", SIGTERM);
+#ifdef HAVE_LIBVIRT
+    assert_ends_well("serve --listen 127.0.0.1:0" COMPUTE, "ready http://127.0.0.1:", SIGTERM);
+    assert_ends_well("compute --listen 127.0.0.1:0" COMPUTE, "ready http://127.0.0.1:", SIGTERM);
+#endif
+}
+END_TEST
+
+static void assert_refused(const struct home *home, const char *line, const char *error) {
+    const struct told *told = program_says(home, line);
+
+    ck_assert_msg(told->status == EXIT_FAILURE, "%s: %d", line, told->status);
+    ck_assert_str_eq(told->text, "");
+    assert_has(told->error, error);
+}
+
+START_TEST(a_manager_is_alone_in_its_directory_and_an_api_is_not) {
+    static struct told manager, api;
+    autohome struct home home;
+
+    home_make(&home);
+    begin(&home, "manager", "ready\n", &manager);
+    begin(&home, "api --listen 127.0.0.1:0", "ready http://", &api);
+    assert_refused(&home, "manager", "its lock file is held");
+    assert_refused(&home, "serve --listen 127.0.0.1:0 --compute_agent.enabled=false",
+                   "its lock file is held");
+    end(&api, SIGTERM);
+    end(&manager, SIGTERM);
+    begin(&home, "manager", "ready\n", &manager);
+    end(&manager, SIGTERM);
+}
+END_TEST
+
+START_TEST(what_listens_is_exposed_only_in_words) {
+    static struct told told;
+    const char *refusal = "listening on 0.0.0.0: without identity";
+    autohome struct home home;
+
+    home_make(&home);
+    assert_refused(&home, "serve --listen 0.0.0.0:0", refusal);
+    assert_refused(&home, "api --listen 0.0.0.0:0", refusal);
+    assert_refused(&home, "compute --listen 0.0.0.0:0", refusal);
+    /* Refused before anything was made. */
+    assert_refused(&home, "api --osapi_volume_listen=0.0.0.0", refusal);
+    ck_assert_int_eq(rmdir(home.path), 0);
+    ck_assert_int_eq(mkdir(home.path, 0700), 0);
+    begin(&home, "manager --osapi_volume_listen=0.0.0.0", "ready\n", &told);
+    end(&told, SIGTERM);
+    begin(&home, "api --listen 0.0.0.0:0 --allow_insecure_listen=true",
+          "ready http://0.0.0.0:", &told);
+    end(&told, SIGTERM);
+}
+END_TEST
+
+/* Whatever was begun ends, at each place where a start may fail. */
+START_TEST(a_start_that_fails_leaves_nothing_running) {
+    static struct told told;
+    autohome struct home home;
+
+    home_make(&home);
+    assert_refused(&home, "serve --listen 127.0.0.1:0 --enabled_backends=", "names no backend");
+    assert_refused(&home, "serve --listen 127.0.0.1:0 --oslo_policy.policy_file=/nowhere/x",
+                   "/nowhere/x");
+    assert_refused(&home, "manager --transport_url=odd://", "transport_url");
+    assert_refused(&home, "manager --file.volume_driver=odd", "no driver \"odd\"");
+    assert_refused(&home, "api --listen 192.0.2.1:0 --allow_insecure_listen=true", "192.0.2.1");
+    begin(&home, "serve --listen 127.0.0.1:0 --compute_agent.enabled=false", "ready http://",
+          &told);
+    end(&told, SIGTERM);
+}
+END_TEST
+
+CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
+           rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
+           a_manager_is_alone_in_its_directory_and_an_api_is_not,
+           what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running)

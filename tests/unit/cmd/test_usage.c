@@ -1,0 +1,79 @@
+#include "cmd/usage.h"
+
+#include "tests/unit/cmd/cmd_test.h"
+
+static void assert_told(const char *line, int status, const char *text, const char *error) {
+    const struct told *told = program_says(NULL, line);
+
+    ck_assert_msg(told->status == status, "\"%s\" ended with %d", line, told->status);
+    assert_has(told->text, text);
+    assert_has(told->error, error);
+    if (!*text)
+        ck_assert_str_eq(told->text, "");
+    if (!*error)
+        ck_assert_str_eq(told->error, "");
+}
+
+START_TEST(the_program_names_its_commands) {
+    const char *const asks[] = { "--help", "-h", "help" };
+
+    for (size_t i = 0; i < LENGTH(asks); i++)
+        for (const struct command *command = commands; command->name; command++) {
+            assert_told(asks[i], EXIT_SUCCESS, command->name, "");
+            assert_told(asks[i], EXIT_SUCCESS, command->help, "");
+        }
+    assert_told("", EXIT_USAGE, "", "usage: scoria COMMAND");
+    assert_told("--version", EXIT_SUCCESS, "scoria ", "");
+}
+END_TEST
+
+START_TEST(a_service_tells_its_options) {
+    for (const struct command *command = commands; !command->words; command++) {
+        char line[64];
+        const struct told *told;
+
+        snprintf(line, sizeof line, "%s --help", command->name);
+        told = program_says(NULL, line);
+        assert_has(told->text, "--quota_volumes=");
+        assert_has(told->text, "--compute_agent.enabled=");
+        ck_assert((strstr(told->text, "--listen HOST:PORT   where") != NULL) ==
+                  (command->role.listener != NULL));
+    }
+}
+END_TEST
+
+START_TEST(a_tool_tells_its_words) {
+    const struct command *manage = command_find("manage");
+
+    for (const struct command_word *word = manage->words; word->name; word++) {
+        char line[64];
+        const struct told *told;
+
+        assert_told("manage --help", EXIT_SUCCESS, word->help, "");
+        snprintf(line, sizeof line, "help manage %s", word->name);
+        told = program_says(NULL, line);
+        ck_assert_int_eq(told->status, EXIT_SUCCESS);
+        assert_has(told->text, word->help);
+        ck_assert((strstr(told->text, "--format ") != NULL) == word->json);
+    }
+    assert_told("manage db --help", EXIT_SUCCESS, "manage db copy ", "");
+    assert_told("manage db --help", EXIT_SUCCESS, "manage db sync ", "");
+    assert_told("manage d --help", EXIT_USAGE, "", "\"d\" is not understood");
+}
+END_TEST
+
+START_TEST(what_is_wrong_names_the_nearest) {
+    assert_told("serv", EXIT_USAGE, "", "no command \"serv\"; did you mean \"serve\"?");
+    assert_told("help computte", EXIT_USAGE, "", "did you mean \"compute\"?");
+    assert_told("xyzzyxyzzy", EXIT_USAGE, "", "no command \"xyzzyxyzzy\"\n");
+    assert_told("manage db syncc", EXIT_USAGE, "", "did you mean \"db sync\"?");
+    assert_told("manage", EXIT_USAGE, "", "scoria manage: it is not said what");
+    assert_told("manage check --format=xml", EXIT_USAGE, "", "\"--format=xml\" is not understood");
+    assert_told("serve now", EXIT_USAGE, "", "scoria serve: \"now\" is not understood");
+    assert_told("serve --quota_volume=3", EXIT_FAILURE, "", "quota_volumes");
+    assert_told("api --listen", EXIT_FAILURE, "", "scoria: --listen needs a value\n");
+}
+END_TEST
+
+CHECK_MAIN("usage", the_program_names_its_commands, a_service_tells_its_options,
+           a_tool_tells_its_words, what_is_wrong_names_the_nearest)
