@@ -1,6 +1,6 @@
 #include "api/connect.h"
 #include "api/load.h"
-#include "api/page.h"
+#include "api/page_read.h"
 #include "api/routes.h"
 #include "api/view.h"
 

@@ -2,11 +2,26 @@
 
 #include "api/fault.h"
 #include "api/load.h"
+#include "api/versions.h"
 #include "volume/operation.h"
 
 #include <string.h>
 
 #define WAIT_MS 60000
+
+int call_negotiate(struct call *call, struct error *err) {
+    struct http_exchange *http = call->request.http;
+    struct version version;
+    int result = version_negotiate(http->arena, http_header(http, VERSION_HEADER), &version, err);
+
+    if (version.echo) {
+        http_add_header(http, VERSION_HEADER, version.echo);
+        http_add_header(http, "Vary", VERSION_HEADER);
+    }
+    call->request.minor = version.minor;
+    call->headers = http->reply_header_count;
+    return result;
+}
 
 /* ---- the answer ---- */
 

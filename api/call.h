@@ -6,7 +6,7 @@
 
 #include "api/request.h"
 #include "api/route_table.h"
-#include "api/router.h"
+#include "api/settings.h"
 #include "api/waiting.h"
 
 #include <regex.h>
@@ -33,6 +33,9 @@ struct call {
     struct waiter waiter;
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
 };
+
+/* The microversion that the client asks for, into the request and the headers of the answer. */
+int call_negotiate(struct call *call, struct error *err);
 
 /* Answers with the fault of `err`; the call is gone then. */
 void call_fail(struct call *call, const struct error *err);

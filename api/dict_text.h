@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "volume/volume.h"
+#include "ledger/pairs.h"
 
 #include <stdbool.h>
 

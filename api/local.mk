@@ -16,7 +16,9 @@ libscoria_a_SOURCES += \
 	api/microversion.h \
 	api/page.c api/page.h \
 	api/page_filter.c api/page_filter.h \
+	api/page_read.c api/page_read.h \
 	api/page_sort.c api/page_sort.h \
+	api/places.c api/places.h \
 	api/pools.c api/pools.h \
 	api/quotas.c \
 	api/request.c api/request.h \
@@ -25,6 +27,7 @@ libscoria_a_SOURCES += \
 	api/router.c api/router.h api/routes.h \
 	api/service_log.c api/service_log.h \
 	api/services.c \
+	api/settings.h \
 	api/type_encryption.c \
 	api/type_list.c api/type_list.h \
 	api/type_view.c api/type_view.h \

@@ -1,4 +1,4 @@
-#include "api/page.h"
+#include "api/page_read.h"
 #include "api/routes.h"
 #include "ledger/message.h"
 

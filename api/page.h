@@ -1,5 +1,6 @@
 /*
- * Lists: limit, marker, offset, sort, filters, next links, count; the rules of the API's lists.
+ * A page of a list: the conditions on its rows, their count, the link to the next page; page_read.h
+ * makes one of a query.
  */
 #pragma once
 
@@ -53,17 +54,14 @@ struct page {
     unsigned marker_count;
 };
 
-/*
- * Reads the query: paging, sorting, filters, all_tenants (admins), with_count (3.45).  With
- * `by_project`, callers that are no admin or did not ask for all get alias.project_id = their own.
- * A marker that the caller does not see is none.
- * A table must have the columns id and created_at, never NULL: they end every order.
- */
-int page_read(struct request *request, const struct page_rules *rules, bool by_project,
-              struct page *ret, struct error *err);
 /* AND another condition; "?" in `condition` stands for the next value's place. */
 void page_and(struct request *request, struct page *page, const char *condition,
               const struct db_value *values, unsigned count);
+/* What puts the marker's row and all before it behind us: one condition, "?" as above. */
+void page_set_marker(struct request *request, struct page *page, const char *condition,
+                     const struct db_value *values, unsigned count);
+/* `condition` with "$n" for each "?", counted from `first`. */
+const char *page_places(struct arena *arena, const char *condition, unsigned first);
 /* Count of matches without paging (with_count). */
 int page_count(struct request *request, struct page *page, int64_t *ret, struct error *err);
 /* Writes "<word>_links" behind the list when there is a next page; "count" is the caller's. `count`

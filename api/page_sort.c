@@ -160,20 +160,17 @@ static void marker_set(struct request *request, struct page *page, const struct 
                        const struct db_value *row) {
     struct arena *arena = request->work.arena;
     struct db_value *values = arena_alloc(arena, 2 * sort->count * sizeof(*values));
+    bool even = sort_is_even(sort);
+    unsigned count = 0;
 
-    page->marker_values = values;
-    if (sort_is_even(sort)) {
-        page->marker = condition_even(arena, sort);
-        memcpy(values, row, sort->count * sizeof(*row));
-        page->marker_count = sort->count;
-        return;
-    }
-    page->marker = condition_mixed(arena, sort);
     for (unsigned i = 0; i < sort->count; i++) {
-        values[page->marker_count++] = row[i];
-        if (i + 1 < sort->count)
-            values[page->marker_count++] = row[i];
+        values[count++] = row[i];
+        if (!even && i + 1 < sort->count)
+            values[count++] = row[i];
     }
+    page_set_marker(request, page,
+                    even ? condition_even(arena, sort) : condition_mixed(arena, sort), values,
+                    count);
 }
 
 static const char *marker_sql(struct arena *arena, const struct page_rules *rules,
@@ -183,7 +180,8 @@ static const char *marker_sql(struct arena *arena, const struct page_rules *rule
     for (unsigned i = 1; i < sort->count; i++)
         keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
     return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s", keys, rules->table,
-                        rules->alias, rules->alias, visible ? " AND " : "", visible ? visible : "");
+                        rules->alias, rules->alias, visible ? " AND " : "",
+                        visible ? page_places(arena, visible, 2) : "");
 }
 
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,

@@ -20,7 +20,7 @@ struct page_sort {
 int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
                    struct error *err);
 /* Looks the row `id` up and sets the page's marker condition. `visible` (or NULL): what makes the
- * caller see a row, $2 is `project_id`. */
+ * caller see a row, "?" is `project_id`. */
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
                      const char *id, const char *visible, const char *project_id,
                      struct error *err);

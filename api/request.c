@@ -1,10 +1,7 @@
 #include "api/request.h"
 
-#include "api/router.h"
-#include "api/routes.h"
 #include "api/url.h"
 
-#include <assert.h>
 #include <string.h>
 
 const char *request_query(const struct request *request, const char *name) {
@@ -21,12 +18,11 @@ unsigned request_queries(const struct request *request, const struct pair **ret)
 
 int request_authorize(struct request *request, const char *rule, const struct policy_target *target,
                       struct error *err) {
-    return policy_enforce(api_settings_of(request->api)->policy, rule, &request->context, target,
-                          err);
+    return policy_enforce(request->policy, rule, &request->context, target, err);
 }
 
 bool request_allows(struct request *request, const char *rule, const struct policy_target *target) {
-    return policy_allows(api_settings_of(request->api)->policy, rule, &request->context, target);
+    return policy_allows(request->policy, rule, &request->context, target);
 }
 
 /* "<base>/v3/<project>/": the part that all links of one request share. */

@@ -20,12 +20,13 @@
 #include "json/json.h"
 #include "json/out.h"
 
-struct api; /* router.h */
+struct api;
 struct message;
 struct route;
 
 struct request {
     struct api *api;
+    const struct policy *policy;
     struct http_exchange *http;
     const struct route *route;
     struct work work; /* tx, arena, context, settings, now */

@@ -1,24 +1,18 @@
 #include "api/router.h"
 
-#include "api/accept.h"
 #include "api/call.h"
 #include "api/fault.h"
+#include "api/places.h"
 #include "api/routes.h"
 #include "api/url.h"
-#include "api/versions.h"
 #include "identity/identity.h"
 
-#include <assert.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
 #define PROJECT_REGEX      "[0-9a-f\\-]+"
 #define PROJECT_CHARACTERS "0123456789abcdef-"
-
-const struct api_settings *api_settings_of(const struct api *api) {
-    return &api->settings;
-}
 
 /* ---- path ---- */
 
@@ -92,7 +86,7 @@ static struct call *call_new(struct api *api, struct http_exchange *http) {
     struct request *request = &call->request;
     const char *id = request_id_new(http->arena, api->settings.settings->clock);
 
-    *request = (struct request){ .api = api, .http = http };
+    *request = (struct request){ .api = api, .policy = api->settings.policy, .http = http };
     request->context.request_id = request->context.log.request_id = id;
     request->context.global_request_id = request_id_given(http);
     call->whole_path = path_squeeze(http->arena, http->path);
@@ -102,21 +96,7 @@ static struct call *call_new(struct api *api, struct http_exchange *http) {
     return call;
 }
 
-/* ---- version and media type ---- */
-
-static int call_negotiate(struct call *call, struct error *err) {
-    struct http_exchange *http = call->request.http;
-    struct version version;
-    int result = version_negotiate(http->arena, http_header(http, VERSION_HEADER), &version, err);
-
-    if (version.echo) {
-        http_add_header(http, VERSION_HEADER, version.echo);
-        http_add_header(http, "Vary", VERSION_HEADER);
-    }
-    call->request.minor = version.minor;
-    call->headers = http->reply_header_count;
-    return result;
-}
+/* ---- media type ---- */
 
 static bool media_type_is(const char *header, const char *type) {
     size_t length = strlen(type);
@@ -210,79 +190,7 @@ static void call_route(struct call *call) {
         call_run(call);
 }
 
-/* ---- paths that are no resource ---- */
-
-static void answer_versions(struct call *call, int status) {
-    struct error err;
-
-    if (call_negotiate(call, &err) < 0) {
-        call_fail(call, &err);
-        return;
-    }
-    version_render(call->request.http, call->request.base_url, status);
-    call_reply(call);
-}
-
-static void answer_root(struct call *call) {
-    answer_versions(call, 300);
-}
-
-static void answer_v3(struct call *call) {
-    answer_versions(call, 200);
-}
-
-static void answer_redirect(struct call *call) {
-    struct http_exchange *http = call->request.http;
-
-    http->status = 302;
-    http->reply_body = "";
-    http_add_header(http, "Location", arena_format(http->arena, "%s/v3/", call->request.base_url));
-    call_reply(call);
-}
-
-/* HEAD hears 204, as upstream's clients know it. */
-static void answer_health(struct call *call) {
-    static const char *const offers[] = { "text/plain", "text/html", MEDIA_TYPE, NULL };
-    static const char page[] = "<html><body>OK</body></html>\n",
-                      json[] = "{\"detailed\": false, \"reasons\": [\"OK\"]}\n";
-    struct http_exchange *http = call->request.http;
-    const char *type = accept_best(http, offers);
-    bool plain = !type || type == offers[0];
-
-    http->status = strcmp(http->method, "HEAD") == 0 ? 204 : 200;
-    http->reply_body = plain ? "OK" : type == offers[1] ? page : json;
-    http->reply_size = http->status == 204 ? 0 : strlen(http->reply_body);
-    http_add_header(http, "Content-Type",
-                    plain               ? "text/plain; charset=UTF-8"
-                    : type == offers[1] ? "text/html; charset=UTF-8"
-                                        : MEDIA_TYPE);
-    call_reply(call);
-}
-
-struct place {
-    const char *path;
-    void (*answer)(struct call *call);
-};
-
-static const struct place open_places[] = { { "/", answer_root },
-                                            { "/healthcheck", answer_health },
-                                            { NULL, NULL } };
-static const struct place places[] = { { "/v3", answer_redirect },
-                                       { "/v3/", answer_v3 },
-                                       { NULL, NULL } };
-
-static bool place_answers(const struct place *place, struct call *call) {
-    const struct http_exchange *http = call->request.http;
-
-    if (strcmp(http->method, "GET") != 0 && strcmp(http->method, "HEAD") != 0)
-        return false;
-    for (; place->path; place++)
-        if (strcmp(place->path, call->whole_path) == 0) {
-            place->answer(call);
-            return true;
-        }
-    return false;
-}
+/* ---- from the caller to the route ---- */
 
 /* The caller is known. */
 static void call_enter(struct call *call) {
@@ -291,7 +199,7 @@ static void call_enter(struct call *call) {
     context->is_admin =
         policy_allows(call->request.api->settings.policy, "context_is_admin", context, NULL);
     context->log.project_id = context->project_id;
-    if (place_answers(places, call))
+    if (places_answer(call))
         return;
     if (call->split) {
         call_route(call);
@@ -327,7 +235,7 @@ void api_handle(void *arg, struct http_exchange *http) {
         call_fail(call, &err);
         return;
     }
-    if (place_answers(open_places, call))
+    if (places_answer_open(call))
         return;
     if (http->crowded) {
         error_set(&err, ERROR_TRY_LATER, "There are too many clients; try again.");

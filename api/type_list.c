@@ -1,7 +1,7 @@
 #include "api/type_list.h"
 
 #include "api/dict_text.h"
-#include "api/page.h"
+#include "api/page_read.h"
 #include "api/type_view.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "api/volume_list.h"
 
 #include "api/dict_text.h"
-#include "api/page.h"
+#include "api/page_read.h"
 #include "api/view.h"
 #include "volume/summary.h"
 

@@ -2,7 +2,7 @@
  * Any bytes as "path?query" of a GET, a version and a project before them: every request gets
  * exactly one answer, and no list fails with an internal error (its SQL is always well-formed).
  */
-#include "api/page.h"
+#include "api/page_read.h"
 #include "api/router.h"
 #include "api/routes.h"
 #include "identity/identity.h"

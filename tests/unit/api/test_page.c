@@ -1,6 +1,7 @@
 #include "api/page.h"
 
 #include "api/literal.h"
+#include "api/page_read.h"
 #include "api/router.h"
 #include "api/routes.h"
 #include "common/cleanup.h"

@@ -1,0 +1,22 @@
+/*
+ * What the API is made of: given once, at the start.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "http/origin.h"
+#include "identity/identity.h"
+#include "ledger/settings.h"
+#include "policy/rule.h"
+
+struct api_settings {
+    struct db *db;
+    const struct settings *settings;
+    const struct policy *policy;
+    const struct identity *identity;
+    const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
+    const char *public_endpoint;      /* NULL: from the request's Host */
+    const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
+    /* answer in the calling thread (tests): db_transaction instead of db_submit */
+    bool inline_transactions;
+};
