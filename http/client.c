@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #define DEFAULT_TIMEOUT_MS 30000
 #define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_MOST        ((size_t)16 * 1024 * 1024)
 #define ANSWER_FIRST       ((size_t)4096)
+#define PAUSE_FIRST_MS     100 /* before a call is sent again */
+#define DOUBLINGS          16
 
 /* libcurl's handle keeps the connections of its thread; both end with the thread. */
 static pthread_key_t handle_key;
@@ -142,8 +145,7 @@ static void set_trust(CURL *handle, const struct http_peer *peer) {
     }
 }
 
-static void set_timeouts(CURL *handle, const struct http_call *call) {
-    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
+static void set_timeouts(CURL *handle, const struct http_call *call, int64_t timeout_ms) {
     int64_t connect_ms = call->peer && call->peer->connect_timeout_ms > 0
                              ? call->peer->connect_timeout_ms
                              : CONNECT_TIMEOUT_MS;
@@ -169,9 +171,9 @@ static void set_end(CURL *handle, const int64_t *until_us) {
     curl_easy_setopt(handle, CURLOPT_XFERINFODATA, until_us);
 }
 
-static void set_options(CURL *handle, const struct http_call *call, struct curl_slist *headers,
-                        struct receipt *receipt, char reason[CURL_ERROR_SIZE]) {
-
+static void set_options(CURL *handle, const struct http_call *call, int64_t timeout_ms,
+                        struct curl_slist *headers, struct receipt *receipt,
+                        char reason[CURL_ERROR_SIZE]) {
     curl_easy_setopt(handle, CURLOPT_URL, call->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -183,7 +185,7 @@ static void set_options(CURL *handle, const struct http_call *call, struct curl_
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    set_timeouts(handle, call);
+    set_timeouts(handle, call, timeout_ms);
     if (call->until_us)
         set_end(handle, call->until_us);
     if (call->peer)
@@ -213,14 +215,15 @@ static int judge_failure(CURL *handle, const struct http_call *call, const char 
     return sent > 0 ? HTTP_NO_ANSWER : HTTP_NOT_SENT;
 }
 
-int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,
-              struct error *err) {
+static int call_once(struct arena *arena, const struct http_call *call, int64_t timeout_ms,
+                     struct http_answer *ret, struct error *err) {
     CURL *handle = thread_handle();
     __attribute__((cleanup(cleanup_slist))) struct curl_slist *headers = make_headers(arena, call);
     struct receipt receipt = { .arena = arena,
                                .room = ANSWER_FIRST,
                                .wanted = call->wanted_header };
     char reason[CURL_ERROR_SIZE] = "";
+    curl_off_t retry_after_s = 0;
     long status = 0;
     CURLcode code;
 
@@ -229,16 +232,65 @@ int http_call(struct arena *arena, const struct http_call *call, struct http_ans
         return HTTP_NOT_SENT;
     }
     receipt.text = arena_alloc(arena, receipt.room);
-    set_options(handle, call, headers, &receipt, reason);
+    set_options(handle, call, timeout_ms, headers, &receipt, reason);
     code = curl_easy_perform(handle);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL);
     if (code != CURLE_OK)
         return judge_failure(handle, call, reason[0] ? reason : curl_easy_strerror(code), &receipt,
                              err);
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
     *ret = (struct http_answer){ .status = (int)status,
                                  .body = receipt.text,
                                  .body_size = receipt.size,
-                                 .header = receipt.header };
+                                 .header = receipt.header,
+                                 .retry_after_s = retry_after_s };
     return 0;
+}
+
+/* ---- again ---- */
+
+static bool is_busy(int status) {
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {
+    int64_t until_us = call->until_us ? __atomic_load_n(call->until_us, __ATOMIC_RELAXED) : 0;
+
+    return ((until_us != 0 && until_us < end_us ? until_us : end_us) - clock_monotonic_us()) / 1000;
+}
+
+/* Waits before the next try; false when there is no time for it. */
+static bool pause_before(unsigned tries, int64_t wanted_s, int64_t left_ms) {
+    int64_t pause_ms = (int64_t)PAUSE_FIRST_MS << (tries < DOUBLINGS ? tries : DOUBLINGS);
+    struct timespec pause;
+
+    if (pause_ms >= left_ms || wanted_s >= left_ms / 1000)
+        return false;
+    pause = clock_timespec((wanted_s * 1000 > pause_ms ? wanted_s * 1000 : pause_ms) * 1000);
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,
+              struct error *err) {
+    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int64_t end_us = clock_monotonic_us() + timeout_ms * 1000;
+    bool arrived = false; /* perhaps */
+
+    for (unsigned tries = 0;; tries++) {
+        int outcome = call_once(arena, call, timeout_ms, ret, err);
+        bool worth = outcome == HTTP_NOT_SENT ||
+                     (call->safe && (outcome == HTTP_NO_ANSWER || is_busy(ret->status)));
+
+        arrived |= outcome != HTTP_NOT_SENT;
+        if (outcome == HTTP_NOT_SENT && arrived)
+            outcome = HTTP_NO_ANSWER;
+        if (!worth || tries >= call->repeats ||
+            !pause_before(tries, outcome == 0 ? ret->retry_after_s : 0, until_end_ms(call, end_us)))
+            return outcome;
+        timeout_ms = until_end_ms(call, end_us);
+        if (timeout_ms <= 0)
+            return outcome;
+    }
 }

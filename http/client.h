@@ -25,8 +25,13 @@ struct http_call {
     const char *url;
     const struct http_header *headers; /* ended with a NULL name; may be NULL */
     const char *body;                  /* NULL: none; sent as application/json */
-    int64_t timeout_ms;                /* 0: 30 000 */
-    const struct http_peer *peer;      /* NULL: all as usual */
+    int64_t timeout_ms;                /* 0: 30 000; for all that is sent */
+    /* How often it is sent again, after pauses that double and not before the peer's Retry-After,
+     * when it certainly never arrived; if it is safe to come twice, also when there was no answer,
+     * or 429, 502, 503 or 504. */
+    unsigned repeats;
+    bool safe;
+    const struct http_peer *peer; /* NULL: all as usual */
     /* Instant of the monotonic clock that ends the call within a second, also when another thread
      * sets it meanwhile (atomically); NULL, or 0: none. */
     const int64_t *until_us;
@@ -37,7 +42,8 @@ struct http_answer {
     int status;
     char *body; /* ended with '\0' */
     size_t body_size;
-    const char *header; /* value of the one that was wanted; NULL: it did not come */
+    const char *header;    /* value of the one that was wanted; NULL: it did not come */
+    int64_t retry_after_s; /* what Retry-After says; 0: nothing */
 };
 
 /* Outcomes beside 0 (an HTTP answer of any status came). */

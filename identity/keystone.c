@@ -10,10 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RENEW_BEFORE_US (INT64_C(30) * 1000 * 1000)
-#define PAUSE_FIRST_MS  100 /* before a refused connection is repeated */
 #define TOKEN_HEADER    "X-Subject-Token"
 #define SUBJECT_REFUSED 2                           /* our own token was */
 #define UNKNOWN_LIFE_US (INT64_C(60) * 1000 * 1000) /* of a token that does not say */
@@ -84,43 +82,25 @@ static int time_is_up(struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE, "Keystone did not answer in time.");
 }
 
-/* Waits before the next try; false when there is no time for it. */
-static bool pause_before_retry(unsigned tries, int64_t deadline_us) {
-    int64_t pause_us = (int64_t)(PAUSE_FIRST_MS << tries) * 1000;
-    struct timespec pause = clock_timespec(pause_us);
-
-    if (clock_monotonic_us() + pause_us >= deadline_us)
-        return false;
-    nanosleep(&pause, NULL);
-    return true;
-}
-
 static int64_t earlier(const struct keystone *keystone, int64_t deadline_us) {
     int64_t until_us = __atomic_load_n(&keystone->until_us, __ATOMIC_RELAXED);
 
     return until_us != 0 && until_us < deadline_us ? until_us : deadline_us;
 }
 
-/* Only what certainly did not arrive is repeated. */
 static int call_keystone(struct keystone *keystone, struct arena *arena, struct http_call *call,
                          int64_t deadline_us, struct http_answer *ret, struct error *err) {
     struct error failure;
 
     call->peer = &keystone->settings.peer;
     call->until_us = &keystone->until_us;
-    for (unsigned tries = 0;; tries++) {
-        int outcome;
-
-        call->timeout_ms = (earlier(keystone, deadline_us) - clock_monotonic_us()) / 1000;
-        if (call->timeout_ms <= 0)
-            return time_is_up(err);
-        outcome = http_call(arena, call, ret, &failure);
-        if (outcome == 0)
-            return 0;
-        if (outcome != HTTP_NOT_SENT || tries >= keystone->settings.retries ||
-            !pause_before_retry(tries, earlier(keystone, deadline_us)))
-            return error_set(err, ERROR_UNAVAILABLE, "Keystone: %s", failure.message);
-    }
+    call->repeats = keystone->settings.retries;
+    call->timeout_ms = (earlier(keystone, deadline_us) - clock_monotonic_us()) / 1000;
+    if (call->timeout_ms <= 0)
+        return time_is_up(err);
+    if (http_call(arena, call, ret, &failure) != 0)
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone: %s", failure.message);
+    return 0;
 }
 
 /* ---- where it is ---- */
