@@ -1,20 +1,16 @@
 #include "client/compute_events.h"
 
+#include "client/version_range.h"
 #include "common/cleanup.h"
-#include "common/clock.h"
-#include "http/client.h"
 #include "identity/own_user.h"
-#include "json/json.h"
 #include "json/out.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define SECTION       "compute"
-#define RANGE_LIFE_US (INT64_C(60) * 1000 * 1000)
 #define AGENT_VERSION "2.93" /* our agent's newest: its contract has the callback */
 #define PLAIN_VERSION "2.51" /* the first that knows volume-extended */
 
@@ -57,122 +53,31 @@ const struct option compute_client_options[] = {
     OPTIONS_END,
 };
 
-/* A microversion as one number, so that 2.9 < 2.51. */
-#define VERSION(major, minor) (((major) << 32) | (minor))
-
-struct nova_sender {
+struct event_sender {
     struct compute_sender sender; /* first: a pointer to it is a pointer to this */
     bool to_agent;
-    const char *endpoint;
+    struct client client;
     const char *microversion; /* that promises the report; NULL: unset */
     int64_t wanted;           /* the same as a number */
-    const char *token;
-    struct own_user *user;
-    int64_t timeout_ms;
-
-    pthread_mutex_t lock;   /* guards the three below */
-    int64_t range_until_us; /* monotonic; until then the range is taken as read */
-    int64_t least, newest;
+    struct version_range range;
 };
 
-static bool read_part(const char *text, size_t length, int64_t *ret) {
-    char digits[10];
-
-    if (length == 0 || length >= sizeof(digits))
-        return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    return json_digits(digits, ret);
-}
-
-static bool read_version(const char *text, int64_t *ret) {
-    const char *dot = text ? strchr(text, '.') : NULL;
-    int64_t major, minor;
-
-    if (!dot || !read_part(text, (size_t)(dot - text), &major) ||
-        !read_part(dot + 1, strlen(dot + 1), &minor))
-        return false;
-    *ret = VERSION(major, minor);
-    return true;
-}
-
-/* "…/v2.1/<project>" is cut back to "…/v2.1/", where the version document stands. */
-static char *document_url(struct arena *arena, const char *endpoint) {
-    const char *version = strstr(endpoint, "/v2.1");
-
-    for (; version; version = strstr(version + 1, "/v2.1"))
-        if (version[5] == '/' || version[5] == '\0')
-            return arena_format(arena, "%.*s/", (int)(version - endpoint) + 5, endpoint);
-    return arena_format(arena, "%s/", endpoint);
-}
-
-static int parse_range(struct arena *arena, const struct http_answer *answer, int64_t *ret_least,
-                       int64_t *ret_newest, struct error *err) {
-    const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
-    const json_t *entry = json_object_get(root, "version");
-
-    if (answer->status != 200 ||
-        !read_version(json_string_value(json_object_get(entry, "min_version")), ret_least) ||
-        !read_version(json_string_value(json_object_get(entry, "version")), ret_newest))
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "the compute service's version document cannot be read (status %d)",
-                         answer->status);
-    return 0;
-}
-
-static int fetch_range(struct nova_sender *nova, struct arena *arena, const char *endpoint,
-                       int64_t *ret_least, int64_t *ret_newest, struct error *err) {
-    struct http_call call = {
-        .method = "GET",
-        .url = document_url(arena, endpoint),
-        .timeout_ms = nova->timeout_ms,
-    };
-    struct http_answer answer;
-
-    if (own_user_call(nova->user, arena, &call, &answer, err) != 0)
-        return error_context(err, "asking the compute service for its versions");
-    return parse_range(arena, &answer, ret_least, ret_newest, err);
-}
-
-static bool recall_range(struct nova_sender *nova, int64_t *ret_least, int64_t *ret_newest) {
-    bool fresh;
-
-    pthread_mutex_lock(&nova->lock);
-    fresh = clock_monotonic_us() < nova->range_until_us;
-    *ret_least = nova->least;
-    *ret_newest = nova->newest;
-    pthread_mutex_unlock(&nova->lock);
-    return fresh;
-}
-
-static void keep_range(struct nova_sender *nova, int64_t least, int64_t newest) {
-    pthread_mutex_lock(&nova->lock);
-    nova->range_until_us = clock_monotonic_us() + RANGE_LIFE_US;
-    nova->least = least;
-    nova->newest = newest;
-    pthread_mutex_unlock(&nova->lock);
-}
-
 /* Does the service promise to report back? Only then the extend may be left to it (R36, D11). */
-static int check_promise(struct nova_sender *nova, struct arena *arena, const char *endpoint,
-                         struct error *err) {
-    int64_t least, newest;
+static int check_promise(struct event_sender *events, const struct client *client,
+                         struct arena *arena, struct error *err) {
+    int outcome;
 
-    if (!nova->microversion)
+    if (!events->microversion)
         return error_set(err, ERROR_UNAVAILABLE,
                          "[compute] extend_completion_microversion is not set: the compute service "
                          "does not report back");
-    if (!recall_range(nova, &least, &newest)) {
-        if (fetch_range(nova, arena, endpoint, &least, &newest, err) < 0)
-            return -1;
-        keep_range(nova, least, newest);
-    }
-    if (nova->wanted < least || nova->wanted > newest)
+    outcome = version_range_has(&events->range, client, arena, events->wanted, err);
+    if (outcome > 0)
         return error_set(err, ERROR_UNAVAILABLE,
                          "the compute service does not offer microversion %s: it does not report "
                          "back",
-                         nova->microversion);
-    return 0;
+                         events->microversion);
+    return outcome;
 }
 
 static bool is_our_event(const json_t *item, const struct compute_event *event) {
@@ -257,37 +162,18 @@ static const char *write_event(struct arena *arena, const struct compute_event *
     return json_out_text(&out);
 }
 
-static char *event_url(struct arena *arena, const char *endpoint) {
-    size_t length = strlen(endpoint);
-
-    while (length > 0 && endpoint[length - 1] == '/')
-        length--;
-    return arena_format(arena, "%.*s/os-server-external-events", (int)length, endpoint);
-}
-
-static enum event_verdict post_event(struct nova_sender *nova, struct arena *arena,
-                                     const struct compute_event *event, const char *endpoint,
-                                     const char *microversion, struct error *err) {
-    struct http_header headers[5] = {
-        { "OpenStack-API-Version", arena_format(arena, "compute %s", microversion) },
-        { "X-OpenStack-Nova-API-Version", microversion },
-    };
-    struct http_call call = {
+static enum event_verdict post_event(const struct client *client, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    const struct client_call call = {
         .method = "POST",
-        .url = event_url(arena, endpoint),
-        .headers = headers,
+        .path = "/os-server-external-events",
         .body = write_event(arena, event),
-        .timeout_ms = nova->timeout_ms,
+        .request_id = event->request_id,
+        .header = { "X-OpenStack-Nova-API-Version", client->version },
     };
-    unsigned count = 2;
     struct http_answer answer;
-    int outcome;
+    int outcome = client_send(client, arena, &call, &answer, err);
 
-    if (event->request_id)
-        headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", event->request_id };
-    if (nova->token && !own_user_is_known(nova->user))
-        headers[count++] = (struct http_header){ "X-Auth-Token", nova->token };
-    outcome = own_user_call(nova->user, arena, &call, &answer, err);
     if (outcome == 0)
         return judge(arena, event, &answer, err);
     error_context(err, "sending the event for host %s", event->host ? event->host : "-");
@@ -295,78 +181,82 @@ static enum event_verdict post_event(struct nova_sender *nova, struct arena *are
 }
 
 /* The agent's own, the configured one, or the catalog's. */
-static int find_endpoint(struct nova_sender *nova, struct arena *arena,
+static int find_endpoint(const struct event_sender *events, struct arena *arena,
                          const struct compute_event *event, const char **ret, struct error *err) {
-    static const char *const types[] = { "compute", NULL };
-
-    *ret = nova->to_agent ? event->endpoint : nova->endpoint;
-    if (*ret)
-        return 0;
-    if (nova->to_agent)
+    if (!events->to_agent)
+        return client_find(&events->client, arena, ret, err);
+    if (!event->endpoint)
         return error_set(err, ERROR_UNAVAILABLE, "no compute agent is registered for host %s",
                          event->host ? event->host : "-");
-    return own_user_endpoint(nova->user, arena, types, nova->timeout_ms, ret, err);
-}
-
-static enum event_verdict nova_send(struct compute_sender *sender, struct arena *arena,
-                                    const struct compute_event *event, struct error *err) {
-    struct nova_sender *nova = (struct nova_sender *)sender;
-    const char *promising = nova->to_agent ? AGENT_VERSION : nova->microversion;
-    const char *endpoint;
-
-    if (find_endpoint(nova, arena, event, &endpoint, err) < 0)
-        return EVENT_REFUSED;
-    if (!event->wants_completion)
-        return post_event(nova, arena, event, endpoint, PLAIN_VERSION, err);
-    if (!nova->to_agent && check_promise(nova, arena, endpoint, err) < 0)
-        return EVENT_REFUSED;
-    return post_event(nova, arena, event, endpoint, promising, err);
-}
-
-static int check_options(struct nova_sender *nova, struct error *err) {
-    if (!nova->to_agent && !nova->endpoint && !own_user_is_known(nova->user))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "[compute] endpoint, or [nova] auth_url, must be set when service is "
-                         "nova.");
-    if (nova->microversion && !read_version(nova->microversion, &nova->wanted))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "[compute] extend_completion_microversion: '%s' is no microversion such "
-                         "as 2.104.",
-                         nova->microversion);
+    *ret = event->endpoint;
     return 0;
 }
 
-int compute_sender_new(const struct config *config, struct compute_sender **ret, struct error *err) {
-    struct nova_sender options = {
-        .sender = { .send = nova_send },
-        .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
-        .endpoint = config_text(config, SECTION, "endpoint"),
-        .microversion = config_text(config, SECTION, "extend_completion_microversion"),
-        .token = config_text(config, SECTION, "token"),
-        .timeout_ms = config_int(config, SECTION, "event_timeout") * 1000,
-    };
-    struct nova_sender *nova;
+static enum event_verdict send_event(struct compute_sender *sender, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    struct event_sender *events = (struct event_sender *)sender;
+    struct client client = events->client;
 
-    if (own_user_new(config, "nova", &options.user, err) < 0)
+    client.version = PLAIN_VERSION;
+    if (find_endpoint(events, arena, event, &client.url, err) < 0)
+        return EVENT_REFUSED;
+    if (event->wants_completion) {
+        client.version = events->to_agent ? AGENT_VERSION : events->microversion;
+        if (!events->to_agent && check_promise(events, &client, arena, err) < 0)
+            return EVENT_REFUSED;
+    }
+    return post_event(&client, arena, event, err);
+}
+
+static int check_options(struct event_sender *events, struct error *err) {
+    if (!events->to_agent && !events->client.url && !own_user_is_known(events->client.user))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[compute] endpoint, or [nova] auth_url, must be set when service is "
+                         "nova.");
+    if (events->microversion && !version_read(events->microversion, &events->wanted))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[compute] extend_completion_microversion: '%s' is no microversion such "
+                         "as 2.104.",
+                         events->microversion);
+    return 0;
+}
+
+int compute_sender_new(const struct config *config, struct compute_sender **ret,
+                       struct error *err) {
+    static const char *const types[] = { "compute", NULL };
+    struct event_sender options = {
+        .sender = { .send = send_event },
+        .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
+        .client = { .name = "the compute service",
+                    .service = "compute",
+                    .types = types,
+                    .url = config_text(config, SECTION, "endpoint"),
+                    .token = config_text(config, SECTION, "token"),
+                    .timeout_ms = config_int(config, SECTION, "event_timeout") * 1000 },
+        .microversion = config_text(config, SECTION, "extend_completion_microversion"),
+    };
+    struct event_sender *events;
+
+    if (own_user_new(config, "nova", &options.client.user, err) < 0)
         return -1;
     if (check_options(&options, err) < 0) {
-        own_user_free(options.user);
+        own_user_free(options.client.user);
         return -1;
     }
-    nova = malloc(sizeof(*nova));
-    assert(nova);
-    *nova = options;
-    pthread_mutex_init(&nova->lock, NULL);
-    *ret = &nova->sender;
+    events = malloc(sizeof(*events));
+    assert(events);
+    *events = options;
+    version_range_init(&events->range);
+    *ret = &events->sender;
     return 0;
 }
 
 void compute_sender_free(struct compute_sender *sender) {
-    struct nova_sender *nova = (struct nova_sender *)sender;
+    struct event_sender *events = (struct event_sender *)sender;
 
-    if (!nova)
+    if (!events)
         return;
-    own_user_free(nova->user);
-    pthread_mutex_destroy(&nova->lock);
-    free(nova);
+    own_user_free(events->client.user);
+    version_range_end(&events->range);
+    free(events);
 }

@@ -1,8 +1,6 @@
 #include "client/volumes.h"
 
 #include "common/extend_header.h"
-#include "identity/own_user.h"
-#include "json/json.h"
 #include "json/out.h"
 
 #include <string.h>
@@ -10,52 +8,19 @@
 #define CALL_TIMEOUT_MS 10000
 #define PAGE_LIMIT      "100"
 
-static enum error_kind kind_of_status(int status) {
-    for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
-        if (error_http_status(kind) == status)
-            return kind;
-    return ERROR_BACKEND;
-}
-
-static int find_url(const struct volume_api *api, struct arena *arena, const char **ret,
-                    struct error *err) {
+struct client volumes_client(const char *url, const char *token, struct own_user *user) {
     static const char *const types[] = { "volumev3", "block-storage", NULL };
 
-    *ret = api->url;
-    return api->url ? 0 : own_user_endpoint(api->user, arena, types, CALL_TIMEOUT_MS, ret, err);
-}
-
-int volume_api_call(const struct volume_api *api, struct arena *arena, const char *method,
-                    const char *path, const char *body, const char *request_id, const char *extend,
-                    struct http_answer *ret, struct error *err) {
-    struct http_header headers[5] = { { "OpenStack-API-Version", "volume 3.71" } };
-    unsigned count = 1;
-    struct http_call call = {
-        .method = method,
-        .headers = headers,
-        .body = body,
+    return (struct client){
+        .name = "the volume API",
+        .service = "volume",
+        .version = "3.71",
+        .types = types,
+        .url = url,
+        .token = token,
+        .user = user,
         .timeout_ms = CALL_TIMEOUT_MS,
-        .wanted_header = EXTEND_HEADER,
     };
-    struct error failure = { 0 };
-    const char *url;
-
-    if (find_url(api, arena, &url, err) < 0)
-        return -1;
-    call.url = arena_format(arena, "%s%s", url, path);
-    if (api->token && !own_user_is_known(api->user))
-        headers[count++] = (struct http_header){ "X-Auth-Token", api->token };
-    if (request_id)
-        headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", request_id };
-    if (extend)
-        headers[count++] = (struct http_header){ EXTEND_HEADER, extend };
-    if (own_user_call(api->user, arena, &call, ret, &failure) != 0)
-        return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", method, path, failure.message);
-    if (ret->status < 200 || ret->status > 299)
-        return error_set(err, kind_of_status(ret->status),
-                         "%s %s: the volume API answered %d: %.200s", method, path, ret->status,
-                         ret->body);
-    return 0;
 }
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -82,7 +47,6 @@ static void read_attachments(struct arena *arena, const json_t *list, struct rem
     ret->attachment_count = (unsigned)count;
 }
 
-/* What is not a volume as the API describes it counts as no answer: nothing is decided by it. */
 static int read_volume(struct arena *arena, const json_t *object, struct remote_volume *ret,
                        struct error *err) {
     const json_t *metadata = json_object_get(object, "metadata");
@@ -101,47 +65,38 @@ static int read_volume(struct arena *arena, const json_t *object, struct remote_
     return 0;
 }
 
-static const json_t *read_answer(struct arena *arena, const struct http_answer *answer,
-                                 struct error *err) {
-    struct error failure = { 0 };
-    const json_t *root = json_parse(arena, answer->body, answer->body_size, &failure);
-
-    if (!root)
-        error_set(err, ERROR_UNAVAILABLE, "the volume API's answer is no JSON: %s",
-                  failure.message);
-    return root;
-}
-
-int volume_api_read(const struct volume_api *api, struct arena *arena, const char *volume_id,
-                    const char *request_id, struct remote_volume *ret, struct error *err) {
-    const char *path = arena_format(arena, "/volumes/%s", volume_id);
+int volumes_read(const struct client *api, struct arena *arena, const char *volume_id,
+                 const char *request_id, struct remote_volume *ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_format(arena, "/volumes/%s", volume_id),
+        .request_id = request_id,
+        .wanted_header = EXTEND_HEADER,
+    };
     struct http_answer answer;
-    const json_t *root;
+    const json_t *root = client_ask(api, arena, &call, &answer, err);
 
-    if (volume_api_call(api, arena, "GET", path, NULL, request_id, NULL, &answer, err) < 0)
-        return -1;
-    root = read_answer(arena, &answer, err);
     if (!root || read_volume(arena, json_object_get(root, "volume"), ret, err) < 0)
         return -1;
     ret->extend = answer.header;
     return 0;
 }
 
-int volume_api_extending(const struct volume_api *api, struct arena *arena, const char *marker,
-                         struct remote_volume **ret, struct error *err) {
-    const char *path = arena_format(
-        arena, "/volumes/detail?all_tenants=1&status=extending&limit=" PAGE_LIMIT "%s%s",
-        marker ? "&marker=" : "", marker ? marker : "");
-    struct remote_volume *volumes;
+int volumes_extending(const struct client *api, struct arena *arena, const char *marker,
+                      struct remote_volume **ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_format(
+            arena, "/volumes/detail?all_tenants=1&status=extending&limit=" PAGE_LIMIT "%s%s",
+            marker ? "&marker=" : "", marker ? marker : ""),
+    };
     struct http_answer answer;
-    const json_t *root, *list;
+    const json_t *root = client_ask(api, arena, &call, &answer, err);
+    const json_t *list = json_object_get(root, "volumes");
+    struct remote_volume *volumes;
 
-    if (volume_api_call(api, arena, "GET", path, NULL, NULL, NULL, &answer, err) < 0)
-        return -1;
-    root = read_answer(arena, &answer, err);
     if (!root)
         return -1;
-    list = json_object_get(root, "volumes");
     if (!json_is_array(list))
         return error_set(err, ERROR_UNAVAILABLE, "the volume API's answer is no list of volumes");
     volumes = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*volumes));
@@ -152,8 +107,9 @@ int volume_api_extending(const struct volume_api *api, struct arena *arena, cons
     return (int)json_array_size(list);
 }
 
-int volume_api_report(const struct volume_api *api, struct arena *arena, const char *host,
-                      const char *endpoint, struct error *err) {
+int volumes_report(const struct client *api, struct arena *arena, const char *host,
+                   const char *endpoint, struct error *err) {
+    struct client_call call = { .method = "PUT", .path = "/os-services/report" };
     struct http_answer answer;
     struct json_out out;
 
@@ -163,6 +119,29 @@ int volume_api_report(const struct volume_api *api, struct arena *arena, const c
     out_put_text(&out, "host", host);
     out_put_text(&out, "endpoint", endpoint);
     out_end_object(&out);
-    return volume_api_call(api, arena, "PUT", "/os-services/report", json_out_text(&out), NULL,
-                           NULL, &answer, err);
+    call.body = json_out_text(&out);
+    return client_call(api, arena, &call, &answer, err);
+}
+
+enum complete_outcome volumes_complete(const struct client *api, struct arena *arena,
+                                       const char *volume_id, const char *request_id,
+                                       const char *extend, bool failed, struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = arena_format(arena, "/volumes/%s/action", volume_id),
+        .body = failed ? "{\"os-extend_volume_completion\": {\"error\": true}}"
+                       : "{\"os-extend_volume_completion\": {\"error\": false}}",
+        .request_id = request_id,
+        .header = { extend ? EXTEND_HEADER : NULL, extend },
+    };
+    struct http_answer answer;
+    struct error failure = { 0 };
+
+    if (client_call(api, arena, &call, &answer, &failure) == 0)
+        return COMPLETE_TAKEN;
+    if (err)
+        *err = failure;
+    if (failure.kind == ERROR_BAD_REQUEST || failure.kind == ERROR_NOT_FOUND)
+        return COMPLETE_UNWANTED;
+    return client_is_refusal(failure.kind) ? COMPLETE_REFUSED : COMPLETE_FAILED;
 }

@@ -1,26 +1,10 @@
 /*
- * The volume API as the agent calls it, at microversion 3.71.
- *
- * A failure's kind is the one whose HTTP status the API answered (error.def; ERROR_BACKEND for any
- * other); ERROR_UNAVAILABLE also when no whole answer came or it made no sense.  Thread-safe; calls
- * block for at most 10 s, and 10 more for each answer of Keystone that they need.
+ * The volume API as the agent of a hypervisor host calls it, at microversion 3.71.  Failures are
+ * client.h's; a volume that is not as the API describes one counts as no answer.
  */
 #pragma once
 
-#include "common/arena.h"
-#include "common/error.h"
-#include "http/client.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-struct own_user;
-
-struct volume_api {
-    const char *url;       /* …/v3, no slash at the end; NULL: what the catalog says to `user` */
-    const char *token;     /* when there is no `user`; NULL: none */
-    struct own_user *user; /* who calls; NULL: nobody in particular */
-};
+#include "client/client.h"
 
 struct remote_attachment {
     const char *instance_uuid, *host; /* each may be NULL */
@@ -36,22 +20,33 @@ struct remote_volume {
     unsigned attachment_count;
 };
 
-/* One call; `body` NULL: none. `request_id` goes along as the global request id, `extend` as the
- * name of the extend that the call is about; NULL: none. */
-int volume_api_call(const struct volume_api *api, struct arena *arena, const char *method,
-                    const char *path, const char *body, const char *request_id, const char *extend,
-                    struct http_answer *ret, struct error *err);
+/* What struct client says of them; calls have 10 s. */
+struct client volumes_client(const char *url, const char *token, struct own_user *user);
 
-int volume_api_read(const struct volume_api *api, struct arena *arena, const char *volume_id,
-                    const char *request_id, struct remote_volume *ret, struct error *err);
+int volumes_read(const struct client *api, struct arena *arena, const char *volume_id,
+                 const char *request_id, struct remote_volume *ret, struct error *err);
 
 /*
  * One page of the volumes of all projects that are extending, behind `marker` (NULL: the first).
  * Returns how many; 0 is the end.
  */
-int volume_api_extending(const struct volume_api *api, struct arena *arena, const char *marker,
-                         struct remote_volume **ret, struct error *err);
+int volumes_extending(const struct client *api, struct arena *arena, const char *marker,
+                      struct remote_volume **ret, struct error *err);
 
 /* Heartbeat: this host's agent is alive and takes events at `endpoint`. */
-int volume_api_report(const struct volume_api *api, struct arena *arena, const char *host,
-                      const char *endpoint, struct error *err);
+int volumes_report(const struct client *api, struct arena *arena, const char *host,
+                   const char *endpoint, struct error *err);
+
+enum complete_outcome {
+    /* the API does not let us (401, 403, 406): repeat slowly; err says why */
+    COMPLETE_REFUSED = -2,
+    COMPLETE_FAILED = -1,  /* no answer, or one that settles nothing: repeat; err says why */
+    COMPLETE_TAKEN = 0,    /* 202 */
+    COMPLETE_UNWANTED = 1, /* 400 or 404: nobody waits for it any more, or for another extend's */
+};
+
+/* The report that an extend has ended on the hypervisor (os-extend_volume_completion).  `extend` is
+ * what the API has called it; NULL: nothing. */
+enum complete_outcome volumes_complete(const struct client *api, struct arena *arena,
+                                       const char *volume_id, const char *request_id,
+                                       const char *extend, bool failed, struct error *err);

@@ -231,9 +231,7 @@ static int64_t or_default(int64_t value, int64_t fallback) {
 }
 
 int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
-    struct volume_api api = { .url = settings->volume_url,
-                              .token = settings->token,
-                              .user = settings->user };
+    struct client api = volumes_client(settings->volume_url, settings->token, settings->user);
     int64_t retry_ms = or_default(settings->retry_ms, 1000);
     struct job_settings job_settings = {
         .hypervisor = settings->hypervisor,

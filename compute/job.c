@@ -4,7 +4,6 @@
 #include "common/extend_header.h"
 #include "common/log.h"
 #include "common/worker.h"
-#include "compute/complete.h"
 #include "compute/resize.h"
 
 #include <assert.h>
@@ -141,9 +140,9 @@ static enum job_step read_failed(struct job *job, const struct error *err) {
         log_warning(&log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
         return JOB_ENDED;
     }
-    log_event(complete_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &log,
-              "volume cannot be read", "volume_id", job->volume_id, "reason", err->message, NULL);
-    return complete_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
+    log_event(client_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &log, "volume cannot be read",
+              "volume_id", job->volume_id, "reason", err->message, NULL);
+    return client_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
 }
 
 /* Is the volume in the very extend that the job knew when it read it before? */
@@ -161,8 +160,7 @@ static enum job_step work(struct job *job, struct arena *arena) {
     struct remote_volume volume;
     struct error err = { 0 };
 
-    if (volume_api_read(&settings->api, arena, job->volume_id, job_request_id(job), &volume, &err) <
-        0)
+    if (volumes_read(&settings->api, arena, job->volume_id, job_request_id(job), &volume, &err) < 0)
         return read_failed(job, &err);
     job->tries = 0;
     resize.volume = &volume;
@@ -189,8 +187,8 @@ static enum job_step report(struct job *job, struct arena *arena) {
     bool failed = job->report == REPORT_FAILED;
     struct error err = { 0 };
     enum complete_outcome outcome =
-        complete_extend(&job->jobs->settings.api, arena, job->volume_id, job_request_id(job),
-                        job->extend[0] ? job->extend : NULL, failed, &err);
+        volumes_complete(&job->jobs->settings.api, arena, job->volume_id, job_request_id(job),
+                         job->extend[0] ? job->extend : NULL, failed, &err);
 
     if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
         log_warning(&log, "nobody waits for the end of this extend", "volume_id", job->volume_id,

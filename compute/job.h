@@ -15,7 +15,7 @@ struct jobs;
 
 struct job_settings {
     struct hypervisor *hypervisor;
-    struct volume_api api;
+    struct client api;
     const char *host;
     unsigned workers;
     int64_t retry_ms, busy_ms, unreachable_ms; /* agent.h */

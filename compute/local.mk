@@ -1,6 +1,5 @@
 libscoria_a_SOURCES += \
 	compute/agent.c compute/agent.h \
-	compute/complete.c compute/complete.h \
 	compute/event.c compute/event.h \
 	compute/guard.c compute/guard.h \
 	compute/hypervisor.h \

@@ -47,7 +47,7 @@ static int resume_volume(const struct reporter *reporter, const struct remote_vo
 static int resume_page(const struct reporter *reporter, struct arena *arena, const char **marker,
                        struct error *err) {
     struct remote_volume *volumes;
-    int count = volume_api_extending(&reporter->settings.api, arena, *marker, &volumes, err);
+    int count = volumes_extending(&reporter->settings.api, arena, *marker, &volumes, err);
 
     for (int i = 0; i < count; i++)
         if (resume_volume(reporter, &volumes[i], err) < 0)
@@ -76,7 +76,7 @@ static int send_heartbeat(const struct reporter *reporter, struct error *err) {
     const struct reporter_settings *settings = &reporter->settings;
     autoarena struct arena *arena = arena_new();
 
-    return volume_api_report(&settings->api, arena, settings->host, settings->endpoint, err);
+    return volumes_report(&settings->api, arena, settings->host, settings->endpoint, err);
 }
 
 /* -1 when the round has to be repeated soon. */

@@ -12,7 +12,7 @@
 struct reporter;
 
 struct reporter_settings {
-    struct volume_api api;
+    struct client api;
     const char *host, *endpoint;
     struct worker_pool *pool; /* stopped before reporter_free() */
     struct jobs *jobs;

@@ -1,5 +1,5 @@
 /*
- * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c, complete.c,
+ * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c,
  * report.c, client/volumes.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
  * identity/own_user.c and compute/image.c.
@@ -201,7 +201,7 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
 /* ---- birth, death, events ---- */
 
 static void host_start(struct host *host) {
-    const struct volume_api api = { .url = "http://sim" };
+    const struct client api = volumes_client("http://sim", NULL, NULL);
     struct job_settings jobs = {
         .hypervisor = &host->hypervisor,
         .api = api,

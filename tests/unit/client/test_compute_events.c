@@ -1,8 +1,8 @@
 #include "tests/lib/check_main.h"
 
+#include "client/compute_events.h"
 #include "http/server.h"
 #include "identity/own_user.h"
-#include "client/compute_events.h"
 #include "tests/lib/script_keystone.h"
 
 #include <stdio.h>
@@ -515,7 +515,7 @@ START_TEST(the_catalog_leads_to_the_compute_service) {
 }
 END_TEST
 
-CHECK_MAIN("nova", the_catalog_leads_to_the_compute_service,
+CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
            what_the_service_itself_turns_away_is_a_refusal,
            an_answer_that_may_be_somebody_elses_is_unknown, a_host_that_is_not_there_is_a_refusal,

@@ -1,6 +1,5 @@
 #include "tests/lib/check_main.h"
 
-#include "compute/complete.h"
 #include "client/volumes.h"
 #include "identity/own_user.h"
 #include "tests/lib/script_keystone.h"
@@ -16,7 +15,7 @@ struct scene {
     struct script_server *server;
     struct arena *arena;
     char url[80];
-    struct volume_api api;
+    struct client api;
     struct error err;
 };
 
@@ -26,7 +25,7 @@ static struct scene *scene_new(void) {
     scene->server = script_server_new();
     scene->arena = arena_new();
     snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
-    scene->api.url = scene->url;
+    scene->api = volumes_client(scene->url, NULL, NULL);
     return scene;
 }
 
@@ -42,7 +41,7 @@ static void answer(struct scene *scene, int status, const char *body) {
 }
 
 static int read_it(struct scene *scene, struct remote_volume *ret) {
-    return volume_api_read(&scene->api, scene->arena, ID, "req-1", ret, &scene->err);
+    return volumes_read(&scene->api, scene->arena, ID, "req-1", ret, &scene->err);
 }
 
 START_TEST(a_volume_is_read_with_its_target_and_attachments) {
@@ -201,13 +200,11 @@ START_TEST(extending_volumes_are_asked_for_page_by_page) {
     answer(scene, 200,
            "{\"volumes\": [{\"id\": \"a\", \"status\": \"extending\", \"size\": 1},"
            " {\"id\": \"b\", \"status\": \"extending\", \"size\": 2}]}");
-    ck_assert_int_eq(volume_api_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err),
-                     2);
+    ck_assert_int_eq(volumes_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err), 2);
     ck_assert_str_eq(volumes[1].id, "b");
     ck_assert_uint_eq(script_server_count(scene->server, "GET", query), 1);
     answer(scene, 200, "{\"volumes\": []}");
-    ck_assert_int_eq(volume_api_extending(&scene->api, scene->arena, "b", &volumes, &scene->err),
-                     0);
+    ck_assert_int_eq(volumes_extending(&scene->api, scene->arena, "b", &volumes, &scene->err), 0);
     ck_assert_uint_eq(
         script_server_count(scene->server, "GET",
                             "/v3/volumes/detail?all_tenants=1&status=extending&limit=100&marker=b"),
@@ -223,13 +220,12 @@ START_TEST(a_list_that_makes_no_sense_is_no_list) {
 
     for (size_t i = 0; i < LENGTH(bodies); i++) {
         answer(scene, 200, bodies[i]);
-        ck_assert_int_eq(
-            volume_api_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err), -1);
+        ck_assert_int_eq(volumes_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err),
+                         -1);
         ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
     }
     answer(scene, 403, "{}");
-    ck_assert_int_eq(volume_api_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err),
-                     -1);
+    ck_assert_int_eq(volumes_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_FORBIDDEN);
     scene_end(scene);
 }
@@ -241,7 +237,7 @@ START_TEST(a_heartbeat_names_host_and_endpoint) {
 
     answer(scene, 200, "{}");
     ck_assert_int_eq(
-        volume_api_report(&scene->api, scene->arena, "h\"1", "http://h1/v2.1", &scene->err), 0);
+        volumes_report(&scene->api, scene->arena, "h\"1", "http://h1/v2.1", &scene->err), 0);
     request = script_server_request(scene->server, "PUT", "/v3/os-services/report", 0);
     ck_assert_ptr_nonnull(request);
     ck_assert_ptr_nonnull(strstr(request->body, "\"binary\":\"scoria-compute\""));
@@ -252,7 +248,7 @@ START_TEST(a_heartbeat_names_host_and_endpoint) {
 END_TEST
 
 static enum complete_outcome complete(struct scene *scene, bool failed) {
-    return complete_extend(&scene->api, scene->arena, ID, NULL, NULL, failed, &scene->err);
+    return volumes_complete(&scene->api, scene->arena, ID, NULL, NULL, failed, &scene->err);
 }
 
 START_TEST(a_completion_says_error_as_a_boolean) {
@@ -284,7 +280,7 @@ START_TEST(answers_to_a_completion_are_told_apart) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         answer(scene, rows[i].status, "{}");
         ck_assert_int_eq(complete(scene, false), rows[i].outcome);
-        ck_assert_int_eq(complete_extend(&scene->api, scene->arena, ID, NULL, NULL, false, NULL),
+        ck_assert_int_eq(volumes_complete(&scene->api, scene->arena, ID, NULL, NULL, false, NULL),
                          rows[i].outcome);
     }
     script_server_pause(scene->server);
@@ -328,7 +324,7 @@ START_TEST(the_catalog_leads_to_the_volume_api) {
 }
 END_TEST
 
-CHECK_MAIN("volume_api", the_catalog_leads_to_the_volume_api,
+CHECK_MAIN("volumes", the_catalog_leads_to_the_volume_api,
            a_volume_is_read_with_its_target_and_attachments,
            a_target_is_plain_digits_of_a_size_or_none, a_volume_without_the_key_has_no_target,
            an_answer_that_makes_no_sense_counts_as_none, a_failure_has_the_kind_of_its_status,

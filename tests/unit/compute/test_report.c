@@ -41,7 +41,7 @@ static struct scene *scene_new(void) {
 }
 
 static void start_every(struct scene *scene, int64_t heartbeat_ms) {
-    struct volume_api api = { .url = scene->url };
+    struct client api = volumes_client(scene->url, NULL, NULL);
     struct job_settings job_settings = { .hypervisor = fake_hypervisor_of(scene->fake),
                                          .api = api,
                                          .host = "here",

@@ -1,0 +1,103 @@
+#include "client/client.h"
+
+#include "identity/own_user.h"
+
+#include <string.h>
+
+static enum error_kind kind_of_status(int status) {
+    for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
+        if (error_http_status(kind) == status)
+            return kind;
+    return ERROR_BACKEND;
+}
+
+bool client_is_refusal(enum error_kind kind) {
+    return kind == ERROR_UNAUTHORIZED || kind == ERROR_FORBIDDEN || kind == ERROR_NOT_ACCEPTABLE;
+}
+
+int client_find(const struct client *client, struct arena *arena, const char **ret,
+                struct error *err) {
+    *ret = client->url;
+    return client->url ? 0
+                       : own_user_endpoint(client->user, arena, client->types, client->timeout_ms,
+                                           ret, err);
+}
+
+static const char *join(struct arena *arena, const char *root, const char *path) {
+    size_t length = strlen(root);
+
+    while (length > 0 && root[length - 1] == '/')
+        length--;
+    return arena_format(arena, "%.*s%s", (int)length, root, path);
+}
+
+static bool may_come_twice(const char *method) {
+    return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
+}
+
+int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
+                struct http_answer *ret, struct error *err) {
+    struct http_header headers[5] = { 0 };
+    unsigned count = 0;
+    struct http_call sent = {
+        .method = call->method,
+        .headers = headers,
+        .body = call->body,
+        .timeout_ms = client->timeout_ms,
+        .repeats = client->repeats,
+        .safe = may_come_twice(call->method),
+        .wanted_header = call->wanted_header,
+    };
+    const char *url;
+
+    if (client_find(client, arena, &url, err) < 0)
+        return HTTP_NOT_SENT;
+    sent.url = join(arena, url, call->path);
+    if (client->version)
+        headers[count++] =
+            (struct http_header){ "OpenStack-API-Version",
+                                  arena_join(arena, client->service, " ", client->version, NULL) };
+    if (client->token && !own_user_is_known(client->user))
+        headers[count++] = (struct http_header){ "X-Auth-Token", client->token };
+    if (call->request_id)
+        headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", call->request_id };
+    headers[count] = call->header;
+    return own_user_call(client->user, arena, &sent, ret, err);
+}
+
+/* What {"<fault>": {"message": …}} says, or all of it. */
+static const char *told(struct arena *arena, const struct http_answer *answer) {
+    json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
+    const json_t *fault = json_object_iter_value(json_object_iter(root));
+    const char *message = json_string_value(json_object_get(fault, "message"));
+
+    return message ? message : answer->body;
+}
+
+int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
+                struct http_answer *ret, struct error *err) {
+    struct error failure = { 0 };
+
+    if (client_send(client, arena, call, ret, &failure) != 0)
+        return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->path,
+                         failure.message);
+    if (ret->status < 200 || ret->status > 299)
+        return error_set(err, kind_of_status(ret->status), "%s %s: %s answered %d: %.200s",
+                         call->method, call->path, client->name, ret->status, told(arena, ret));
+    return 0;
+}
+
+const json_t *client_ask(const struct client *client, struct arena *arena,
+                         const struct client_call *call, struct http_answer *ret,
+                         struct error *err) {
+    struct error failure = { 0 };
+    const json_t *root;
+
+    if (client_call(client, arena, call, ret, err) < 0)
+        return NULL;
+    root = json_parse(arena, ret->body, ret->body_size, &failure);
+    if (!root)
+        error_set(err, ERROR_UNAVAILABLE, "%s's answer is no JSON: %s", client->name,
+                  failure.message);
+    return root;
+}

@@ -1,0 +1,60 @@
+/*
+ * The REST API of a peer, ours or another of OpenStack's, as we call it: where it is, who calls, at
+ * which microversion, and what its answers mean.
+ *
+ * A call carries the token of our own user (own_user.h), which is new once when the peer refuses
+ * it.  It is sent again `repeats` times at most, within its timeout and not before the peer's
+ * Retry-After: what certainly never arrived, and of what may come twice (everything but POST and
+ * PATCH) also what had no answer, or 429, 502, 503 or 504.
+ *
+ * A failure's kind is the one whose HTTP status was answered (error.def; ERROR_BACKEND for any
+ * other), its message the fault's; ERROR_UNAVAILABLE also when no whole answer came or it made no
+ * sense.  Thread-safe; calls block for at most `timeout_ms`, and as long again for each answer of
+ * Keystone that they need.
+ */
+#pragma once
+
+#include "http/client.h"
+#include "json/json.h"
+
+struct own_user;
+
+struct client {
+    const char *name;         /* in messages: "the volume API" */
+    const char *service;      /* in OpenStack-API-Version: "volume" */
+    const char *version;      /* there, too; NULL: without the header */
+    const char *const *types; /* in the catalog, ended with NULL */
+    const char *url;          /* of its root; NULL: what the catalog says to `user` */
+    const char *token;        /* when there is no `user`; NULL: none */
+    struct own_user *user;    /* who calls; NULL: nobody in particular */
+    int64_t timeout_ms;
+    unsigned repeats;
+};
+
+struct client_call {
+    const char *method, *path; /* below the root */
+    const char *body;          /* JSON; NULL: none */
+    const char *request_id;    /* goes along as the global one; NULL: none */
+    struct http_header header; /* one more; without a name: none */
+    const char *wanted_header; /* of the answer; NULL: none */
+};
+
+/* The root's URL: its own, or the catalog's. */
+int client_find(const struct client *client, struct arena *arena, const char **ret,
+                struct error *err);
+
+/* Any answer: outcomes as of http_call(). */
+int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
+                struct http_answer *ret, struct error *err);
+
+/* 0 when the answer is a 2xx. */
+int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
+                struct http_answer *ret, struct error *err);
+
+/* client_call(), and what the body says; NULL: err says why. */
+const json_t *client_ask(const struct client *client, struct arena *arena,
+                         const struct client_call *call, struct http_answer *ret,
+                         struct error *err);
+
+/* Is it a fault of configuration, which only an operator can end?  Then a repetition may be slow. */
+bool client_is_refusal(enum error_kind kind);
