@@ -410,6 +410,7 @@ START_TEST(those_who_share_a_question_are_bounded) {
             await(&callers[i]);
             ck_assert_ptr_null(callers[i].token);
         }
+        script_server_clear(scene->server); /* else the next round would be answered at once */
     }
     scene_end(scene);
 }
