@@ -56,5 +56,6 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
                          const struct client_call *call, struct http_answer *ret,
                          struct error *err);
 
-/* Is it a fault of configuration, which only an operator can end?  Then a repetition may be slow. */
+/* Is it a fault of configuration, which only an operator can end?  Then a repetition may be
+ * slow. */
 bool client_is_refusal(enum error_kind kind);

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "compute/hypervisor.h"
 #include "client/volumes.h"
+#include "compute/hypervisor.h"
 
 struct jobs;
 

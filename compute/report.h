@@ -5,9 +5,9 @@
  */
 #pragma once
 
+#include "client/volumes.h"
 #include "common/worker.h"
 #include "compute/job.h"
-#include "client/volumes.h"
 
 struct reporter;
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "compute/hypervisor.h"
 #include "client/volumes.h"
+#include "compute/hypervisor.h"
 
 enum resize_outcome {
     RESIZE_FAILED,      /* final; err says why */

@@ -7,12 +7,12 @@
  */
 #pragma once
 
+#include "client/compute_events.h"
 #include "common/arena.h"
 #include "config/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "ledger/settings.h"
-#include "client/compute_events.h"
 #include "rpc/rpc.h"
 
 struct manager;

@@ -8,12 +8,12 @@
 #pragma once
 
 #include "api/router.h"
+#include "client/compute_events.h"
 #include "common/clock.h"
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "drivers/fault.h"
 #include "ledger/settings.h"
-#include "client/compute_events.h"
 #include "manager/manager.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A scripted API below /root/ and a client of it, with a minute for two repetitions. */
+/* A scripted API below /base/ and a client of it, with a minute for two repetitions. */
 struct scene {
     struct script_server *server;
     struct arena *arena;
@@ -24,7 +24,7 @@ static struct scene *scene_new(void) {
         .name = "the API",
         .service = "volume",
         .version = "3.71",
-        .url = arena_format(scene->arena, "%s/root//", script_server_url(scene->server)),
+        .url = arena_format(scene->arena, "%s/base//", script_server_url(scene->server)),
         .timeout_ms = 60000,
         .repeats = 2,
     };
@@ -44,7 +44,7 @@ static int call(struct scene *scene, const char *method) {
 }
 
 static unsigned sent(struct scene *scene) {
-    return script_server_count(scene->server, NULL, "/root/it");
+    return script_server_count(scene->server, NULL, "/base/it");
 }
 
 static void answer(struct scene *scene, const struct script_rule *rule) {
