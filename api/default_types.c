@@ -41,14 +41,12 @@ static int list_defaults(struct request *request, struct error *err) {
 
 static int show_default(struct request *request, struct error *err) {
     struct default_type type;
-    int found = default_type_get(&request->work, request->id, &type, err);
 
-    if (found == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Default type for project %s not found.",
-                         request->id);
-    if (found > 0)
-        answer_default(request, &type);
-    return found < 0 ? -1 : 0;
+    if (error_if_none(default_type_get(&request->work, request->id, &type, err), err,
+                      ERROR_NOT_FOUND, "Default type for project %s not found.", request->id) < 0)
+        return -1;
+    answer_default(request, &type);
+    return 0;
 }
 
 struct default_body {

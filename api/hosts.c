@@ -77,12 +77,10 @@ static int put_resources(struct request *request, struct error *err) {
 
 int hosts_show(struct request *request, struct error *err) {
     struct service service;
-    int found = service_find(&request->work, SERVICE_VOLUME, request->id, &service, err);
 
-    if (found < 0)
+    if (error_if_none(service_find(&request->work, SERVICE_VOLUME, request->id, &service, err), err,
+                      ERROR_NOT_FOUND, "Host %s could not be found.", request->id) < 0)
         return -1;
-    if (found == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Host %s could not be found.", request->id);
     out_begin_object(&request->out);
     out_key(&request->out, "host");
     out_begin_array(&request->out);

@@ -195,10 +195,8 @@ int page_marker_read(struct request *request, struct page *page, const struct pa
                         values, visible ? 2 : 1);
     int more = rows ? db_next(rows, err) : -1;
 
-    if (more < 0)
+    if (error_if_none(more, err, ERROR_NOT_FOUND, "marker [%s] could not be found.", id) < 0)
         return -1;
-    if (more == 0)
-        return error_set(err, ERROR_NOT_FOUND, "marker [%s] could not be found.", id);
     for (unsigned i = 0; i < sort->count; i++)
         row[i] = sort->keys[i].text ? DB_TEXT(db_copy(rows, i, arena)) : DB_INT(db_int(rows, i));
     marker_set(request, page, sort, row);

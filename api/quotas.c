@@ -127,10 +127,8 @@ static int change_limit(struct request *request, set_limit *set, const char *key
     int known = quota_limit_known(&request->work, key, err);
     int64_t limit = 0;
 
-    if (known < 0)
+    if (error_if_none(known, err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0)
         return -1;
-    if (known == 0)
-        return error_set(err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key);
     read_limit(value, &limit); /* checked */
     return set(&request->work, request->id, key, limit, err);
 }

@@ -90,10 +90,8 @@ static int find_named(struct request *request, struct service *ret, struct error
         return error_set(err, ERROR_BAD_REQUEST,
                          "Missing required element 'binary' in request body.");
     found = service_find(&request->work, binary, body->host, ret, err);
-    if (found == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Service %s could not be found on host %s.", binary,
-                         body->host);
-    return found < 0 ? -1 : 0;
+    return error_if_none(found, err, ERROR_NOT_FOUND, "Service %s could not be found on host %s.",
+                         binary, body->host);
 }
 
 static int set_disabled(struct request *request, bool disabled, const char *reason,
@@ -157,10 +155,9 @@ static int find_backend(struct request *request, struct service *ret, struct err
     if (!body->host == !body->cluster)
         return error_set(err, ERROR_BAD_REQUEST, "Exactly one of host and cluster must be given.");
     found = body->host ? service_find(&request->work, SERVICE_VOLUME, body->host, ret, err) : 0;
-    if (found == 0)
-        return error_set(err, ERROR_BAD_REQUEST, "No volume service could be found at %s %s.",
+    return error_if_none(found, err, ERROR_BAD_REQUEST,
+                         "No volume service could be found at %s %s.",
                          body->host ? "host" : "cluster", body->host ? body->host : body->cluster);
-    return found < 0 ? -1 : 0;
 }
 
 static int set_frozen(struct request *request, const char *rule, bool frozen, struct error *err) {

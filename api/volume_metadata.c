@@ -114,11 +114,9 @@ int volume_metadata_show_key(struct request *request, struct error *err) {
     int found =
         volume_metadata_get(&request->work, request->volume.id, request->key, &pair.value, err);
 
-    if (found < 0)
+    if (error_if_none(found, err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.",
+                      request->volume.id, request->key) < 0)
         return -1;
-    if (found == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.",
-                         request->volume.id, request->key);
     put_answer(&request->out, "meta", &(struct pairs){ &pair, 1 });
     return 0;
 }

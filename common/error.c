@@ -68,17 +68,37 @@ static void format_text(char text[FORMAT_SIZE], const char *format, va_list valu
         text[0] = '\0';
 }
 
-int error_set(struct error *err, enum error_kind kind, const char *format, ...) {
+static void error_set_list(struct error *err, enum error_kind kind, const char *format,
+                           va_list values) __attribute__((format(printf, 3, 0)));
+
+static void error_set_list(struct error *err, enum error_kind kind, const char *format,
+                           va_list values) {
     char text[FORMAT_SIZE];
-    va_list values;
 
     if (!err)
-        return -1;
-    va_start(values, format);
+        return;
     format_text(text, format, values);
-    va_end(values);
     err->kind = kind;
     set_message(err, text, "", "");
+}
+
+int error_set(struct error *err, enum error_kind kind, const char *format, ...) {
+    va_list values;
+
+    va_start(values, format);
+    error_set_list(err, kind, format, values);
+    va_end(values);
+    return -1;
+}
+
+int error_if_none(int count, struct error *err, enum error_kind kind, const char *format, ...) {
+    va_list values;
+
+    if (count != 0)
+        return count < 0 ? -1 : 0;
+    va_start(values, format);
+    error_set_list(err, kind, format, values);
+    va_end(values);
     return -1;
 }
 

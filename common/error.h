@@ -27,6 +27,11 @@ struct error {
 int error_set(struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* For what returns a number of rows or of what was found, -1 when it failed: 0 when there is some,
+ * the error when there is none. */
+int error_if_none(int count, struct error *err, enum error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* error_set() with ": <strerror(errno)>" behind the message. */
 int error_errno(struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

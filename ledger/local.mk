@@ -10,7 +10,9 @@ libscoria_a_SOURCES += \
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/ledger/test_host \
 	tests/unit/ledger/test_message \
+	tests/unit/ledger/test_query \
 	tests/unit/ledger/test_service \
 	tests/unit/ledger/test_service_log
 endif

@@ -111,8 +111,12 @@ int message_put(struct work *work, const char *project_id, const char *request_i
     return drop_oldest(work, project_id, err);
 }
 
-static void read_message(struct arena *arena, const struct db_rows *rows, struct message *ret) {
-    *ret = (struct message){
+static int read_message(struct work *work, const struct db_rows *rows, void *ret,
+                        struct error *err) {
+    struct arena *arena = work->arena;
+
+    (void)err;
+    *(struct message *)ret = (struct message){
         .id = db_copy(rows, 0, arena),
         .project_id = db_copy(rows, 1, arena),
         .request_id = db_copy(rows, 2, arena),
@@ -124,39 +128,21 @@ static void read_message(struct arena *arena, const struct db_rows *rows, struct
         .created_at = db_int(rows, 8),
         .expires_at = db_int(rows, 9),
     };
+    return 0;
 }
 
 int message_list(struct work *work, const struct query *query, struct message **ret,
                  struct error *err) {
-    autorows struct db_rows *rows = query_page(work, MESSAGE_SELECT, query, err);
-    struct message *messages = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        messages = query_grow(work->arena, messages, count, sizeof(*messages));
-        read_message(work->arena, rows, &messages[count++]);
-    }
-    if (more < 0)
-        return -1;
-    *ret = messages;
-    return (int)count;
+    return query_all(work, query_page(work, MESSAGE_SELECT, query, err), read_message, ret, err);
 }
 
 int message_get(struct work *work, const char *id, struct message *ret, struct error *err) {
-    autorows struct db_rows *rows =
+    struct db_rows *rows =
         db_query(work->tx, err, MESSAGE_SELECT " WHERE m.id = $1 AND ($2 = 1 OR m.project_id = $3)",
                  DB_TEXT(id), DB_BOOL(work->context->is_admin), DB_TEXT(work->context->project_id));
-    int more;
 
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Message %s could not be found.", id);
-    read_message(work->arena, rows, ret);
-    return 0;
+    return error_if_none(query_one(work, rows, read_message, ret, err), err, ERROR_NOT_FOUND,
+                         "Message %s could not be found.", id);
 }
 
 int message_delete(struct work *work, const char *id, struct error *err) {
@@ -164,11 +150,7 @@ int message_delete(struct work *work, const char *id, struct error *err) {
         db_run(work->tx, err, "DELETE FROM messages WHERE id = $1 AND ($2 = 1 OR project_id = $3)",
                DB_TEXT(id), DB_BOOL(work->context->is_admin), DB_TEXT(work->context->project_id));
 
-    if (deleted < 0)
-        return -1;
-    if (deleted == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Message %s could not be found.", id);
-    return 0;
+    return error_if_none(deleted, err, ERROR_NOT_FOUND, "Message %s could not be found.", id);
 }
 
 int message_expire(struct work *work, struct error *err) {

@@ -81,22 +81,23 @@ int pair_rows_put(struct work *work, const struct pair_rows *rows, const char *o
     return pairs->count > 0 ? check_what_is_there(work, rows, owner_id, err) : 0;
 }
 
+static int read_pair(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
+    (void)err;
+    *(struct pair *)item =
+        (struct pair){ db_copy(rows, 0, work->arena), db_copy(rows, 1, work->arena) };
+    return 0;
+}
+
+int pairs_read(struct work *work, struct db_rows *rows, struct pairs *ret, struct error *err) {
+    int count = query_all(work, rows, read_pair, &ret->items, err);
+
+    if (count < 0)
+        return -1;
+    ret->count = (unsigned)count;
+    return 0;
+}
+
 int pair_rows_get(struct work *work, const struct pair_rows *rows, const char *owner_id,
                   struct pairs *ret, struct error *err) {
-    autorows struct db_rows *found = db_query(work->tx, err, rows->select, DB_TEXT(owner_id));
-    struct pair *items = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!found)
-        return -1;
-    while ((more = db_next(found, err)) > 0) {
-        items = query_grow(work->arena, items, count, sizeof(*items));
-        items[count++] =
-            (struct pair){ db_copy(found, 0, work->arena), db_copy(found, 1, work->arena) };
-    }
-    if (more < 0)
-        return -1;
-    *ret = (struct pairs){ items, count };
-    return 0;
+    return pairs_read(work, db_query(work->tx, err, rows->select, DB_TEXT(owner_id)), ret, err);
 }

@@ -25,6 +25,9 @@ struct pair_rows {
     const char *characters;                      /* SQL of how many there are; NULL: not bounded */
 };
 
+/* Reads and ends rows of key and value; `rows` may be NULL when the query failed. */
+int pairs_read(struct work *work, struct db_rows *rows, struct pairs *ret, struct error *err);
+
 extern const struct pair_rows metadata_rows, image_metadata_rows, extra_spec_rows;
 
 #define IMAGE_METADATA_CHARACTERS (128 * 1024)

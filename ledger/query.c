@@ -18,6 +18,40 @@ struct db_rows *query_page(struct work *work, const char *select, const struct q
     return db_query_values(work->tx, err, sql, values, count + 2);
 }
 
+int query_all_sized(struct work *work, struct db_rows *found, query_read *read, void *ret,
+                    size_t size, struct error *err) {
+    autorows struct db_rows *rows = found;
+    char *items = NULL;
+    unsigned count = 0;
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        items = query_grow(work->arena, items, count, size);
+        if (read(work, rows, items + count++ * size, err) < 0)
+            return -1;
+    }
+    if (more < 0)
+        return -1;
+    memcpy(ret, &items, sizeof items);
+    return (int)count;
+}
+
+int query_one(struct work *work, struct db_rows *found, query_read *read, void *ret,
+              struct error *err) {
+    autorows struct db_rows *rows = found;
+    int more = rows ? db_next(rows, err) : -1;
+
+    return more > 0 && read(work, rows, ret, err) < 0 ? -1 : more;
+}
+
+int query_text(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
+    (void)err;
+    *(const char **)item = db_copy(rows, 0, work->arena);
+    return 0;
+}
+
 void *query_grow(struct arena *arena, void *items, unsigned count, size_t size) {
     void *larger;
 

@@ -1,5 +1,5 @@
 /*
- * Helpers of the files that read rows: one page of a list, and arrays that grow in the arena.
+ * Helpers of the files that read rows: one row, all of them, one page of a list.
  */
 #pragma once
 
@@ -28,6 +28,23 @@ struct query {
  */
 struct db_rows *query_page(struct work *work, const char *select, const struct query *query,
                            struct error *err);
+
+/* Reads the row on which `rows` stand into *item: 0, or -1. */
+typedef int query_read(struct work *work, const struct db_rows *rows, void *item,
+                       struct error *err);
+
+/*
+ * Reads and ends `rows`, which may be NULL when the query failed.  All of them: *ret, a pointer to
+ * items, gets an array in the arena; returns how many, or -1.  One: 1 read, 0 there is none, -1.
+ */
+#define query_all(work, rows, read, ret, err) \
+    query_all_sized(work, rows, read, ret, sizeof(**(ret)), err)
+int query_all_sized(struct work *work, struct db_rows *rows, query_read *read, void *ret,
+                    size_t size, struct error *err);
+int query_one(struct work *work, struct db_rows *rows, query_read *read, void *ret,
+              struct error *err);
+/* A query_read of rows with one column: *item is a const char *. */
+int query_text(struct work *work, const struct db_rows *rows, void *item, struct error *err);
 
 /* Room for one more item of `size` bytes behind the `count` that `items` holds; grows by doubling,
  * the old block stays in the arena. `count` must rise by one between calls. */

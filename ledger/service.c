@@ -27,10 +27,12 @@ static bool is_up(const struct work *work, int64_t reported_at) {
     return work->clock_us - reported_at <= work->settings->service_down_s * SECOND_US;
 }
 
-static void read_service(struct work *work, const struct db_rows *rows, struct service *ret) {
+static int read_service(struct work *work, const struct db_rows *rows, void *ret,
+                        struct error *err) {
     struct arena *arena = work->arena;
 
-    *ret = (struct service){
+    (void)err;
+    *(struct service *)ret = (struct service){
         .id = db_copy(rows, 0, arena),
         .binary = db_copy(rows, 1, arena),
         .host = db_copy(rows, 2, arena),
@@ -44,20 +46,15 @@ static void read_service(struct work *work, const struct db_rows *rows, struct s
         .updated_at = db_int(rows, 10),
         .up = is_up(work, db_int(rows, 8)),
     };
+    return 0;
 }
 
 int service_find(struct work *work, const char *binary, const char *host, struct service *ret,
                  struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err, SERVICE_SELECT " WHERE binary_name = $1 AND host = $2",
-                 DB_TEXT(binary), DB_TEXT(host));
-    int more;
-
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more > 0)
-        read_service(work, rows, ret);
-    return more;
+    return query_one(work,
+                     db_query(work->tx, err, SERVICE_SELECT " WHERE binary_name = $1 AND host = $2",
+                              DB_TEXT(binary), DB_TEXT(host)),
+                     read_service, ret, err);
 }
 
 /* A node's name stands for its backends too. */
@@ -69,27 +66,19 @@ static bool host_matches(const char *host, const char *wanted) {
 
 int service_list(struct work *work, const char *binary, const char *host, struct service **ret,
                  struct error *err) {
-    autorows struct db_rows *rows =
+    struct db_rows *rows =
         binary ? db_query(work->tx, err,
                           SERVICE_SELECT " WHERE binary_name = $1 ORDER BY binary_name, host",
                           DB_TEXT(binary))
                : db_query(work->tx, err, SERVICE_SELECT " ORDER BY binary_name, host");
-    struct service *services = NULL;
-    unsigned count = 0;
-    int more;
+    int all = query_all(work, rows, read_service, ret, err), count = 0;
 
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        if (host && !host_matches(db_text(rows, 2), host))
-            continue;
-        services = query_grow(work->arena, services, count, sizeof(*services));
-        read_service(work, rows, &services[count++]);
-    }
-    if (more < 0)
-        return -1;
-    *ret = services;
-    return (int)count;
+    if (!host)
+        return all;
+    for (int i = 0; i < all; i++)
+        if (host_matches((*ret)[i].host, host))
+            (*ret)[count++] = (*ret)[i];
+    return all < 0 ? -1 : count;
 }
 
 int service_set_disabled(struct work *work, const struct service *service, bool disabled,
@@ -108,27 +97,21 @@ int service_set_frozen(struct work *work, const struct service *service, bool fr
                      DB_BOOL(frozen), DB_INT(work->now_us), DB_TEXT(service->id));
 }
 
+static int read_zone(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
+    (void)err;
+    *(struct zone *)ret = (struct zone){ db_copy(rows, 0, work->arena), db_bool(rows, 1) };
+    return 0;
+}
+
 int service_zones(struct work *work, struct zone **ret, struct error *err) {
     int64_t oldest = work->clock_us - work->settings->service_down_s * SECOND_US;
-    autorows struct db_rows *rows =
+    struct db_rows *rows =
         db_query(work->tx, err,
                  "SELECT zone, MAX(available) FROM (SELECT availability_zone AS zone, "
                  "CASE WHEN disabled = 0 AND reported_at >= $1 THEN 1 ELSE 0 END AS available "
                  "FROM services WHERE binary_name = '" SERVICE_VOLUME "' UNION ALL SELECT $2, 0) "
                  "AS zones GROUP BY zone ORDER BY zone",
                  DB_INT(oldest), DB_TEXT(work->settings->storage_availability_zone));
-    struct zone *zones = NULL;
-    unsigned count = 0;
-    int more;
 
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        zones = query_grow(work->arena, zones, count, sizeof(*zones));
-        zones[count++] = (struct zone){ db_copy(rows, 0, work->arena), db_bool(rows, 1) };
-    }
-    if (more < 0)
-        return -1;
-    *ret = zones;
-    return (int)count;
+    return query_all(work, rows, read_zone, ret, err);
 }

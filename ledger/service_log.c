@@ -1,6 +1,7 @@
 #include "ledger/service_log.h"
 
 #include "common/cleanup.h"
+#include "ledger/query.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -82,13 +83,13 @@ static int column_read(struct work *work, const char *column, const char *binary
                        struct service_levels *ret, struct error *err) {
     const char *sql = arena_format(
         work->arena, "SELECT %s FROM services WHERE binary_name = $1 AND host = $2", column);
-    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(binary), DB_TEXT(host));
-    int more;
+    const char *text = NULL;
 
-    if (!rows || (more = db_next(rows, err)) < 0)
+    if (query_one(work, db_query(work->tx, err, sql, DB_TEXT(binary), DB_TEXT(host)), query_text,
+                  &text, err) < 0)
         return -1;
-    *ret = levels_read(more > 0 ? db_text(rows, 0) : NULL);
-    return more > 0 && !db_is_null(rows, 0);
+    *ret = levels_read(text);
+    return text != NULL;
 }
 
 int service_levels_said(struct work *work, const struct service *service,

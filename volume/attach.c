@@ -69,11 +69,9 @@ int attach_status_write(struct work *work, const struct volume *volume, enum vol
                          DB_TEXT(status_text(status)), DB_INT(work->now_us), DB_TEXT(volume->id),
                          DB_TEXT(status_text(volume->status)));
 
-    if (changed == 0)
-        return error_set(err, ERROR_BAD_REQUEST,
+    return error_if_none(changed, err, ERROR_BAD_REQUEST,
                          "Invalid volume: the status of volume %s has changed meanwhile.",
                          volume->id);
-    return changed < 0 ? -1 : 0;
 }
 
 int attach_status_follow(struct work *work, const char *volume_id, struct error *err) {

@@ -71,15 +71,11 @@ int attachment_get(struct work *work, const char *id, struct attachment *ret, st
         .limit = 1,
     };
     struct attachment *found;
-    int count = attachment_list(work, &query, &found, err);
 
-    if (count < 0)
+    if (error_if_none(attachment_list(work, &query, &found, err), err, ERROR_NOT_FOUND,
+                      "Volume attachment could not be found with filter: attachment_id = %s.",
+                      id) < 0)
         return -1;
-    if (count == 0)
-        return error_set(err, ERROR_NOT_FOUND,
-                         "Volume attachment could not be found with filter: "
-                         "attachment_id = %s.",
-                         id);
     *ret = *found;
     return 0;
 }

@@ -4,39 +4,23 @@
 
 #define SELECT "SELECT project_id, volume_type_id FROM default_volume_types"
 
-static struct default_type read_row(struct work *work, const struct db_rows *rows) {
-    return (struct default_type){ db_copy(rows, 0, work->arena), db_copy(rows, 1, work->arena) };
+static int read_row(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
+    (void)err;
+    *(struct default_type *)ret =
+        (struct default_type){ db_copy(rows, 0, work->arena), db_copy(rows, 1, work->arena) };
+    return 0;
 }
 
 int default_type_get(struct work *work, const char *project_id, struct default_type *ret,
                      struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err, SELECT " WHERE project_id = $1", DB_TEXT(project_id));
-    int more;
-
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more > 0)
-        *ret = read_row(work, rows);
-    return more;
+    return query_one(work,
+                     db_query(work->tx, err, SELECT " WHERE project_id = $1", DB_TEXT(project_id)),
+                     read_row, ret, err);
 }
 
 int default_type_list(struct work *work, struct default_type **ret, struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, SELECT " ORDER BY project_id");
-    struct default_type *types = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        types = query_grow(work->arena, types, count, sizeof(*types));
-        types[count++] = read_row(work, rows);
-    }
-    if (more < 0)
-        return -1;
-    *ret = types;
-    return (int)count;
+    return query_all(work, db_query(work->tx, err, SELECT " ORDER BY project_id"), read_row, ret,
+                     err);
 }
 
 int default_type_set(struct work *work, const char *project_id, const char *volume_type_id,

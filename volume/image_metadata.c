@@ -30,10 +30,6 @@ int image_metadata_delete(struct work *work, const struct volume *volume, const 
     deleted = db_run(work->tx, err,
                      "DELETE FROM volume_glance_metadata WHERE volume_id = $1 AND key = $2",
                      DB_TEXT(volume->id), DB_TEXT(key));
-    if (deleted < 0)
-        return -1;
-    if (deleted == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no image metadata with key %s.",
-                         volume->id, key);
-    return 0;
+    return error_if_none(deleted, err, ERROR_NOT_FOUND,
+                         "Volume %s has no image metadata with key %s.", volume->id, key);
 }

@@ -12,8 +12,12 @@
     "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
     "created_at, updated_at"
 
-static void operation_read(const struct db_rows *rows, struct arena *arena, struct operation *ret) {
-    *ret = (struct operation){
+static int operation_read(struct work *work, const struct db_rows *rows, void *ret,
+                          struct error *err) {
+    struct arena *arena = work->arena;
+
+    (void)err;
+    *(struct operation *)ret = (struct operation){
         .id = db_copy(rows, 0, arena),
         .kind = db_copy(rows, 1, arena),
         .target_id = db_copy(rows, 2, arena),
@@ -34,6 +38,7 @@ static void operation_read(const struct db_rows *rows, struct arena *arena, stru
         .created_at = db_int(rows, 17),
         .updated_at = db_int(rows, 18),
     };
+    return 0;
 }
 
 char *operation_topic(struct arena *arena, const char *host) {
@@ -78,15 +83,7 @@ int operation_insert(struct work *work, int kind, const struct operation *fields
 
 static int operation_one(struct work *work, struct db_rows *query, struct operation *ret,
                          struct error *err) {
-    autorows struct db_rows *rows = query;
-    int more;
-
-    if (!rows)
-        return -1;
-    more = db_next(rows, err);
-    if (more > 0)
-        operation_read(rows, work->arena, ret);
-    return more;
+    return query_one(work, query, operation_read, ret, err);
 }
 
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err) {
@@ -205,21 +202,7 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err) {
 
 static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
                          struct error *err) {
-    autorows struct db_rows *rows = query;
-    struct operation *list = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        list = query_grow(work->arena, list, count, sizeof *list);
-        operation_read(rows, work->arena, &list[count++]);
-    }
-    if (more < 0)
-        return -1;
-    *ret = list;
-    return (int)count;
+    return query_all(work, query, operation_read, ret, err);
 }
 
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,

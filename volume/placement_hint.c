@@ -28,29 +28,15 @@ static int read_places(struct work *work, const char *select, const char *const 
                        unsigned count, const char ***ret, struct error *err) {
     unsigned places = query_in_count(count);
     struct db_value *values = arena_alloc(work->arena, (places + 2) * sizeof(*values));
-    const char **texts = NULL;
-    unsigned found = 0;
-    int more;
 
     for (unsigned i = 0; i < places; i++)
         values[i] = DB_TEXT(ids[i < count ? i : count - 1]);
     values[places] = DB_BOOL(work->context->is_admin);
     values[places + 1] = DB_TEXT(work->context->project_id);
-    autorows struct db_rows *rows =
-        db_query_values(work->tx, err,
-                        arena_format(work->arena, "%s%s) AND ($%u = 1 OR project_id = $%u)", select,
-                                     db_places(work->arena, 1, places), places + 1, places + 2),
-                        values, places + 2);
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        texts = query_grow(work->arena, texts, found, sizeof(*texts));
-        texts[found++] = db_copy(rows, 0, work->arena);
-    }
-    if (more < 0)
-        return -1;
-    *ret = texts;
-    return (int)found;
+    select = arena_format(work->arena, "%s%s) AND ($%u = 1 OR project_id = $%u)", select,
+                          db_places(work->arena, 1, places), places + 1, places + 2);
+    return query_all(work, db_query_values(work->tx, err, select, values, places + 2), query_text,
+                     ret, err);
 }
 
 /* 1 when the hint is given. */

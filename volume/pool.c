@@ -50,10 +50,11 @@ static double read_gb(const struct db_rows *rows, unsigned column) {
     return db_is_null(rows, column) ? -1 : strtod(db_text(rows, column), NULL);
 }
 
-static void read_pool(struct work *work, const struct db_rows *rows, struct pool *ret) {
+static int read_pool(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
     int64_t oldest = work->clock_us - work->settings->service_down_s * SECOND_US;
 
-    *ret = (struct pool){
+    (void)err;
+    *(struct pool *)ret = (struct pool){
         .name = db_copy(rows, 0, work->arena),
         .host = db_copy(rows, 1, work->arena),
         .capabilities = db_copy(rows, 2, work->arena),
@@ -66,36 +67,17 @@ static void read_pool(struct work *work, const struct db_rows *rows, struct pool
         .active = !db_is_null(rows, 11) && !db_bool(rows, 9) && !db_bool(rows, 10) &&
                   db_int(rows, 11) >= oldest,
     };
+    return 0;
 }
 
 int pool_list(struct work *work, struct pool **ret, struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, POOL_SELECT " ORDER BY p.name");
-    struct pool *pools = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        pools = query_grow(work->arena, pools, count, sizeof(*pools));
-        read_pool(work, rows, &pools[count++]);
-    }
-    if (more < 0)
-        return -1;
-    *ret = pools;
-    return (int)count;
+    return query_all(work, db_query(work->tx, err, POOL_SELECT " ORDER BY p.name"), read_pool, ret,
+                     err);
 }
 
 int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err, POOL_SELECT " WHERE p.name = $1", DB_TEXT(name));
-    int more;
-
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more > 0)
-        read_pool(work, rows, ret);
-    return more;
+    return query_one(work, db_query(work->tx, err, POOL_SELECT " WHERE p.name = $1", DB_TEXT(name)),
+                     read_pool, ret, err);
 }
 
 int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err) {

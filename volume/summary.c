@@ -38,22 +38,9 @@ int summary_metadata(struct work *work, bool all_projects, struct pairs *ret, st
         return -1;
 
     const struct db_value project = DB_TEXT(work->context->project_id);
-    autorows struct db_rows *rows = db_query_values(
+    struct db_rows *rows = db_query_values(
         work->tx, err, all ? DISTINCT(PAIRS_OF_ALL) : DISTINCT(PAIRS_OF_PROJECT("$1")), &project,
         all ? 0 : 1);
-    struct pair *items = NULL;
-    unsigned count = 0;
-    int more;
 
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        items = query_grow(work->arena, items, count, sizeof *items);
-        items[count++] =
-            (struct pair){ db_copy(rows, 0, work->arena), db_copy(rows, 1, work->arena) };
-    }
-    if (more < 0)
-        return -1;
-    *ret = (struct pairs){ items, count };
-    return 0;
+    return pairs_read(work, rows, ret, err);
 }

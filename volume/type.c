@@ -26,8 +26,11 @@ static const char sql_by_id_or_name[] =
 
 /* ---- reading ---- */
 
-static void read_type(struct arena *arena, const struct db_rows *rows, struct volume_type *ret) {
-    *ret = (struct volume_type){
+static int read_type(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
+    struct arena *arena = work->arena;
+
+    (void)err;
+    *(struct volume_type *)ret = (struct volume_type){
         .id = db_copy(rows, 0, arena),
         .name = db_copy(rows, 1, arena),
         .description = db_copy(rows, 2, arena),
@@ -37,6 +40,7 @@ static void read_type(struct arena *arena, const struct db_rows *rows, struct vo
         .updated_at = db_int(rows, 6),
         .is_encrypted = db_bool(rows, 7),
     };
+    return 0;
 }
 
 /* The specs of all of them with one query; rows of one type follow each other. */
@@ -77,51 +81,29 @@ static int load_specs(struct work *work, struct volume_type *types, unsigned cou
 
 int volume_type_list(struct work *work, const struct query *query, struct volume_type **ret,
                      struct error *err) {
-    autorows struct db_rows *rows = query_page(work, TYPE_SELECT, query, err);
-    struct volume_type *types = NULL;
-    unsigned count = 0;
-    int more;
+    int count = query_all(work, query_page(work, TYPE_SELECT, query, err), read_type, ret, err);
 
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        types = query_grow(work->arena, types, count, sizeof(*types));
-        read_type(work->arena, rows, &types[count++]);
-    }
-    if (more < 0 || load_specs(work, types, count, err) < 0)
-        return -1;
-    *ret = types;
-    return (int)count;
+    return count < 0 || load_specs(work, *ret, (unsigned)count, err) < 0 ? -1 : count;
 }
 
 /* 1 found, 0 none. */
 static int type_one(struct work *work, const char *sql, const char *text, bool sees_all,
                     struct volume_type *ret, struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(text), DB_BOOL(sees_all),
-                                             DB_TEXT(work->context->project_id));
+    struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(text), DB_BOOL(sees_all),
+                                    DB_TEXT(work->context->project_id));
     struct volume_type type;
-    int more;
+    int found = query_one(work, rows, read_type, &type, err);
 
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more == 0)
-        return 0;
-    read_type(work->arena, rows, &type);
-    if (load_specs(work, &type, 1, err) < 0)
-        return -1;
+    if (found <= 0 || load_specs(work, &type, 1, err) < 0)
+        return found == 0 ? 0 : -1;
     *ret = type;
     return 1;
 }
 
 static int type_must(struct work *work, const char *sql, const char *text, bool sees_all,
                      struct volume_type *ret, struct error *err) {
-    int found = type_one(work, sql, text, sees_all, ret, err);
-
-    if (found < 0)
-        return -1;
-    if (found == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume type %s could not be found.", text);
-    return 0;
+    return error_if_none(type_one(work, sql, text, sees_all, ret, err), err, ERROR_NOT_FOUND,
+                         "Volume type %s could not be found.", text);
 }
 
 int volume_type_row(struct work *work, const char *id, struct volume_type *ret, struct error *err) {
@@ -141,14 +123,10 @@ static int configured_default(struct work *work, struct volume_type *ret, struct
     const char *name = work->settings->default_volume_type;
     int found = name ? type_one(work, sql_by_id_or_name, name, true, ret, err) : 0;
 
-    if (found < 0)
-        return -1;
-    if (found == 0)
-        return error_set(err, ERROR_INTERNAL,
+    return error_if_none(found, err, ERROR_INTERNAL,
                          "The request cannot be fulfilled as the default volume type %s cannot be "
                          "found.",
                          name ? name : "(none)");
-    return 0;
 }
 
 int volume_type_default(struct work *work, struct volume_type *ret, struct error *err) {
@@ -339,12 +317,8 @@ int volume_type_spec_delete(struct work *work, const struct volume_type *type, c
     deleted = db_run(work->tx, err,
                      "DELETE FROM volume_type_extra_specs WHERE volume_type_id = $1 AND key = $2",
                      DB_TEXT(type->id), DB_TEXT(key));
-    if (deleted < 0)
-        return -1;
-    if (deleted == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume Type %s has no extra specs with key %s.",
-                         type->id, key);
-    return 0;
+    return error_if_none(deleted, err, ERROR_NOT_FOUND,
+                         "Volume Type %s has no extra specs with key %s.", type->id, key);
 }
 
 int volume_type_bootstrap(struct work *work, struct error *err) {

@@ -4,24 +4,12 @@
 
 int type_access_list(struct work *work, const struct volume_type *type, const char ***ret,
                      struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err,
-                                             "SELECT project_id FROM volume_type_projects "
-                                             "WHERE volume_type_id = $1 ORDER BY project_id",
-                                             DB_TEXT(type->id));
-    const char **projects = NULL;
-    unsigned count = 0;
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0) {
-        projects = query_grow(work->arena, projects, count, sizeof(*projects));
-        projects[count++] = db_copy(rows, 0, work->arena);
-    }
-    if (more < 0)
-        return -1;
-    *ret = projects;
-    return (int)count;
+    return query_all(work,
+                     db_query(work->tx, err,
+                              "SELECT project_id FROM volume_type_projects "
+                              "WHERE volume_type_id = $1 ORDER BY project_id",
+                              DB_TEXT(type->id)),
+                     query_text, ret, err);
 }
 
 static int check_private(const struct volume_type *type, struct error *err) {
@@ -42,13 +30,9 @@ int type_access_add(struct work *work, const struct volume_type *type, const cha
                    "INSERT INTO volume_type_projects (volume_type_id, project_id) VALUES ($1, $2) "
                    "ON CONFLICT (volume_type_id, project_id) DO NOTHING",
                    DB_TEXT(type->id), DB_TEXT(project_id));
-    if (added < 0)
-        return -1;
-    if (added == 0)
-        return error_set(err, ERROR_CONFLICT,
+    return error_if_none(added, err, ERROR_CONFLICT,
                          "Volume type access for %s / %s combination already exists.", type->id,
                          project_id);
-    return 0;
 }
 
 int type_access_remove(struct work *work, const struct volume_type *type, const char *project_id,
@@ -61,11 +45,7 @@ int type_access_remove(struct work *work, const struct volume_type *type, const 
         db_run(work->tx, err,
                "DELETE FROM volume_type_projects WHERE volume_type_id = $1 AND project_id = $2",
                DB_TEXT(type->id), DB_TEXT(project_id));
-    if (removed < 0)
-        return -1;
-    if (removed == 0)
-        return error_set(err, ERROR_NOT_FOUND,
+    return error_if_none(removed, err, ERROR_NOT_FOUND,
                          "Volume type access not found for %s / %s combination.", type->id,
                          project_id);
-    return 0;
 }

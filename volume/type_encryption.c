@@ -1,33 +1,38 @@
 #include "volume/type_encryption.h"
 
+#include "ledger/query.h"
+
 static struct db_value size_value(int64_t key_size) {
     return key_size == TYPE_ENCRYPTION_NO_SIZE ? DB_NULL : DB_INT(key_size);
 }
 
+static int read_encryption(struct work *work, const struct db_rows *rows, void *ret,
+                           struct error *err) {
+    struct arena *arena = work->arena;
+
+    (void)err;
+    *(struct type_encryption *)ret = (struct type_encryption){
+        .id = db_copy(rows, 0, arena),
+        .provider = db_copy(rows, 1, arena),
+        .control_location = db_copy(rows, 2, arena),
+        .cipher = db_copy(rows, 3, arena),
+        .key_size = db_is_null(rows, 4) ? TYPE_ENCRYPTION_NO_SIZE : db_int(rows, 4),
+        .created_at = db_int(rows, 5),
+        .updated_at = db_int(rows, 6),
+        .volume_type_id = db_copy(rows, 7, arena),
+    };
+    return 0;
+}
+
 int type_encryption_get(struct work *work, const struct volume_type *type,
                         struct type_encryption *ret, struct error *err) {
-    struct arena *arena = work->arena;
-    autorows struct db_rows *rows =
+    return query_one(
+        work,
         db_query(work->tx, err,
                  "SELECT encryption_id, provider, control_location, cipher, key_size, created_at, "
-                 "updated_at FROM volume_type_encryption WHERE volume_type_id = $1",
-                 DB_TEXT(type->id));
-    int more;
-
-    if (!rows || (more = db_next(rows, err)) < 0)
-        return -1;
-    if (more > 0)
-        *ret = (struct type_encryption){
-            .volume_type_id = type->id,
-            .id = db_copy(rows, 0, arena),
-            .provider = db_copy(rows, 1, arena),
-            .control_location = db_copy(rows, 2, arena),
-            .cipher = db_copy(rows, 3, arena),
-            .key_size = db_is_null(rows, 4) ? TYPE_ENCRYPTION_NO_SIZE : db_int(rows, 4),
-            .created_at = db_int(rows, 5),
-            .updated_at = db_int(rows, 6),
-        };
-    return more;
+                 "updated_at, volume_type_id FROM volume_type_encryption WHERE volume_type_id = $1",
+                 DB_TEXT(type->id)),
+        read_encryption, ret, err);
 }
 
 int type_encryption_create(struct work *work, const struct volume_type *type,

@@ -59,14 +59,11 @@ int volume_metadata_set(struct work *work, const struct volume *volume, const st
 
 int volume_metadata_get(struct work *work, const char *volume_id, const char *key, const char **ret,
                         struct error *err) {
-    autorows struct db_rows *rows = db_query(
-        work->tx, err, "SELECT value FROM volume_metadata WHERE volume_id = $1 AND key = $2",
-        DB_TEXT(volume_id), DB_TEXT(key));
-    int more = rows ? db_next(rows, err) : -1;
-
-    if (more > 0)
-        *ret = db_copy(rows, 0, work->arena);
-    return more;
+    return query_one(work,
+                     db_query(work->tx, err,
+                              "SELECT value FROM volume_metadata WHERE volume_id = $1 AND key = $2",
+                              DB_TEXT(volume_id), DB_TEXT(key)),
+                     query_text, ret, err);
 }
 
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
@@ -78,29 +75,23 @@ int volume_metadata_delete(struct work *work, const struct volume *volume, const
         return -1;
     deleted = db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1 AND key = $2",
                      DB_TEXT(volume->id), DB_TEXT(key));
-    if (deleted < 0)
+    if (error_if_none(deleted, err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.",
+                      volume->id, key) < 0)
         return -1;
-    if (deleted == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.", volume->id,
-                         key);
     return touch(work, volume->id, err);
 }
 
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
                               const char *value, struct error *err) {
-    int changed;
-
     if (!value)
-        changed = db_run(work->tx, err,
+        return db_change(work->tx, err,
                          "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND key = $2",
                          DB_TEXT(volume_id), DB_TEXT(key));
-    else
-        changed = db_run(work->tx, err,
-                         "INSERT INTO volume_admin_metadata (volume_id, key, value) "
-                         "VALUES ($1, $2, $3) "
-                         "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
-                         DB_TEXT(volume_id), DB_TEXT(key), DB_TEXT(value));
-    return changed < 0 ? -1 : 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO volume_admin_metadata (volume_id, key, value) "
+                     "VALUES ($1, $2, $3) "
+                     "ON CONFLICT (volume_id, key) DO UPDATE SET value = excluded.value",
+                     DB_TEXT(volume_id), DB_TEXT(key), DB_TEXT(value));
 }
 
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,

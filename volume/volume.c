@@ -307,14 +307,10 @@ static int volume_one(struct work *work, const char *id, bool all, bool with_det
                  with_details ? SELECT_WITH_DETAILS VOLUME_VISIBLE : SELECT_VOLUMES VOLUME_VISIBLE,
                  DB_TEXT(id), DB_BOOL(all), DB_TEXT(all ? NULL : work->context->project_id));
     unsigned char details;
-    int more;
 
-    if (!rows)
-        return -1;
-    more = db_next(rows, err);
-    if (more == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s could not be found.", id);
-    if (more < 0 || volume_read(rows, work->arena, ret, err) < 0)
+    if (error_if_none(rows ? db_next(rows, err) : -1, err, ERROR_NOT_FOUND,
+                      "Volume %s could not be found.", id) < 0 ||
+        volume_read(rows, work->arena, ret, err) < 0)
         return -1;
     details = details_of(rows, with_details);
     return load_kinds(work, ret, &details, 1, SIZE_MAX, err);

@@ -16,6 +16,19 @@ START_TEST(set_fills_kind_and_message_and_refuses) {
 }
 END_TEST
 
+START_TEST(none_is_refused_some_are_not_and_a_failure_stays_what_it_is) {
+    struct error err = { ERROR_BACKEND, "as it was" };
+
+    ck_assert_int_eq(error_if_none(2, &err, ERROR_NOT_FOUND, "no volume %s", "v1"), 0);
+    ck_assert_int_eq(error_if_none(-1, &err, ERROR_NOT_FOUND, "no volume %s", "v1"), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(err.message, "as it was");
+    ck_assert_int_eq(error_if_none(0, &err, ERROR_NOT_FOUND, "no volume %s", "v1"), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    ck_assert_str_eq(err.message, "no volume v1");
+}
+END_TEST
+
 START_TEST(nobody_who_listens_is_fine) {
     ck_assert_int_eq(error_set(NULL, ERROR_CONFLICT, "x"), -1);
     ck_assert_int_eq(error_errno(NULL, ERROR_CONFLICT, "x"), -1);
@@ -141,7 +154,8 @@ START_TEST(kinds_have_the_api_s_numbers_and_words) {
 }
 END_TEST
 
-CHECK_MAIN("error", set_fills_kind_and_message_and_refuses, nobody_who_listens_is_fine,
+CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
+           none_is_refused_some_are_not_and_a_failure_stays_what_it_is, nobody_who_listens_is_fine,
            errno_stands_behind_the_message_and_survives, context_stands_in_front_and_keeps_the_kind,
            a_message_may_be_made_of_itself, long_messages_end_at_a_character,
            a_long_context_is_cut_and_the_kind_stays, a_message_is_utf8_whatever_it_is_made_of,
