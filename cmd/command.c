@@ -27,13 +27,14 @@ static const struct listener agent_listener = {
 /* clang-format off */
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
-      .role = { PART_API | PART_MANAGER | PART_AGENT, .optional = PART_AGENT, &api_listener } },
+      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT, .optional = PART_AGENT,
+                .listener = &api_listener } },
     { .name = "api", .help = "HTTP API only",
-      .role = { PART_API, .listener = &api_listener } },
+      .role = { .parts = PART_API, .listener = &api_listener } },
     { .name = "manager", .help = "volume manager of the configured backends",
-      .role = { PART_MANAGER } },
+      .role = { .parts = PART_MANAGER } },
     { .name = "compute", .help = "agent of one hypervisor host",
-      .role = { PART_AGENT, .listener = &agent_listener } },
+      .role = { .parts = PART_AGENT, .listener = &agent_listener } },
     { .name = "manage", .help = "for operators: what there is, and whether it agrees",
       .run = manage_run, .words = manage_words },
     { 0 },
