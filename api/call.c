@@ -3,7 +3,7 @@
 #include "api/fault.h"
 #include "api/load.h"
 #include "api/versions.h"
-#include "volume/operation.h"
+#include "ledger/operation.h"
 
 #include <string.h>
 
@@ -173,7 +173,7 @@ static int operation_is_open(struct request *request, struct error *err) {
 
     work.arena = arena;
     found = operation_get(&work, request->wait_operation, &operation, err);
-    return found > 0 ? strcmp(operation.phase, PHASE_ANSWERED) != 0 : found;
+    return found > 0 ? operation.phase != PHASE_ANSWERED : found;
 }
 
 /* OPERATION_OPEN, or the answer of route->after on the same snapshot that saw the end. */

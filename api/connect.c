@@ -1,6 +1,6 @@
 #include "api/connect.h"
 
-#include "volume/operation.h"
+#include "ledger/operation.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ int connect_read_answer(struct request *request, const json_t **ret, struct erro
 
     if (found <= 0)
         return found;
-    if (strcmp(operation.phase, PHASE_ANSWERED) != 0 || !operation.arguments)
+    if (operation.phase != PHASE_ANSWERED || !operation.arguments)
         return error_set(err, ERROR_TRY_LATER, "The backend has not answered in time.");
     answer = json_parse(request->work.arena, operation.arguments, strlen(operation.arguments), err);
     if (!answer)

@@ -15,13 +15,13 @@ static bool is_one_of(const char *text, const char *const *words, size_t count) 
 }
 
 bool view_shows_admin_key(const char *key) {
-    static const char *const keys[] = { "readonly", "attached_mode", "extend_new_size" };
+    static const char *const keys[] = { "readonly", "attached_mode", EXTEND_KEY_SIZE };
 
     return is_one_of(key, keys, LENGTH(keys));
 }
 
 bool view_reserves_key(const char *key) {
-    static const char *const keys[] = { "extend_new_size", "extend_reservations" };
+    static const char *const keys[] = { EXTEND_KEY_SIZE, EXTEND_KEY_RESERVATIONS };
 
     return is_one_of(key, keys, LENGTH(keys));
 }

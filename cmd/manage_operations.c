@@ -1,7 +1,7 @@
 #include "cmd/manage.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
-#include "volume/operation.h"
+#include "ledger/operation.h"
 
 #include <jansson.h>
 
@@ -35,14 +35,14 @@ static void print_json(struct arena *arena, const struct listing *listing) {
     for (int i = 0; i < listing->count; i++) {
         const struct operation *row = &listing->operations[i];
 
-        json_array_append_new(list,
-                              json_pack("{ss ss ss ss ss ss? ss? sI sI ss ss?}", "id", row->id,
-                                        "kind", row->kind, "volume_id", row->volume_id, "host",
-                                        row->host, "phase", row->phase, "owner", row->owner,
-                                        "deadline", instant(arena, row->deadline), "new_size_gb",
-                                        (json_int_t)row->new_size_gb, "attempts",
-                                        (json_int_t)row->attempts, "request_id", row->request_id,
-                                        "created_at", instant(arena, row->created_at)));
+        json_array_append_new(
+            list,
+            json_pack("{ss ss ss ss ss ss? ss? sI sI ss ss?}", "id", row->id, "kind",
+                      row->kind->name, "volume_id", row->volume_id, "host", row->host, "phase",
+                      operation_phase_text(row->phase), "owner", row->owner, "deadline",
+                      instant(arena, row->deadline), "new_size_gb", (json_int_t)row->new_size_gb,
+                      "attempts", (json_int_t)row->attempts, "request_id", row->request_id,
+                      "created_at", instant(arena, row->created_at)));
     }
     json_dumpf(list, stdout, JSON_INDENT(2));
     putchar('\n');
@@ -56,8 +56,9 @@ static void print_table(struct arena *arena, const struct listing *listing) {
         const struct operation *row = &listing->operations[i];
         const char *deadline = instant(arena, row->deadline);
 
-        printf("%-36s  %-7s  %-36s  %-10s  %-26s  %s\n", row->id, row->kind, row->volume_id,
-               row->phase, deadline ? deadline : "-", row->owner && *row->owner ? row->owner : "-");
+        printf("%-36s  %-7s  %-36s  %-10s  %-26s  %s\n", row->id, row->kind->name, row->volume_id,
+               operation_phase_text(row->phase), deadline ? deadline : "-",
+               row->owner && *row->owner ? row->owner : "-");
     }
 }
 

@@ -1,11 +1,14 @@
 libscoria_a_SOURCES += \
 	ledger/host.c ledger/host.h \
 	ledger/message.c ledger/message.h \
+	ledger/operation.c ledger/operation.h \
 	ledger/pairs.c ledger/pairs.h \
+	ledger/phase.def \
 	ledger/query.c ledger/query.h \
 	ledger/service.c ledger/service.h \
 	ledger/service_log.c ledger/service_log.h \
 	ledger/settings.c ledger/settings.h \
+	ledger/status.c ledger/status.h \
 	ledger/work.c ledger/work.h
 
 if HAVE_CHECK

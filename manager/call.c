@@ -1,6 +1,7 @@
 #include "manager/call.h"
 
 #include "common/cleanup.h"
+#include "volume/extend.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -60,28 +61,13 @@ static int read_completion(const struct call *call, struct completion *completio
     return 0;
 }
 
-/* X5: only for the very extend that it is about. */
-static bool is_about(struct work *work, const struct volume *volume,
-                     const struct completion *completion) {
-    const char *size = pairs_get(&volume->admin_metadata, "extend_new_size");
-    const char *reservations = pairs_get(&volume->admin_metadata, "extend_reservations");
-    const json_t *stored;
-    struct error ignored;
-    int64_t new_gb;
-
-    if (!size || !reservations || !json_digits(size, &new_gb) || new_gb != completion->new_gb)
-        return false;
-    stored = json_parse(work->arena, reservations, strlen(reservations), &ignored);
-    return stored && json_equal(stored, completion->reservations);
-}
-
 static int completion_body(struct work *work, void *arg, struct error *err) {
     const struct completion *completion = arg;
     struct volume volume;
 
     if (volume_details(work, completion->volume_id, &volume, err) < 0)
         return -1;
-    if (!is_about(work, &volume, completion))
+    if (!volume_extend_is(work, &volume, completion->new_gb, completion->reservations))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s does not wait for this extend to be completed.",
                          volume.id);

@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "volume/conflict.h"
-#include "volume/operations.h"
+#include "volume/extend.h"
 #include "volume/quota.h"
 
 #include <stdlib.h>
@@ -66,24 +66,19 @@ static const struct operation *operation_at(const struct round *round, const cha
 /* ---- P1 ---- */
 
 static bool owns_status(const struct operation *operation, enum volume_status status) {
-    return operation && operation_kind_find(operation->kind)->meanwhile == status;
-}
-
-static bool awaits_report(const struct operation *operation) {
-    return operation && (strcmp(operation->phase, PHASE_SENDING) == 0 ||
-                         strcmp(operation->phase, PHASE_WAITING) == 0);
+    return operation && operation->kind->object && operation->kind->meanwhile == status;
 }
 
 static void check_status(struct round *round, const struct volume *volume) {
     const struct operation *operation = operation_at(round, volume->id);
-    bool keys = pairs_get(&volume->admin_metadata, "extend_new_size") ||
-                pairs_get(&volume->admin_metadata, "extend_reservations");
+    bool keys = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE) ||
+                pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
 
     if (status_is_transient(volume->status) && !volume->status_by_reset &&
         !owns_status(operation, volume->status))
         found(round, "P1", "volume %s is %s, but no operation will end that", volume->id,
               status_text(volume->status));
-    if (keys != awaits_report(operation))
+    if (keys != (operation && operation_awaits_report(operation)))
         found(round, "P1", "volume %s %s", volume->id,
               keys ? "has keys of an extend that nobody waits for"
                    : "waits for an extend's report without its keys");
@@ -99,13 +94,13 @@ static void quota_wrong(void *arg, const char *text) {
 }
 
 static int check_pools(struct round *round, struct work *work, struct error *err) {
-    autorows struct db_rows *rows = db_query(
-        work->tx, err,
-        "SELECT p.name, p.allocated_gb, "
-        "(SELECT COALESCE(SUM(v.size_gb), 0) FROM volumes v WHERE v.host = p.name) + "
-        "(SELECT COALESCE(SUM(o.new_size_gb - v.size_gb), 0) FROM operations o "
-        " JOIN volumes v ON v.id = o.target_id WHERE o.kind = 'extend' AND v.host = p.name) "
-        "FROM pools p ORDER BY p.name");
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT p.name, p.allocated_gb, "
+                 "(SELECT COALESCE(SUM(v.size_gb), 0) FROM volumes v WHERE v.host = p.name) + "
+                 "(SELECT COALESCE(SUM(o.new_size_gb - v.size_gb), 0) FROM operations o "
+                 " JOIN volumes v ON v.id = o.target_id WHERE o.new_size_gb > 0 AND v.host = p.name) "
+                 "FROM pools p ORDER BY p.name");
     int more;
 
     if (!rows)
@@ -122,14 +117,14 @@ static int check_pools(struct round *round, struct work *work, struct error *err
 static void check_target(struct round *round, const struct operation *operation) {
     if (!volume_of(round, operation->volume_id))
         found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
-              operation->id, operation->kind, operation->volume_id);
+              operation->id, operation->kind->name, operation->volume_id);
 }
 
 static int check_reservations(struct round *round, struct work *work, struct error *err) {
     autorows struct db_rows *rows =
         db_query(work->tx, err,
                  "SELECT id, operation_id FROM reservations "
-                 "WHERE operation_id NOT IN (SELECT id FROM operations WHERE kind = 'extend')");
+                 "WHERE operation_id NOT IN (SELECT id FROM operations WHERE new_size_gb > 0)");
     int more;
 
     if (!rows)

@@ -3,7 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "manager/job.h"
-#include "volume/attachment.h"
+#include "volume/connect.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 
 #include "ledger/service.h"
 #include "volume/attachment.h"
+#include "volume/extend.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -18,7 +18,8 @@
 #include "ledger/message.h"
 #include "manager/event.h"
 #include "manager/job.h"
-#include "volume/attachment.h"
+#include "volume/attach_status.h"
+#include "volume/extend.h"
 
 #include <string.h>
 
@@ -28,7 +29,6 @@
 
 struct finish {
     const struct job *job;
-    unsigned allowed;
     enum extend_ending ending;
     int64_t real_gb;
 };
@@ -36,15 +36,15 @@ struct finish {
 static int finish_body(struct work *work, void *arg, struct error *err) {
     const struct finish *finish = arg;
 
-    return volume_extend_finish(work, finish->job->operation.id, job_owner(finish->job),
-                                finish->allowed, finish->ending, finish->real_gb, err);
+    return volume_extend_finish(work, &finish->job->operation, job_owner(finish->job),
+                                finish->ending, finish->real_gb, err);
 }
 
-static int finish(struct job *job, unsigned allowed, enum extend_ending ending, int64_t real_gb,
-                  const char *reason, struct error *err) {
+static int finish(struct job *job, enum extend_ending ending, int64_t real_gb, const char *reason,
+                  struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    struct finish call = { job, allowed, ending, real_gb };
+    struct finish call = { job, ending, real_gb };
     bool grown = ending == EXTEND_GROWN;
     int64_t new_gb = job->operation.new_size_gb;
     int result = job_transaction(job, finish_body, &call, err);
@@ -89,11 +89,11 @@ static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
     return bytes >= job->operation.new_size_gb * GIB;
 }
 
-static int finish_failed(struct job *job, unsigned allowed, enum extend_ending ending,
-                         const struct error *failure, struct error *err) {
+static int finish_failed(struct job *job, enum extend_ending ending, const struct error *failure,
+                         struct error *err) {
     struct error unreadable = { 0 };
 
-    return finish(job, allowed, ending, real_size(job, &unreadable), failure->message, err);
+    return finish(job, ending, real_size(job, &unreadable), failure->message, err);
 }
 
 /* ---- waiting: nobody reported in time, or nobody is left who could (X20, X30, D13) ---- */
@@ -120,20 +120,17 @@ static int stay(struct job *job, const struct error *failure, struct error *err)
     return job_transaction(job, stay_body, job, err) < 0 ? -1 : 0;
 }
 
-/* Also when the last guest has gone before the event could. */
-#define SETTLED_IN (EXTEND_IN_SENDING | EXTEND_IN_WAITING)
-
 static int settle_detached(struct job *job, const struct driver_volume *volume, struct error *err) {
     struct error failure = { 0 };
 
     if (job->backend->driver->extend_volume(job->backend->handle, job->arena, volume,
                                             job->operation.new_size_gb, &failure) == DRIVER_DONE)
-        return finish(job, SETTLED_IN, EXTEND_GROWN, 0, NULL, err);
+        return finish(job, EXTEND_GROWN, 0, NULL, err);
     if (job_check_lease(job, err) < 0)
         return -1;
     if (!*failure.message)
         error_set(&failure, ERROR_BACKEND, "the image is still locked after the last detach");
-    return finish_failed(job, SETTLED_IN, EXTEND_DRIVER_FAILED, &failure, err);
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 static int settle(struct job *job, struct error *err) {
@@ -145,11 +142,11 @@ static int settle(struct job *job, struct error *err) {
     if (grown < 0)
         return stay(job, &failure, err);
     if (grown > 0)
-        return finish(job, SETTLED_IN, EXTEND_GROWN, real_gb, NULL, err);
+        return finish(job, EXTEND_GROWN, real_gb, NULL, err);
     if (!volume.attached)
         return settle_detached(job, &volume, err);
     error_set(&failure, ERROR_BACKEND, "the compute side did not report in time");
-    return finish(job, SETTLED_IN, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
+    return finish(job, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
 }
 
 /* ---- sending: the event to the compute side ---- */
@@ -175,7 +172,7 @@ static int send(struct job *job, struct error *err) {
     else if (event_send(job, instances[0], true, &verdict, &answer, err) < 0)
         return -1;
     if (verdict == EVENT_REFUSED)
-        return finish_failed(job, EXTEND_IN_SENDING, EXTEND_COMPUTE_FAILED, &answer, err);
+        return finish_failed(job, EXTEND_COMPUTE_FAILED, &answer, err);
     if (verdict == EVENT_UNKNOWN)
         log_warning(&job->context.log, "nobody knows whether the compute side took the event",
                     "volume_id", job->volume.id, "reason", answer.message, NULL);
@@ -209,8 +206,10 @@ static int hand_over(struct job *job, struct error *err) {
         return -1;
     if (outcome == HAND_OVER_LOST)
         return 0;
-    if (outcome == HAND_OVER_DONE)
+    if (outcome == HAND_OVER_DONE) {
+        job->operation.phase = PHASE_SENDING;
         return send(job, err);
+    }
     if (was_attached && !job_driver_volume(job).attached)
         return 1;
     instances = attachment_instances(job->arena, &job->volume, NULL);
@@ -220,7 +219,7 @@ static int hand_over(struct job *job, struct error *err) {
               instances);
     if (!job_driver_volume(job).attached && may_be_a_former_workers(job))
         return job_ask_again(job, &failure, err);
-    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 static int drive(struct job *job, struct error *err) {
@@ -234,7 +233,7 @@ static int drive(struct job *job, struct error *err) {
         switch (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
                                                     job->operation.new_size_gb, &failure)) {
         case DRIVER_DONE:
-            return finish(job, EXTEND_IN_RUNNING, EXTEND_GROWN, 0, NULL, err);
+            return finish(job, EXTEND_GROWN, 0, NULL, err);
         case DRIVER_DEFERRED:
             again = hand_over(job, err);
             if (again <= 0)
@@ -248,7 +247,7 @@ static int drive(struct job *job, struct error *err) {
         return -1;
     if (job_is_uncertain(job, &failure))
         return job_ask_again(job, &failure, err);
-    return finish_failed(job, EXTEND_IN_RUNNING, EXTEND_DRIVER_FAILED, &failure, err);
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 /* ---- completing: the report is in ---- */
@@ -259,7 +258,7 @@ static int complete(struct job *job, struct error *err) {
     int grown = has_grown(job, &real_gb, &failure);
 
     if (job->operation.failed)
-        return finish(job, EXTEND_IN_COMPLETING, EXTEND_COMPUTE_FAILED, real_gb,
+        return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side could not grow the disk", err);
     if (grown < 0) {
         log_error(&job->context.log, "reported extend cannot be verified", "volume_id",
@@ -267,29 +266,27 @@ static int complete(struct job *job, struct error *err) {
         return job_retry(job, UNREADABLE_PAUSE_US, err);
     }
     if (grown == 0)
-        return finish(job, EXTEND_IN_COMPLETING, EXTEND_COMPUTE_FAILED, real_gb,
+        return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side reported success, but the image has not grown", err);
-    return finish(job, EXTEND_IN_COMPLETING, EXTEND_GROWN, real_gb, NULL, err);
+    return finish(job, EXTEND_GROWN, real_gb, NULL, err);
 }
 
 int job_extend(struct job *job, struct error *err) {
-    static const struct {
-        const char *phase;
-        job_function *function;
-    } phases[] = {
-        { PHASE_RUNNING, drive },
-        { PHASE_SENDING, send },
-        { PHASE_WAITING, settle },
-        { PHASE_COMPLETING, complete },
-    };
-
     if (!job->has_volume)
-        return finish(job, ~0U, EXTEND_DRIVER_FAILED, 0, "the volume is gone", err);
-    if (job->volume.status != operation_kinds[OPERATION_EXTEND].meanwhile)
-        return finish(job, ~0U, EXTEND_DRIVER_FAILED, 0, "the volume is not extending", err);
-    for (unsigned i = 0; i < sizeof phases / sizeof phases[0]; i++)
-        if (strcmp(phases[i].phase, job->operation.phase) == 0)
-            return phases[i].function(job, err);
-    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown phase \"%s\".",
-                     job->operation.id, job->operation.phase);
+        return finish(job, EXTEND_DRIVER_FAILED, 0, "the volume is gone", err);
+    if (job->volume.status != VOLUME_EXTENDING)
+        return finish(job, EXTEND_DRIVER_FAILED, 0, "the volume is not extending", err);
+    switch (job->operation.phase) {
+    case PHASE_RUNNING:
+        return drive(job, err);
+    case PHASE_SENDING:
+        return send(job, err);
+    case PHASE_WAITING:
+        return settle(job, err);
+    case PHASE_COMPLETING:
+        return complete(job, err);
+    default:
+        return error_set(err, ERROR_INTERNAL, "Operation %s has an unknown phase.",
+                         job->operation.id);
+    }
 }

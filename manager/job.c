@@ -8,10 +8,13 @@
 #define RETRY_PAUSE_US     SECOND_US
 #define ASK_AGAIN_PAUSE_US 10000000
 
-static job_function *const functions[OPERATION_KINDS] = {
-    [OPERATION_CREATE] = job_create, [OPERATION_DELETE] = job_delete,
-    [OPERATION_EXTEND] = job_extend, [OPERATION_CONNECT] = job_connect,
-    [OPERATION_NOTIFY] = job_notify,
+static const struct {
+    const struct operation_kind *kind;
+    job_function *function;
+} functions[] = {
+#define OPERATION(name) { &kind_##name, job_##name },
+#include "volume/operations.def"
+#undef OPERATION
 };
 
 /* This process slept beyond the lease of what one of its own threads still has in its hands. */
@@ -84,15 +87,10 @@ static void running_end(struct manager *manager, const struct running *running) 
 static int wanted_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct operation operation;
-    struct volume volume;
     int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
 
-    if (held <= 0)
-        return held;
-    if (volume_details(work, operation.volume_id, &volume, err) < 0)
-        return -1;
-    return strcmp(operation.kind, operation_kinds[OPERATION_DELETE].name) != 0 ||
-           volume_delete_wanted(&volume);
+    return held > 0 && operation.kind->wanted ? operation.kind->wanted(work, &operation, err)
+                                              : held;
 }
 
 static bool is_wanted(const struct job *job) {
@@ -143,20 +141,21 @@ static int look_body(struct work *work, void *arg, struct error *err) {
  * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
  */
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
-    log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind, "volume_id",
-              job->operation.volume_id, "reason", reason->message, NULL);
+    log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
+              "volume_id", job->operation.volume_id, "reason", reason->message, NULL);
     return job_retry(job, RETRY_PAUSE_US, err);
 }
 
 static int job_do(struct job *job, struct error *err) {
-    const struct operation_kind *kind = operation_kind_find(job->operation.kind);
+    const struct operation *operation = &job->operation;
 
-    if (strcmp(job->operation.phase, PHASE_CANCELLED) == 0)
+    if (operation->phase == PHASE_CANCELLED)
         return 0;
-    if (!kind)
-        return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
-                         job->operation.id, job->operation.kind);
-    return functions[kind - operation_kinds](job, err);
+    for (unsigned i = 0; i < LENGTH(functions); i++)
+        if (functions[i].kind == operation->kind)
+            return functions[i].function(job, err);
+    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
+                     operation->id, operation->kind->name);
 }
 
 static int cancelled_body(struct work *work, void *arg, struct error *err) {
@@ -165,7 +164,7 @@ static int cancelled_body(struct work *work, void *arg, struct error *err) {
     int found = operation_get(work, job->operation.id, &operation, err);
 
     return found <= 0 ? found
-                      : strcmp(operation.phase, PHASE_CANCELLED) == 0 && operation.owner &&
+                      : operation.phase == PHASE_CANCELLED && operation.owner &&
                             strcmp(operation.owner, job_owner(job)) == 0;
 }
 
@@ -286,7 +285,7 @@ bool job_is_uncertain(const struct job *job, const struct error *failure) {
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {
-    log_error(&job->context.log, "backend cannot be asked yet", "kind", job->operation.kind,
+    log_error(&job->context.log, "backend cannot be asked yet", "kind", job->operation.kind->name,
               "volume_id", job->operation.volume_id, "reason", failure->message, NULL);
     return job_retry(job, ASK_AGAIN_PAUSE_US, err);
 }

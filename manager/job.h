@@ -54,7 +54,9 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
 
 /* extend.c, create.c … of this folder: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);
-job_function job_create, job_delete, job_extend, job_connect, job_notify;
+#define OPERATION(name) job_function job_##name;
+#include "volume/operations.def"
+#undef OPERATION
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 

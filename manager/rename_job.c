@@ -8,6 +8,7 @@
  * nothing, too.
  */
 #include "manager/job.h"
+#include "volume/delete.h"
 
 static int rename_object(struct job *job, const struct driver_fence *fence, const char *from,
                          const char *to, struct error *err) {

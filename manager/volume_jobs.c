@@ -3,6 +3,8 @@
  * that were cancelled.
  */
 #include "manager/job.h"
+#include "volume/create.h"
+#include "volume/delete.h"
 
 #include <string.h>
 
@@ -186,7 +188,7 @@ int job_close(struct job *job, struct error *err) {
     struct error why = { 0 };
     int gone = 0;
 
-    if (job->has_volume && strcmp(job->operation.kind, operation_kinds[OPERATION_DELETE].name) == 0)
+    if (job->has_volume && job->operation.kind->leaves_traces)
         gone = object_is_gone(job, &why);
     if (gone < 0)
         return job_ask_again(job, &why, err);

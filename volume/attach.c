@@ -1,133 +1,66 @@
-/*
- * The older volume actions around attaching, and how the volume's status follows from its rows.
- */
-#include "volume/attach_status.private.h"
-#include "volume/attachment.h"
+#include "volume/attach.h"
+
+#include "ledger/operation.h"
+#include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
-#include "volume/operations.h"
 
 #include <string.h>
 
-/* ---- what the rows say ---- */
+/* ---- the attachments API: create ---- */
 
-bool attachment_in_use(const struct attachment *attachment) {
-    return strcmp(attachment->attach_status, "attached") == 0 ||
-           strcmp(attachment->attach_status, "attaching") == 0 ||
-           strcmp(attachment->attach_status, "detaching") == 0;
-}
-
-unsigned attachment_instances(struct arena *arena, const struct volume *volume,
-                              const char *const **ret) {
-    const char **instances = arena_alloc(arena, volume->attachment_count * sizeof(char *) + 1);
-    unsigned count = 0;
-
+static bool has_instance(const struct volume *volume, const char *instance_uuid) {
     for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const struct attachment *attachment = &volume->attachments[i];
-        bool known = !attachment->instance_uuid || !attachment_in_use(attachment);
+        const char *instance = volume->attachments[i].instance_uuid;
 
-        for (unsigned j = 0; j < count && !known; j++)
-            known = strcmp(instances[j], attachment->instance_uuid) == 0;
-        if (!known)
-            instances[count++] = attachment->instance_uuid;
+        if (instance && instance_uuid && strcmp(instance, instance_uuid) == 0)
+            return true;
     }
-    if (ret)
-        *ret = instances;
-    return count;
+    return false;
 }
 
-/* The first of these that a row has counts; rows in an error state say nothing. */
-static const struct {
-    const char *attach_status;
-    enum volume_status status;
-} precedence[] = {
-    { "attached", VOLUME_IN_USE },
-    { "attaching", VOLUME_ATTACHING },
-    { "detaching", VOLUME_DETACHING },
-    { "reserved", VOLUME_RESERVED },
-};
+/* Reserves the volume, or finds it in use by the same instance: a server that moves to another
+ * host. */
+static int reserve(struct work *work, const struct volume *volume, const char *instance_uuid,
+                   struct error *err) {
+    uint64_t allowed = ST(AVAILABLE) | ST(DOWNLOADING) | (volume->multiattach ? ST(IN_USE) : 0);
 
-static unsigned precedence_of(const struct volume *volume) {
-    for (unsigned i = 0; i < LENGTH(precedence); i++)
-        for (unsigned j = 0; j < volume->attachment_count; j++)
-            if (strcmp(volume->attachments[j].attach_status, precedence[i].attach_status) == 0)
-                return i;
-    return LENGTH(precedence);
-}
-
-enum volume_status attachment_status_of(const struct volume *volume) {
-    unsigned i = precedence_of(volume);
-
-    return i < LENGTH(precedence) ? precedence[i].status : VOLUME_AVAILABLE;
-}
-
-int attach_status_write(struct work *work, const struct volume *volume, enum volume_status status,
-                        struct error *err) {
-    int changed = db_run(work->tx, err,
-                         "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
-                         "WHERE id = $3 AND status = $4",
-                         DB_TEXT(status_text(status)), DB_INT(work->now_us), DB_TEXT(volume->id),
-                         DB_TEXT(status_text(volume->status)));
-
-    return error_if_none(changed, err, ERROR_BAD_REQUEST,
-                         "Invalid volume: the status of volume %s has changed meanwhile.",
-                         volume->id);
-}
-
-int attach_status_follow(struct work *work, const char *volume_id, struct error *err) {
-    struct volume volume;
-    const char *attach_status;
-    unsigned i;
-
-    if (volume_details(work, volume_id, &volume, err) < 0)
-        return -1;
-    i = precedence_of(&volume);
-    attach_status = i < LENGTH(precedence) ? precedence[i].attach_status : "detached";
-    if (db_run(work->tx, err,
-               "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
-               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume_id)) < 0)
-        return -1;
-    if (volume.status == VOLUME_EXTENDING)
-        return volume.attachment_count == 0 ? volume_extend_settle(work, volume_id, err)
-                                            : volume_extend_tell(work, &volume, err);
-    if (status_is_transient(volume.status) || volume.status == VOLUME_MAINTENANCE ||
-        volume.migration_status)
-        return 0;
-    return attach_status_write(work, &volume, attachment_status_of(&volume), err);
-}
-
-/* Every answer that shows the volume shows them all. */
-static int check_room(struct work *work, const char *volume_id, struct error *err) {
-    int64_t most = work->settings->per_volume_attachments, count = 0;
-
-    if (db_query_int(work->tx, &count, err, "SELECT COUNT(*) FROM attachments WHERE volume_id = $1",
-                     DB_TEXT(volume_id)) < 0)
-        return -1;
-    if (count >= most)
+    if (strstr(status_text(volume->status), "error"))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s has %jd attachments already, at most %jd are "
-                         "allowed.",
-                         volume_id, (intmax_t)count, (intmax_t)most);
-    return 0;
+                         "Invalid volume: status of volume %s is %s and cannot be attached.",
+                         volume->id, status_shown(volume->status));
+    if (allowed & ((uint64_t)1 << volume->status))
+        return attach_status_write(work, volume, VOLUME_RESERVED, err);
+    if ((volume->status == VOLUME_IN_USE || volume->status == VOLUME_RESERVED) &&
+        has_instance(volume, instance_uuid))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must be available%s or downloading to "
+                     "reserve, but the current status is %s.",
+                     volume->id, volume->multiattach ? ", in-use" : "",
+                     status_shown(volume->status));
 }
 
-int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err) {
-    if (check_room(work, attachment->volume_id, err) < 0)
+int attachment_create(struct work *work, const struct volume *volume, const char *instance_uuid,
+                      const char *mode, struct attachment *ret, struct error *err) {
+    struct attachment attachment = {
+        .id = work_uuid(work),
+        .volume_id = volume->id,
+        .project_id = volume->project_id,
+        .instance_uuid = instance_uuid,
+        .attach_status = "reserved",
+        .attach_mode = volume_is_readonly(volume) ? "ro"
+                       : mode                     ? mode
+                                                  : "null",
+        .created_at = work->now_us,
+    };
+
+    if (reserve(work, volume, instance_uuid, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
+        attachment_insert(work, &attachment, err) < 0)
         return -1;
-    if (db_run(work->tx, err,
-               "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, attached_host, "
-               "mountpoint, attach_status, attach_mode, attached_at, created_at) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-               DB_TEXT(attachment->id), DB_TEXT(attachment->volume_id),
-               DB_TEXT(attachment->project_id), DB_TEXT(attachment->instance_uuid),
-               DB_TEXT(attachment->attached_host), DB_TEXT(attachment->mountpoint),
-               DB_TEXT(attachment->attach_status), DB_TEXT(attachment->attach_mode),
-               DB_TIME(attachment->attached_at), DB_INT(work->now_us)) < 0)
-        return -1;
-    return db_change(work->tx, err,
-                     "UPDATE volumes SET attach_status = 'reserved' "
-                     "WHERE id = $1 AND attach_status = 'detached'",
-                     DB_TEXT(attachment->volume_id));
+    *ret = attachment;
+    return 0;
 }
 
 /* ---- reserve, unreserve, begin and roll detaching ---- */
@@ -243,6 +176,37 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
         attach_status_follow(work, volume->id, err) < 0)
         return -1;
     return notification_of(work, "volume.attach.end", volume->id, err);
+}
+
+/* ---- the attachments API: complete and delete ---- */
+
+int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err) {
+    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+        db_run(work->tx, err,
+               "UPDATE attachments SET attach_status = 'attached', updated_at = $1, "
+               "attached_at = COALESCE(attached_at, $1) WHERE id = $2",
+               DB_INT(work->now_us), DB_TEXT(attachment->id)) < 0 ||
+        attach_status_follow(work, attachment->volume_id, err) < 0)
+        return -1;
+    return notification_of(work, "volume.attach.end", attachment->volume_id, err);
+}
+
+int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err) {
+    struct operation operation;
+    int found;
+
+    if (attachment_check_release(work, attachment, err) < 0)
+        return -1;
+    found = operation_of(work, attachment->id, &operation, err);
+    if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
+        return -1;
+    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
+        notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
+        db_run(work->tx, err, "DELETE FROM attachments WHERE id = $1", DB_TEXT(attachment->id)) <
+            0 ||
+        attach_status_follow(work, attachment->volume_id, err) < 0)
+        return -1;
+    return notification_of(work, "volume.detach.end", attachment->volume_id, err);
 }
 
 /* ---- detach ---- */

@@ -7,10 +7,7 @@
  */
 #pragma once
 
-#include "volume/operation.h"
-#include "volume/volume.h"
-
-#include <stdbool.h>
+#include "ledger/operation.h"
 
 enum volume_action {
     ACTION_EXTEND,
@@ -39,18 +36,13 @@ enum volume_action {
     VOLUME_ACTIONS
 };
 
-/* An open operation: its kind and phase. */
+/* What an open operation is to whoever meets it: each kind says it of its phases. */
 enum open_work {
-    CREATE_QUEUED,
-    CREATE_RUNNING,
-    DELETE_QUEUED,
-    DELETE_RUNNING,
-    EXTEND_QUEUED,
-    EXTEND_RUNNING,
-    EXTEND_SENDING,
-    EXTEND_WAITING,
-    EXTEND_COMPLETING,
-    WORK_BESIDE, /* connect, notify: in any phase they change nothing of the volume */
+    WORK_BESIDE, /* it changes nothing of the volume */
+    WORK_MAKES,
+    WORK_DESTROYS,
+    WORK_GROWS,
+    WORK_AWAITS, /* a guest's host grows it, and the report is to come */
     /* of any kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK

@@ -1,14 +1,26 @@
-#include "volume/operations.h"
+#include "volume/create.h"
 
 #include "ledger/message.h"
 #include "ledger/pairs.h"
 #include "ledger/service.h"
+#include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/operations.h"
 #include "volume/placement.h"
 #include "volume/quota.h"
 #include "volume/type.h"
 
 #include <string.h>
+
+const struct operation_kind kind_create = {
+    .name = "create",
+    .method = "create_volume",
+    .message_action = "008",
+    .object = &volume_objects,
+    .meanwhile = VOLUME_CREATING,
+    .on_failure = VOLUME_ERROR,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};
 
 /* ---- what the request asks for, made definite ---- */
 
@@ -120,7 +132,7 @@ static int start(struct work *work, const struct volume *volume, struct error *e
         return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
                            "003", err);
     if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
-        operation_insert(work, OPERATION_CREATE, &fields, NULL, err) < 0)
+        operation_insert(work, &kind_create, &fields, NULL, err) < 0)
         return -1;
     return notification_put(work, "volume.create.start", volume, err);
 }
@@ -197,17 +209,14 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 
 /* Whatever an operator has called it meanwhile: it has no object. */
 static int call_broken(struct work *work, const char *volume_id, struct error *err) {
-    return db_change(work->tx, err,
-                     "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
-                     "WHERE id = $3",
-                     DB_TEXT(status_text(operation_kinds[OPERATION_CREATE].on_failure)),
-                     DB_INT(work->now_us), DB_TEXT(volume_id));
+    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
+
+    return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
 }
 
 int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
                          const char *location, const char *format, const struct error *failure,
                          struct error *err) {
-    const struct operation_kind *kind = &operation_kinds[OPERATION_CREATE];
     struct operation operation;
     int found = operation_held(work, operation_id, owner, &operation, err), finished;
 
@@ -215,14 +224,14 @@ int volume_create_finish(struct work *work, const char *operation_id, const char
         return found < 0 ? -1 : 1;
     if (operation_end(work, operation_id, err) < 0)
         return -1;
-    finished = volume_finish(work, operation.volume_id, OPERATION_CREATE,
-                             failure ? kind->on_failure : VOLUME_AVAILABLE, err);
+    finished = volume_finish(work, operation.volume_id, &kind_create,
+                             failure ? VOLUME_ERROR : VOLUME_AVAILABLE, err);
     if (finished < 0 ||
         (failure && finished > 0 && call_broken(work, operation.volume_id, err) < 0))
         return -1;
     if (failure)
         return message_put(work, operation.project_id, operation.request_id, operation.volume_id,
-                           kind->message_action, "012", err);
+                           kind_create.message_action, "012", err);
     if (db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",

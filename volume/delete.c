@@ -1,15 +1,43 @@
-#include "ledger/host.h"
-#include "volume/operations.h"
+#include "volume/delete.h"
 
+#include "ledger/host.h"
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/operations.h"
 #include "volume/pool.h"
 #include "volume/quota.h"
 #include "json/json.h"
 
 #include <string.h>
+
+bool volume_delete_wanted(const struct volume *volume) {
+    return volume->status == VOLUME_DELETING && volume->attachment_count == 0 &&
+           strcmp(volume->attach_status, "attached") != 0;
+}
+
+static int delete_wanted(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return volume_delete_wanted(&volume);
+}
+
+const struct operation_kind kind_delete = {
+    .name = "delete",
+    .method = "delete_volume",
+    .message_action = "901",
+    .object = &volume_objects,
+    .may_start_from =
+        ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) | ST(ERROR_MANAGING),
+    .meanwhile = VOLUME_DELETING,
+    .on_failure = VOLUME_ERROR_DELETING,
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .leaves_traces = true,
+    .wanted = delete_wanted,
+};
 
 static bool migrating(const struct volume *volume) {
     static const char *const not_migrating[] = { "deleting", "error", "success" };
@@ -23,8 +51,6 @@ static bool migrating(const struct volume *volume) {
 }
 
 static int check(const struct volume *volume, bool force, struct error *err) {
-    uint64_t allowed = operation_kinds[OPERATION_DELETE].may_start_from;
-
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not be attached to be deleted.",
@@ -37,7 +63,7 @@ static int check(const struct volume *volume, bool force, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not belong to a group to be deleted.",
                          volume->id);
-    if (!force && !(allowed & ((uint64_t)1 << volume->status)))
+    if (!force && !(kind_delete.may_start_from & ((uint64_t)1 << volume->status)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s status must be available or error or "
                          "error_restoring or error_extending or error_managing to be deleted, but "
@@ -80,7 +106,7 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
 
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err) {
-    const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
     const struct operation fields = { .volume_id = volume->id,
                                       .host = volume->host,
                                       .project_id = volume->project_id,
@@ -93,18 +119,10 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
         return remove_row(work, volume, err);
     if (frozen(work, volume, err) < 0 ||
         conflict_settle(work, volume->id, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) < 0 ||
-        db_run(work->tx, err,
-               "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 WHERE id = $3",
-               DB_TEXT(status_text(kind->meanwhile)), DB_INT(work->now_us),
-               DB_TEXT(volume->id)) < 0 ||
-        operation_insert(work, OPERATION_DELETE, &fields, NULL, err) < 0)
+        status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
+        operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
         return -1;
     return notification_of(work, "volume.delete.start", volume->id, err);
-}
-
-bool volume_delete_wanted(const struct volume *volume) {
-    return volume->status == operation_kinds[OPERATION_DELETE].meanwhile &&
-           volume->attachment_count == 0 && strcmp(volume->attach_status, "attached") != 0;
 }
 
 int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
@@ -133,7 +151,6 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
 
 int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
                          const struct error *failure, struct error *err) {
-    const struct operation_kind *kind = &operation_kinds[OPERATION_DELETE];
     struct operation operation;
     struct volume volume;
     int found = operation_held(work, operation_id, owner, &operation, err);
@@ -149,22 +166,25 @@ int volume_delete_finish(struct work *work, const char *operation_id, const char
             return -1;
         return remove_row(work, &volume, err);
     }
-    if (volume_finish(work, volume.id, OPERATION_DELETE, kind->on_failure, err) < 0)
+    if (volume_finish(work, volume.id, &kind_delete, VOLUME_ERROR_DELETING, err) < 0)
         return -1;
     return message_put(work, operation.project_id, operation.request_id, volume.id,
-                       kind->message_action, "901", err);
+                       kind_delete.message_action, "901", err);
 }
 
 int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err) {
-    int broken = db_run(work->tx, err,
-                        "UPDATE volumes SET status = $1, status_by_reset = 0, "
-                        "provider_location = NULL, updated_at = $2 WHERE id = $3 AND NOT EXISTS "
-                        "(SELECT 1 FROM operations WHERE target_id = $3)",
-                        DB_TEXT(status_text(VOLUME_ERROR)), DB_INT(work->now_us),
-                        DB_TEXT(operation->volume_id));
+    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
+    struct operation next;
+    int result = operation_of(work, operation->volume_id, &next, err);
 
-    if (broken <= 0)
-        return broken;
+    if (result != 0)
+        return result < 0 ? -1 : 0;
+    result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
+    if (result <= 0)
+        return result;
+    if (db_run(work->tx, err, "UPDATE volumes SET provider_location = NULL WHERE id = $1",
+               DB_TEXT(operation->volume_id)) < 0)
+        return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       operation_kinds[OPERATION_DELETE].message_action, "901", err);
+                       kind_delete.message_action, "901", err);
 }

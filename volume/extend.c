@@ -1,9 +1,10 @@
-#include "volume/operations.h"
+#include "volume/extend.h"
 
 #include "ledger/message.h"
-#include "volume/attachment.h"
+#include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/notify.h"
 #include "volume/placement.h"
 #include "volume/quota.h"
 #include "volume/type.h"
@@ -11,8 +12,57 @@
 
 #include <string.h>
 
-#define KEY_SIZE         "extend_new_size"
-#define KEY_RESERVATIONS "extend_reservations"
+/* ---- what it is to others ---- */
+
+int volume_extend_forget(struct work *work, const char *volume_id, struct error *err) {
+    return db_change(work->tx, err,
+                     "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
+                     "key IN ('" EXTEND_KEY_SIZE "', '" EXTEND_KEY_RESERVATIONS "')",
+                     DB_TEXT(volume_id));
+}
+
+bool volume_extend_pending(const struct volume *volume) {
+    return volume->status == VOLUME_EXTENDING &&
+           pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
+}
+
+static int extend_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_extend_forget(work, operation->volume_id, err) < 0 ||
+        volume_row(work, operation->volume_id, &volume, err) < 0 ||
+        quota_rollback(work, operation->id, err) < 0)
+        return -1;
+    return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
+}
+
+/* X30: nobody is left to report.  X21: somebody may be where the event never came. */
+static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    if (volume.attachment_count == 0)
+        return operation_hurry(work, operation, err);
+    return volume_extend_pending(&volume) ? volume_notify_attached(work, &volume, err) : 0;
+}
+
+const struct operation_kind kind_extend = {
+    .name = "extend",
+    .method = "extend_volume",
+    .message_action = "007",
+    .object = &volume_objects,
+    .may_start_from = ST(AVAILABLE) | ST(IN_USE),
+    .meanwhile = VOLUME_EXTENDING,
+    .on_failure = VOLUME_ERROR_EXTENDING,
+    .is = { [PHASE_QUEUED] = WORK_GROWS,
+            [PHASE_RUNNING] = WORK_GROWS,
+            [PHASE_SENDING] = WORK_AWAITS,
+            [PHASE_WAITING] = WORK_AWAITS,
+            [PHASE_COMPLETING] = WORK_GROWS },
+    .cancel = extend_cancel,
+    .settle = extend_settle,
+};
 
 /* ---- begin ---- */
 
@@ -36,20 +86,13 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
     return volume_type_check_size(&type, new_gb, err);
 }
 
-static int remove_keys(struct work *work, const char *volume_id, struct error *err) {
-    return db_change(work->tx, err,
-                     "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
-                     "key IN ('" KEY_SIZE "', '" KEY_RESERVATIONS "')",
-                     DB_TEXT(volume_id));
-}
-
 /* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
  * message that no backend has the room. */
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             enum volume_status previous, const char *operation_id,
                             struct error *err) {
     if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
-        volume_finish(work, volume->id, OPERATION_EXTEND, previous, err) < 0)
+        volume_finish(work, volume->id, &kind_extend, previous, err) < 0)
         return -1;
     return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
                        "003", err);
@@ -71,8 +114,8 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
                          volume->id);
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_EXTEND, err) < 0 ||
-        remove_keys(work, volume->id, err) < 0 ||
-        volume_begin(work, &changed, OPERATION_EXTEND, &fields, &operation_id, err) < 0 ||
+        volume_extend_forget(work, volume->id, err) < 0 ||
+        volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
         quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
     fits = placement_fits(work, volume->host, new_gb - volume->size_gb, err);
@@ -96,12 +139,11 @@ static int store_keys(struct work *work, const struct operation *operation, stru
     const char *reservations;
 
     if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
-        volume_admin_metadata_set(work, operation->volume_id, KEY_RESERVATIONS, reservations, err) <
-            0 ||
-        volume_admin_metadata_set(work, operation->volume_id, KEY_SIZE, size, err) < 0)
+        volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_RESERVATIONS, reservations,
+                                  err) < 0 ||
+        volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_SIZE, size, err) < 0)
         return -1;
-    return db_change(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
-                     DB_INT(deadline), DB_TEXT(operation->id));
+    return operation_set_deadline(work, operation->id, deadline, err);
 }
 
 int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
@@ -111,7 +153,7 @@ int volume_extend_hand_over(struct work *work, const char *operation_id, const c
 
     if (found < 0)
         return -1;
-    if (found == 0 || strcmp(operation.phase, PHASE_RUNNING) != 0)
+    if (found == 0 || operation.phase != PHASE_RUNNING)
         return HAND_OVER_LOST;
     if (volume_details(work, operation.volume_id, ret_volume, err) < 0)
         return -1;
@@ -135,7 +177,7 @@ int volume_extend_handed_over(struct work *work, const char *operation_id, const
     if (operation.deadline > work->clock_us)
         return 1;
     /* The last attachment went meanwhile; the message that said so found us at it. */
-    return operation_notify(work, &operation, "extend_volume", err) < 0 ? -1 : 1;
+    return operation_notify(work, &operation, NULL, err) < 0 ? -1 : 1;
 }
 
 /* ---- the compute side's report ---- */
@@ -146,8 +188,8 @@ static int refuse_completion(const struct volume *volume, const char *why, struc
 
 /* R8–R12: what the volume must say for a completion to be awaited. */
 static int check_awaited(struct work *work, const struct volume *volume, struct error *err) {
-    const char *size = pairs_get(&volume->admin_metadata, KEY_SIZE);
-    const char *reservations = pairs_get(&volume->admin_metadata, KEY_RESERVATIONS);
+    const char *size = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
+    const char *reservations = pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
     struct error ignored;
     int64_t new_gb;
     json_t *list;
@@ -157,17 +199,13 @@ static int check_awaited(struct work *work, const struct volume *volume, struct 
     if (!size || !reservations)
         return refuse_completion(volume, "does not wait for an extend to be completed", err);
     if (!json_digits(size, &new_gb))
-        return refuse_completion(volume, "has no whole number in " KEY_SIZE, err);
+        return refuse_completion(volume, "has no whole number in " EXTEND_KEY_SIZE, err);
     if (new_gb <= volume->size_gb)
-        return refuse_completion(volume, "is not smaller than its " KEY_SIZE, err);
+        return refuse_completion(volume, "is not smaller than its " EXTEND_KEY_SIZE, err);
     list = json_parse(work->arena, reservations, strlen(reservations), &ignored);
     if (!json_is_array(list))
-        return refuse_completion(volume, "has no list in " KEY_RESERVATIONS, err);
+        return refuse_completion(volume, "has no list in " EXTEND_KEY_RESERVATIONS, err);
     return 0;
-}
-
-bool volume_extend_pending(const struct volume *volume) {
-    return volume->status == VOLUME_EXTENDING && pairs_get(&volume->admin_metadata, KEY_SIZE);
 }
 
 int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
@@ -184,6 +222,20 @@ int volume_extend_awaited(struct work *work, const struct volume *volume, const 
     return found < 0 ? -1 : 0;
 }
 
+bool volume_extend_is(struct work *work, const struct volume *volume, int64_t new_gb,
+                      const json_t *reservations) {
+    const char *size = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
+    const char *list = pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
+    const json_t *stored;
+    struct error ignored;
+    int64_t awaited_gb;
+
+    if (!size || !list || !json_digits(size, &awaited_gb) || awaited_gb != new_gb)
+        return false;
+    stored = json_parse(work->arena, list, strlen(list), &ignored);
+    return stored && json_equal(stored, reservations);
+}
+
 int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
                              bool failed, struct error *err) {
     struct operation operation;
@@ -197,83 +249,19 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
         return -1;
     if (found > 0 && extend_id && strcmp(operation.id, extend_id) != 0)
         return refuse_completion(volume, "waits for another extend to be completed", err);
-    taken = found == 0
-                ? 0
-                : db_run(work->tx, err,
-                         "UPDATE operations SET phase = 'completing', failed = $1, "
-                         "owner = NULL, lease_until = NULL, deadline = NULL, updated_at = $2 "
-                         "WHERE id = $3 AND kind = 'extend' AND phase IN ('sending', 'waiting')",
-                         DB_BOOL(failed), DB_INT(work->clock_us), DB_TEXT(operation.id));
+    taken = found > 0 && operation.kind == &kind_extend
+                ? operation_report(work, &operation, failed, err)
+                : 0;
     if (taken < 0)
         return -1;
     if (taken == 0)
         return refuse_completion(volume, "does not wait for an extend to be completed", err);
-    if (remove_keys(work, volume->id, err) < 0)
+    if (volume_extend_forget(work, volume->id, err) < 0)
         return -1;
     return operation_notify(work, &operation, "extend_volume_completion", err);
 }
 
 /* ---- finish ---- */
-
-static unsigned phase_bit(const char *phase) {
-    static const struct {
-        const char *phase;
-        unsigned bit;
-    } bits[] = {
-        { PHASE_RUNNING, EXTEND_IN_RUNNING },
-        { PHASE_SENDING, EXTEND_IN_SENDING },
-        { PHASE_WAITING, EXTEND_IN_WAITING },
-        { PHASE_COMPLETING, EXTEND_IN_COMPLETING },
-    };
-
-    for (unsigned i = 0; i < sizeof bits / sizeof bits[0]; i++)
-        if (strcmp(bits[i].phase, phase) == 0)
-            return bits[i].bit;
-    return 0;
-}
-
-/* One that nobody has taken up looks at the rows when it is: it serves, and has all its attempts
- * again. */
-static int tell_instance(struct work *work, const struct volume *volume, const char *instance_uuid,
-                         struct error *err) {
-    const struct operation fields = {
-        .volume_id = volume->id,
-        .target_id = work_uuid(work),
-        .host = volume->host,
-        .project_id = volume->project_id,
-        .arguments = arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instance_uuid),
-    };
-    int waiting = db_run(work->tx, err,
-                         "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND "
-                         "kind = 'notify' AND arguments = $2 AND COALESCE(owner, '') = ''",
-                         DB_TEXT(volume->id), DB_TEXT(fields.arguments));
-
-    if (waiting != 0)
-        return waiting < 0 ? -1 : 0;
-    return operation_insert(work, OPERATION_NOTIFY, &fields, NULL, err);
-}
-
-/* The driver grew it by itself while it is attached: every instance hears of it (R32). */
-static int tell_instances(struct work *work, const struct volume *volume, struct error *err) {
-    const char *const *instances;
-    unsigned count = attachment_instances(work->arena, volume, &instances);
-
-    for (unsigned i = 0; i < count; i++)
-        if (tell_instance(work, volume, instances[i], err) < 0)
-            return -1;
-    return 0;
-}
-
-int volume_extend_tell(struct work *work, const struct volume *volume, struct error *err) {
-    for (unsigned i = 0; volume_extend_pending(volume) && i < volume->attachment_count; i++) {
-        const struct attachment *attachment = &volume->attachments[i];
-
-        if (attachment->instance_uuid && strcmp(attachment->attach_status, "attached") == 0 &&
-            tell_instance(work, volume, attachment->instance_uuid, err) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 /* How large the object may be (X24): as large as anybody has seen it or was ever asked to make it.
  * It is never lowered: a guest that was stopped does today what it was told before the verdict. */
@@ -307,34 +295,33 @@ static int settle_failed(struct work *work, const struct volume *volume,
         write_sizes(work, volume, volume->size_gb, real_gb, err) < 0)
         return -1;
     return message_put(work, volume->project_id, operation->request_id, volume->id,
-                       operation_kinds[OPERATION_EXTEND].message_action,
+                       kind_extend.message_action,
                        ending == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
 }
 
-int volume_extend_finish(struct work *work, const char *operation_id, const char *owner,
-                         unsigned allowed, enum extend_ending ending, int64_t real_gb,
-                         struct error *err) {
-    enum volume_status status = operation_kinds[OPERATION_EXTEND].on_failure;
+int volume_extend_finish(struct work *work, const struct operation *seen, const char *owner,
+                         enum extend_ending ending, int64_t real_gb, struct error *err) {
+    enum volume_status status = VOLUME_ERROR_EXTENDING;
     struct operation operation;
     struct volume volume;
     bool grown = ending == EXTEND_GROWN;
-    int found = operation_held(work, operation_id, owner, &operation, err);
+    int found = operation_held(work, seen->id, owner, &operation, err);
 
     if (found < 0)
         return -1;
-    if (found == 0 || !(phase_bit(operation.phase) & allowed))
+    if (found == 0 || operation.phase != seen->phase)
         return 1;
     if (volume_details(work, operation.volume_id, &volume, err) < 0) {
-        if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, operation_id, err) < 0) /* X6 */
+        if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, seen->id, err) < 0) /* X6 */
             return -1;
-        return operation_end(work, operation_id, err);
+        return operation_end(work, seen->id, err);
     }
     if (grown)
         status = attachment_status_of(&volume);
     if ((grown ? settle_grown(work, &volume, &operation, real_gb, err)
                : settle_failed(work, &volume, &operation, ending, real_gb, err)) < 0 ||
-        remove_keys(work, volume.id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
-        volume_finish(work, volume.id, OPERATION_EXTEND, status, err) < 0)
+        volume_extend_forget(work, volume.id, err) < 0 || operation_end(work, seen->id, err) < 0 ||
+        volume_finish(work, volume.id, &kind_extend, status, err) < 0)
         return -1;
     if (!grown)
         return 0;
@@ -342,35 +329,5 @@ int volume_extend_finish(struct work *work, const char *operation_id, const char
     volume.status = status;
     if (notification_put(work, "volume.resize.end", &volume, err) < 0)
         return -1;
-    return phase_bit(operation.phase) == EXTEND_IN_RUNNING ? tell_instances(work, &volume, err) : 0;
-}
-
-int volume_extend_cancel(struct work *work, const char *volume_id, struct error *err) {
-    struct operation operation;
-    struct volume volume;
-    int found = operation_of(work, volume_id, &operation, err);
-
-    if (found < 0 || remove_keys(work, volume_id, err) < 0)
-        return -1;
-    if (found == 0 || strcmp(operation.kind, operation_kinds[OPERATION_EXTEND].name) != 0)
-        return 0;
-    if (volume_row(work, volume_id, &volume, err) < 0 ||
-        quota_rollback(work, operation.id, err) < 0 ||
-        pool_allocate(work, volume.host, volume.size_gb - operation.new_size_gb, err) < 0)
-        return -1;
-    return operation_cancel(work, &operation, err);
-}
-
-int volume_extend_settle(struct work *work, const char *volume_id, struct error *err) {
-    struct operation operation;
-    int found = operation_of(work, volume_id, &operation, err);
-
-    if (found <= 0)
-        return found;
-    if (db_run(work->tx, err,
-               "UPDATE operations SET deadline = $1 WHERE id = $2 AND kind = 'extend' AND "
-               "phase IN ('sending', 'waiting')",
-               DB_INT(DEADLINE_OVER_US), DB_TEXT(operation.id)) < 0)
-        return -1;
-    return operation_notify(work, &operation, "extend_volume", err);
+    return operation.phase == PHASE_RUNNING ? volume_notify(work, &volume, err) : 0;
 }

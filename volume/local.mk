@@ -1,26 +1,27 @@
 libscoria_a_SOURCES += \
-	volume/attach.c \
-	volume/attach_status.private.h \
+	volume/attach.c volume/attach.h \
+	volume/attach_status.c volume/attach_status.h \
 	volume/attachment.c volume/attachment.h \
 	volume/capability.c volume/capability.h \
 	volume/conflict.c volume/conflict.h \
 	volume/connector.c \
 	volume/connector.private.h \
-	volume/create.c \
+	volume/connect.c volume/connect.h \
+	volume/create.c volume/create.h \
 	volume/default_type.c volume/default_type.h \
-	volume/delete.c \
-	volume/extend.c \
+	volume/delete.c volume/delete.h \
+	volume/extend.c volume/extend.h \
 	volume/image_metadata.c volume/image_metadata.h \
 	volume/notification.c volume/notification.h \
-	volume/operation.c volume/operation.h \
-	volume/operations.h \
+	volume/notify.c volume/notify.h \
+	volume/operations.c volume/operations.def volume/operations.h \
 	volume/placement.c volume/placement.h \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
 	volume/quota.c volume/quota.h \
 	volume/quota_limit.c volume/quota_limit.h \
-	volume/reset.c \
+	volume/reset.c volume/reset.h \
 	volume/status.c volume/status.def volume/status.h \
 	volume/summary.c volume/summary.h \
 	volume/type.c volume/type.h \

@@ -25,8 +25,8 @@ static int pool_insert(struct work *work, const struct pool *pool, int64_t repor
                      "(SELECT COALESCE(CAST(SUM(size_gb) AS BIGINT), 0) FROM volumes "
                      "WHERE host = $1) + "
                      "(SELECT COALESCE(CAST(SUM(o.new_size_gb - v.size_gb) AS BIGINT), 0) "
-                     "FROM volumes v JOIN operations o ON o.volume_id = v.id "
-                     "WHERE v.host = $1 AND o.kind = 'extend'))",
+                     "FROM volumes v JOIN operations o ON o.target_id = v.id "
+                     "WHERE v.host = $1 AND o.new_size_gb > 0))",
                      DB_TEXT(pool->name), DB_TEXT(pool->host), DB_TEXT(pool->capabilities),
                      gb_value(pool->total_gb), gb_value(pool->free_gb), DB_BOOL(pool->infinite),
                      DB_INT(reported_at));

@@ -1,11 +1,11 @@
-/*
- * os-reset_status: an operator says what a volume's status is.
- */
+#include "volume/reset.h"
+
 #include "common/cleanup.h"
+#include "ledger/operation.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
+#include "volume/extend.h"
 #include "volume/notification.h"
-#include "volume/operations.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -33,6 +33,7 @@ static int refuse(const char *field, const char *value, struct error *err) {
 
 static int reset_status(struct work *work, const struct volume *volume, const char *status,
                         struct error *err) {
+    struct status_change change;
     enum volume_status wanted;
 
     if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted) ||
@@ -45,13 +46,12 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
             volume->id);
     /* R56, R57, X33: whatever the target, what is open ends here; also what left only its keys. */
     if (conflict_settle(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
-        (volume->status == VOLUME_EXTENDING && volume_extend_cancel(work, volume->id, err) < 0))
+        (volume->status == VOLUME_EXTENDING && volume_extend_forget(work, volume->id, err) < 0))
         return -1;
-    return db_change(
-        work->tx, err,
-        "UPDATE volumes SET status = $1, status_by_reset = $2, updated_at = $3 WHERE id = $4",
-        DB_TEXT(status), DB_BOOL(status_is_transient(wanted)), DB_INT(work->now_us),
-        DB_TEXT(volume->id));
+    change = (struct status_change){ .from = STATUS_ANY,
+                                     .to = wanted,
+                                     .by_reset = status_is_transient(wanted) };
+    return status_write(work, &volume_objects, volume->id, &change, err) < 0 ? -1 : 0;
 }
 
 static int reset_attach_status(struct work *work, const struct volume *volume,
@@ -79,7 +79,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
         return -1;
     if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
         return -1;
-    return volume_extend_settle(work, volume->id, err); /* X30: nobody is left to report */
+    return operation_settle(work, volume->id, err); /* X30: nobody is left to report */
 }
 
 static int reset_migration_status(struct work *work, const struct volume *volume,

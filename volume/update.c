@@ -94,6 +94,12 @@ int volume_admin_metadata_set(struct work *work, const char *volume_id, const ch
                      DB_TEXT(volume_id), DB_TEXT(key), DB_TEXT(value));
 }
 
+bool volume_is_readonly(const struct volume *volume) {
+    const char *flag = pairs_get(&volume->admin_metadata, "readonly");
+
+    return flag && strcmp(flag, "True") == 0;
+}
+
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
                         struct error *err) {
     if (volume->status != VOLUME_AVAILABLE)

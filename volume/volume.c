@@ -2,7 +2,6 @@
 
 #include "ledger/query.h"
 #include "volume/attachment.h"
-#include "volume/operation.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -360,59 +359,4 @@ int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int
     *ret_count = db_int(rows, 0);
     *ret_size_gb = db_int(rows, 1);
     return 0;
-}
-
-/* ---- the status on an operation's way ---- */
-
-static int refuse_status(const struct volume *volume, const char *what, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s status must not be %s to %s.", volume->id,
-                     status_shown(volume->status), what);
-}
-
-int volume_begin(struct work *work, struct volume *volume, int kind, const struct operation *fields,
-                 const char **ret_operation_id, struct error *err) {
-    const struct operation_kind *row = &operation_kinds[kind];
-    struct operation operation = fields ? *fields : (struct operation){ 0 };
-    int changed;
-
-    if (row->may_start_from && !(row->may_start_from & ((uint64_t)1 << volume->status)))
-        return refuse_status(volume, row->name, err);
-    if (!volume->host)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s is on no backend and cannot %s.", volume->id,
-                         row->name);
-    /* Its create failed or was cancelled, or a delete was cancelled too late. */
-    if (!volume->provider_location)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s has nothing on its backend and cannot %s.",
-                         volume->id, row->name);
-    changed = db_run(work->tx, err,
-                     "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
-                     "WHERE id = $3 AND status = $4",
-                     DB_TEXT(status_text(row->meanwhile)), DB_INT(work->now_us),
-                     DB_TEXT(volume->id), DB_TEXT(status_text(volume->status)));
-    if (changed < 0)
-        return -1;
-    if (changed == 0)
-        return refuse_status(volume, row->name, err);
-    operation.volume_id = volume->id;
-    operation.host = volume->host;
-    operation.project_id = volume->project_id;
-    operation.previous_status = status_text(volume->status);
-    if (operation_insert(work, kind, &operation, ret_operation_id, err) < 0)
-        return -1;
-    volume->status = row->meanwhile;
-    return 0;
-}
-
-int volume_finish(struct work *work, const char *volume_id, int kind, enum volume_status status,
-                  struct error *err) {
-    int changed = db_run(work->tx, err,
-                         "UPDATE volumes SET status = $1, status_by_reset = 0, updated_at = $2 "
-                         "WHERE id = $3 AND status = $4 AND status_by_reset = 0",
-                         DB_TEXT(status_text(status)), DB_INT(work->now_us), DB_TEXT(volume_id),
-                         DB_TEXT(status_text(operation_kinds[kind].meanwhile)));
-
-    return changed < 0 ? -1 : changed == 0;
 }

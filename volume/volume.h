@@ -54,20 +54,6 @@ int volume_recorded(struct work *work, const char *host, const char *location, c
 int volume_list(struct work *work, const struct query *query, struct volume **ret,
                 struct error *err); /* how many, or -1 */
 
-/*
- * Starts an operation: status to `meanwhile` in one conditional update, from a status the kind may
- * start from; a miss is ERROR_BAD_REQUEST with upstream's words.  Also writes the operation row and
- * the outbox message to the backend's topic.  The caller adds reservations to *ret_operation_id.
- */
-struct operation;
-int volume_begin(struct work *work, struct volume *volume, int kind, const struct operation *fields,
-                 const char **ret_operation_id, struct error *err);
-
-/* Ends an operation's hold on the volume: from `meanwhile` to `status`; 1 when the status was no
- * longer the operation's (an operator reset it): then it stays. */
-int volume_finish(struct work *work, const char *volume_id, int kind, enum volume_status status,
-                  struct error *err);
-
 /* Name, description, metadata: PUT /volumes/{id}.  NULL members with the flag unset stay. */
 struct volume_changes {
     bool set_name, set_description, set_metadata, set_bootable;
@@ -89,6 +75,8 @@ int volume_metadata_delete(struct work *work, const struct volume *volume, const
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
                               const char *value, struct error *err);
 
+/* By its admin metadata. */
+bool volume_is_readonly(const struct volume *volume);
 /* os-update_readonly_flag: admin metadata readonly = "True" / "False"; only when available. */
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
                         struct error *err);

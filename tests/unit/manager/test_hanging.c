@@ -7,6 +7,8 @@
 #include "drivers/memory.h"
 #include "ledger/service.h"
 #include "manager/job.h"
+#include "volume/create.h"
+#include "volume/extend.h"
 #include "rpc/relay.h"
 #include "tests/unit/db/scratch.h"
 #include "volume/pool.h"

@@ -170,7 +170,7 @@ static void report(void) {
     ck_assert_int_eq(world_action(meeting.world, meeting.id, COMPLETE_OK), 202);
 }
 
-static void beside(const char *kind, const char *phase) {
+static void beside(const char *kind, enum operation_phase phase) {
     autoarena struct arena *arena = arena_new();
 
     ready(true);
@@ -182,8 +182,8 @@ static void beside(const char *kind, const char *phase) {
                            "'" WORLD_NODE "@memory', '%s', project_id, 'u', 'r', 0, "
                            "'{\"instance_uuid\": \"" WORLD_INSTANCE "\", \"connector\": {}}', "
                            "1, 1, %s FROM volumes",
-                           kind, phase,
-                           strcmp(phase, PHASE_RUNNING) == 0 ? "'dead:1:1', 1" : "NULL, NULL"));
+                           kind, operation_phase_text(phase),
+                           phase == PHASE_RUNNING ? "'dead:1:1', 1" : "NULL, NULL"));
 }
 
 static void connect_queued(void) {
@@ -210,18 +210,18 @@ static const struct setting {
     const char *call;
     bool cancelled; /* by a reset */
 } settings[] = {
-    { CREATE_QUEUED, "create", create, BETWEEN, NULL, false },
-    { CREATE_RUNNING, "create", create, IN_DRIVER, "create_volume", false },
-    { DELETE_QUEUED, "delete", open_delete, BETWEEN, NULL, false },
-    { DELETE_RUNNING, "delete", open_delete, IN_DRIVER, "delete_volume", false },
-    { EXTEND_QUEUED, "extend", extend_free, BETWEEN, NULL, false },
-    { EXTEND_QUEUED, "extend of a used one", extend_used, BETWEEN, NULL, false },
-    { EXTEND_RUNNING, "extend", extend_free, IN_DRIVER, "extend_volume", false },
-    { EXTEND_RUNNING, "extend of a used one", extend_used, IN_DRIVER, "extend_volume", false },
-    { EXTEND_SENDING, "event", extend_used, IN_EVENT, NULL, false },
-    { EXTEND_WAITING, "pending", wait_for_report, BETWEEN, NULL, false },
-    { EXTEND_COMPLETING, "reported", report, BETWEEN, NULL, false },
-    { EXTEND_COMPLETING, "judged", report, IN_DRIVER, "get_size", false },
+    { WORK_MAKES, "create", create, BETWEEN, NULL, false },
+    { WORK_MAKES, "create", create, IN_DRIVER, "create_volume", false },
+    { WORK_DESTROYS, "delete", open_delete, BETWEEN, NULL, false },
+    { WORK_DESTROYS, "delete", open_delete, IN_DRIVER, "delete_volume", false },
+    { WORK_GROWS, "extend", extend_free, BETWEEN, NULL, false },
+    { WORK_GROWS, "extend of a used one", extend_used, BETWEEN, NULL, false },
+    { WORK_GROWS, "extend", extend_free, IN_DRIVER, "extend_volume", false },
+    { WORK_GROWS, "extend of a used one", extend_used, IN_DRIVER, "extend_volume", false },
+    { WORK_AWAITS, "event", extend_used, IN_EVENT, NULL, false },
+    { WORK_AWAITS, "pending", wait_for_report, BETWEEN, NULL, false },
+    { WORK_GROWS, "reported", report, BETWEEN, NULL, false },
+    { WORK_GROWS, "judged", report, IN_DRIVER, "get_size", false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
@@ -281,7 +281,7 @@ static void assert_at_rest(const struct setting *setting) {
 static void assert_answer(const struct setting *setting) {
     enum volume_action action = meeting.request->action;
     const char *about = meeting.request->body ? meeting.request->body : meeting.request->method;
-    bool keeps_users_out = setting->work <= EXTEND_COMPLETING || setting->work == WORK_CANCELLED;
+    bool keeps_users_out = setting->work != WORK_BESIDE;
     bool brings_a_new_one =
         action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
 

@@ -2,7 +2,7 @@
  * The two tables: every status has a way out, every operation ends where somebody can go on.
  */
 #include "tests/lib/check_main.h"
-#include "volume/status.h"
+#include "volume/operations.h"
 
 #include <string.h>
 
@@ -13,9 +13,9 @@ static const uint64_t entered_by_reset_only =
     ST(RESTORING_BACKUP) | ST(DOWNLOADING) | ST(UPLOADING) | ST(RETYPING) | ST(REVERTING);
 
 static const struct operation_kind *owner_of(enum volume_status status) {
-    for (int kind = 0; kind < OPERATION_KINDS; kind++)
-        if (operation_kinds[kind].meanwhile == status)
-            return &operation_kinds[kind];
+    for (const struct operation_kind *const *kind = operation_kinds; *kind; kind++)
+        if ((*kind)->object == &volume_objects && (*kind)->meanwhile == status)
+            return *kind;
     return NULL;
 }
 
@@ -30,40 +30,42 @@ START_TEST(every_transient_status_has_an_operation_that_ends_it) {
 END_TEST
 
 START_TEST(operations_end_in_statuses_that_last) {
-    for (int i = 0; i < OPERATION_KINDS; i++) {
-        const struct operation_kind *kind = &operation_kinds[i];
+    for (unsigned i = 0; operation_kinds[i]; i++) {
+        const struct operation_kind *kind = operation_kinds[i];
+        const struct object_kind *object = kind->object;
 
-        if (kind->meanwhile == VOLUME_STATUSES)
+        if (!object)
             continue;
-        ck_assert(status_is_transient(kind->meanwhile));
-        ck_assert(!status_is_transient(kind->on_failure));
-        for (int j = 0; j < VOLUME_STATUSES; j++)
-            if (kind->may_start_from & ((uint64_t)1 << j))
-                ck_assert_msg(!status_is_transient((enum volume_status)j), "%s starts from %s",
-                              kind->name, status_text((enum volume_status)j));
+        ck_assert(object->statuses[kind->meanwhile].transient);
+        ck_assert(!object->statuses[kind->on_failure].transient);
+        for (unsigned j = 0; j < object->status_count; j++)
+            if (kind->may_start_from >> j & 1)
+                ck_assert_msg(!object->statuses[j].transient, "%s starts from %s", kind->name,
+                              object->statuses[j].text);
     }
 }
 END_TEST
 
 /* From a failure's status a volume can be deleted, extended again, or reset. */
 START_TEST(every_failure_can_be_left) {
-    for (int i = 0; i < OPERATION_KINDS; i++) {
-        enum volume_status status = operation_kinds[i].on_failure;
+    for (unsigned i = 0; operation_kinds[i]; i++) {
+        unsigned status = operation_kinds[i]->on_failure;
 
-        if (status != VOLUME_STATUSES)
-            ck_assert_msg(status_may_be_reset_to(VOLUME_AVAILABLE) &&
-                              (status == VOLUME_ERROR_DELETING ||
-                               (operation_kinds[OPERATION_DELETE].may_start_from >> status & 1)),
-                          "%s", status_text(status));
+        if (operation_kinds[i]->object)
+            ck_assert_msg(
+                status_may_be_reset_to(VOLUME_AVAILABLE) &&
+                    (status == VOLUME_ERROR_DELETING || (kind_delete.may_start_from >> status & 1)),
+                "%s", operation_kinds[i]->object->statuses[status].text);
     }
 }
 END_TEST
 
 START_TEST(two_operations_never_share_a_status) {
-    for (int i = 0; i < OPERATION_KINDS; i++)
-        for (int j = 0; j < i; j++)
-            ck_assert(operation_kinds[i].meanwhile == VOLUME_STATUSES ||
-                      operation_kinds[i].meanwhile != operation_kinds[j].meanwhile);
+    for (unsigned i = 0; operation_kinds[i]; i++)
+        for (unsigned j = 0; j < i; j++)
+            ck_assert(!operation_kinds[i]->object ||
+                      operation_kinds[i]->object != operation_kinds[j]->object ||
+                      operation_kinds[i]->meanwhile != operation_kinds[j]->meanwhile);
 }
 END_TEST
 
@@ -83,8 +85,8 @@ START_TEST(texts_are_read_back) {
 END_TEST
 
 START_TEST(kinds_are_found_by_name) {
-    for (int i = 0; i < OPERATION_KINDS; i++)
-        ck_assert_ptr_eq(operation_kind_find(operation_kinds[i].name), &operation_kinds[i]);
+    for (unsigned i = 0; operation_kinds[i]; i++)
+        ck_assert_ptr_eq(operation_kind_find(operation_kinds[i]->name), operation_kinds[i]);
     ck_assert_ptr_null(operation_kind_find("nonsense"));
 }
 END_TEST

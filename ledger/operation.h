@@ -1,11 +1,12 @@
 /*
- * Operations: the record of work in progress, its owner and lease.
+ * Operations: the record of work in progress, its kind, its owner and its lease.
  *
  * A worker claims an operation by one conditional update; a second delivery finds it claimed, moved
  * on or gone.  A lease that ran out means that the owner is dead: recovery hands the operation out
- * again.  Reservations belong to an operation and end with it.
+ * again, in the phase that it had.  So the work of every phase is repeatable.  Reservations belong
+ * to an operation and end with it.
  *
- * Phases: queued → running → (extend only: sending → waiting → completing) → gone.
+ * Phases: queued → running → (what the compute side ends: sending → waiting → completing) → gone.
  *
  * Cancelled is what somebody has put an end to while a worker had it, or whose traces have to be
  * looked at: it has given back everything and does nothing any more, but nothing else begins on its
@@ -13,10 +14,47 @@
  */
 #pragma once
 
-#include "volume/volume.h"
+#include "ledger/status.h"
+#include "ledger/work.h"
+
+enum operation_phase {
+#define PHASE(name, text) PHASE_##name,
+#include "ledger/phase.def"
+#undef PHASE
+    PHASES /* stored by another version of this program */
+};
+const char *operation_phase_text(enum operation_phase phase);
+
+struct operation;
+typedef int operation_function(struct work *work, const struct operation *operation,
+                               struct error *err);
+
+/* What the operations of a name have in common.  Each is exported by the file that is its meaning;
+ * a function may be NULL. */
+struct operation_kind {
+    const char *name;                 /* "extend", as stored */
+    const char *method;               /* of the message that brings it to a manager */
+    const char *message_action;       /* number of the user message's action, "007" */
+    const struct object_kind *object; /* whose status it moves; NULL: nothing's */
+    uint64_t may_start_from;          /* bits of statuses; 0: it begins with its object */
+    unsigned meanwhile, on_failure;
+    unsigned char is[PHASES]; /* to whoever meets it in that phase (volume/conflict.h) */
+    bool leaves_traces;       /* begun and cancelled: somebody has to look what it has done */
+    /* Right before each effect, for whoever holds it: is it still wanted? 1, 0, or -1. */
+    operation_function *wanted;
+    operation_function *cancel; /* gives back what it has reserved */
+    operation_function *settle; /* who uses the object has changed */
+};
+
+/* All there are, ended with NULL: a table above this folder. */
+extern const struct operation_kind *const operation_kinds[];
+const struct operation_kind *operation_kind_find(const char *name); /* NULL: none */
 
 struct operation {
-    const char *id, *kind, *target_id, *volume_id, *host, *phase;
+    const char *id;
+    const struct operation_kind *kind; /* never NULL: one that is not known has only a name */
+    const char *target_id, *volume_id, *host;
+    enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
     int64_t new_size_gb;
@@ -27,13 +65,10 @@ struct operation {
     int64_t created_at, updated_at; /* all instants are of the database's clock */
 };
 
-#define PHASE_QUEUED     "queued"
-#define PHASE_RUNNING    "running"
-#define PHASE_SENDING    "sending"    /* keys are stored, the event's answer is not known yet */
-#define PHASE_WAITING    "waiting"    /* the compute side has accepted, or may have */
-#define PHASE_COMPLETING "completing" /* the report is stored, the manager has to finish */
-#define PHASE_ANSWERED   "answered"   /* connect: the result waits for the request that asked */
-#define PHASE_CANCELLED  "cancelled"
+/* Is it the compute side's turn?  Its report ends that, or the deadline. */
+static inline bool operation_awaits_report(const struct operation *operation) {
+    return operation->phase == PHASE_SENDING || operation->phase == PHASE_WAITING;
+}
 
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
@@ -41,8 +76,12 @@ struct operation {
  * new_size_gb, arguments; user and request are the context's.  A target that has an operation
  * already is ERROR_CONFLICT.
  */
-int operation_insert(struct work *work, int kind, const struct operation *fields,
-                     const char **ret_id, struct error *err);
+int operation_insert(struct work *work, const struct operation_kind *kind,
+                     const struct operation *fields, const char **ret_id, struct error *err);
+/* The same, unless one of the kind with the same arguments waits for a worker on the volume: then
+ * that one serves, and has all its attempts again. */
+int operation_insert_once(struct work *work, const struct operation_kind *kind,
+                          const struct operation *fields, struct error *err);
 /* By id, and by target: 1 found, 0 none, -1 failed. */
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
@@ -65,8 +104,17 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);
 /* From one phase to another if still held by `owner`, who keeps it or lets go; 1 done, 0 lost. */
-int operation_move(struct work *work, const char *id, const char *owner, const char *from,
-                   const char *to, bool keep_owner, struct error *err);
+int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
+                   enum operation_phase to, bool keep_owner, struct error *err);
+/* Until when it waits for a report, when it does. */
+int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err);
+/* The report that it waits for is in: phase completing, nobody's.  1 done, 0 it waits for none. */
+int operation_report(struct work *work, const struct operation *operation, bool failed,
+                     struct error *err);
+/* Nobody will report any more: as if its deadline were over, and a manager is told. */
+int operation_hurry(struct work *work, const struct operation *operation, struct error *err);
+/* The settle() of the target's operation, when there is one. */
+int operation_settle(struct work *work, const char *target_id, struct error *err);
 /* Lets go of it, not to be looked at before `deadline`; 1 done, 0 lost. */
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err);
@@ -86,8 +134,8 @@ static inline int64_t operation_safe_until(const struct settings *settings, int6
 /* Ends the leases of former incarnations of this manager: owner begins with `prefix` and is not
  * `owner`. */
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err);
-/* Puts an end to it, whoever has it; its reservations must be settled before.  Gone at once when no
- * worker can be at it and it has left no traces, else cancelled. */
+/* Puts an end to it, whoever has it, after its kind's cancel().  Gone at once when no worker can be
+ * at it and it has left no traces, else cancelled. */
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err);
 /* The worker of a cancelled one has ended: it goes, and what waited for that is told to begin.
  * 1 done, 0 it is not cancelled or somebody else's. */
@@ -115,11 +163,14 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
 /* Writes its message again, if it is still nobody's. */
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err);
+/* How many of a kind on a volume have no answer yet: 0, or -1. */
+int operation_count(struct work *work, const char *volume_id, const struct operation_kind *kind,
+                    int64_t *ret, struct error *err);
 /* Every operation, oldest first; how many. */
 int operation_list(struct work *work, struct operation **ret, struct error *err);
 
 /* The topic of the managers of a host (node@backend#pool or node@backend). */
 char *operation_topic(struct arena *arena, const char *host);
-/* Writes the message that makes a manager look at the operation. */
+/* Writes the message that makes a manager look at the operation; `method` NULL: its kind's. */
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err);

@@ -1,4 +1,4 @@
-#include "volume/operation.h"
+#include "ledger/operation.h"
 
 #include "common/cleanup.h"
 #include "db/outbox.h"
@@ -12,6 +12,54 @@
     "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
     "created_at, updated_at"
 
+/* What the phases are to the statements. */
+#define IS_CANCELLED     "phase = 'cancelled'"
+#define IS_NOT_CANCELLED "phase <> 'cancelled'"
+#define AWAITS_REPORT    "phase IN ('sending', 'waiting')"
+#define IS_ANSWERED      "phase = 'answered'"
+#define HAS_NO_ANSWER    "phase <> 'answered'"
+/* What may be handed to a worker; `now`: the place of an instant. */
+#define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
+
+static const char *const phase_texts[PHASES] = {
+#define PHASE(name, text) [PHASE_##name] = text,
+#include "ledger/phase.def"
+#undef PHASE
+};
+
+const char *operation_phase_text(enum operation_phase phase) {
+    return phase < PHASES ? phase_texts[phase] : "unknown";
+}
+
+static enum operation_phase phase_parse(const char *text) {
+    unsigned phase = 0;
+
+    while (phase < PHASES && strcmp(phase_texts[phase], text) != 0)
+        phase++;
+    return (enum operation_phase)phase;
+}
+
+const struct operation_kind *operation_kind_find(const char *name) {
+    for (const struct operation_kind *const *kind = operation_kinds; *kind; kind++)
+        if (strcmp((*kind)->name, name) == 0)
+            return *kind;
+    return NULL;
+}
+
+/* A later version of this program may have left it. */
+static const struct operation_kind *kind_unknown(struct arena *arena, const char *name) {
+    struct operation_kind *kind = arena_alloc(arena, sizeof *kind);
+
+    *kind = (struct operation_kind){ .name = arena_text(arena, name), .method = "unknown" };
+    return kind;
+}
+
+static const struct operation_kind *kind_read(struct arena *arena, const char *name) {
+    const struct operation_kind *kind = operation_kind_find(name);
+
+    return kind ? kind : kind_unknown(arena, name);
+}
+
 static int operation_read(struct work *work, const struct db_rows *rows, void *ret,
                           struct error *err) {
     struct arena *arena = work->arena;
@@ -19,11 +67,11 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
     (void)err;
     *(struct operation *)ret = (struct operation){
         .id = db_copy(rows, 0, arena),
-        .kind = db_copy(rows, 1, arena),
+        .kind = kind_read(arena, db_text(rows, 1)),
         .target_id = db_copy(rows, 2, arena),
         .volume_id = db_copy(rows, 3, arena),
         .host = db_copy(rows, 4, arena),
-        .phase = db_copy(rows, 5, arena),
+        .phase = phase_parse(db_text(rows, 5)),
         .project_id = db_copy(rows, 6, arena),
         .user_id = db_copy(rows, 7, arena),
         .request_id = db_copy(rows, 8, arena),
@@ -49,16 +97,17 @@ int operation_notify(struct work *work, const struct operation *operation, const
                      struct error *err) {
     const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
 
-    return outbox_put(work->tx, operation_topic(work->arena, operation->host), method,
-                      operation->volume_id, payload, work->clock_us, err);
+    return outbox_put(work->tx, operation_topic(work->arena, operation->host),
+                      method ? method : operation->kind->method, operation->volume_id, payload,
+                      work->clock_us, err);
 }
 
-int operation_insert(struct work *work, int kind, const struct operation *fields,
-                     const char **ret_id, struct error *err) {
+int operation_insert(struct work *work, const struct operation_kind *kind,
+                     const struct operation *fields, const char **ret_id, struct error *err) {
     struct operation operation = *fields;
 
     operation.id = work_uuid(work);
-    operation.kind = operation_kinds[kind].name;
+    operation.kind = kind;
     if (!operation.target_id)
         operation.target_id = operation.volume_id;
     operation.host = host_backend(work->arena, operation.host);
@@ -67,18 +116,32 @@ int operation_insert(struct work *work, int kind, const struct operation *fields
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
             "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at) "
             "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13)",
-            DB_TEXT(operation.id), DB_TEXT(operation.kind), DB_TEXT(operation.target_id),
-            DB_TEXT(operation.volume_id), DB_TEXT(operation.host), DB_TEXT(PHASE_QUEUED),
-            DB_TEXT(operation.project_id), DB_TEXT(work->context->user_id),
-            DB_TEXT(work->context->request_id), DB_TEXT(operation.previous_status),
+            DB_TEXT(operation.id), DB_TEXT(kind->name), DB_TEXT(operation.target_id),
+            DB_TEXT(operation.volume_id), DB_TEXT(operation.host),
+            DB_TEXT(phase_texts[PHASE_QUEUED]), DB_TEXT(operation.project_id),
+            DB_TEXT(work->context->user_id), DB_TEXT(work->context->request_id),
+            DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
             DB_TEXT(operation.arguments), DB_INT(work->clock_us)) < 0)
         return -1;
-    if (operation_notify(work, &operation, operation_kinds[kind].method, err) < 0)
+    if (operation_notify(work, &operation, NULL, err) < 0)
         return -1;
     if (ret_id)
         *ret_id = operation.id;
     return 0;
+}
+
+int operation_insert_once(struct work *work, const struct operation_kind *kind,
+                          const struct operation *fields, struct error *err) {
+    int waiting =
+        db_run(work->tx, err,
+               "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND "
+               "kind = $2 AND arguments = $3 AND COALESCE(owner, '') = ''",
+               DB_TEXT(fields->volume_id), DB_TEXT(kind->name), DB_TEXT(fields->arguments));
+
+    if (waiting != 0)
+        return waiting < 0 ? -1 : 0;
+    return operation_insert(work, kind, fields, NULL, err);
 }
 
 static int operation_one(struct work *work, struct db_rows *query, struct operation *ret,
@@ -96,13 +159,13 @@ int operation_get(struct work *work, const char *id, struct operation *ret, stru
 
 int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,
                    struct error *err) {
-    return operation_one(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE id = $1 AND owner = $2 AND "
-                                  "phase <> 'cancelled'",
-                                  DB_TEXT(id), DB_TEXT(owner)),
-                         ret, err);
+    return operation_one(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS
+                 " FROM operations WHERE id = $1 AND owner = $2 AND " IS_NOT_CANCELLED,
+                 DB_TEXT(id), DB_TEXT(owner)),
+        ret, err);
 }
 
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
@@ -120,27 +183,59 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
 
     return operation_one(
         work,
-        db_query(work->tx, err,
-                 "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
-                 "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
-                 "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND "
-                 "phase <> 'answered' AND (phase <> 'waiting' OR deadline <= $5) AND "
-                 "(phase = 'cancelled' OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
-                 "other.volume_id = operations.volume_id AND other.phase = 'cancelled')) "
-                 "RETURNING " OPERATION_COLUMNS,
-                 DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
-                 DB_INT(work->over_us)),
+        db_query(
+            work->tx, err,
+            "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
+            "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
+            "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND " IS_DUE(
+                "$5") " AND "
+                      "(" IS_CANCELLED " OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
+                      "other.volume_id = operations.volume_id AND other." IS_CANCELLED ")) "
+                      "RETURNING " OPERATION_COLUMNS,
+            DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
+            DB_INT(work->over_us)),
         ret, err);
 }
 
-int operation_move(struct work *work, const char *id, const char *owner, const char *from,
-                   const char *to, bool keep_owner, struct error *err) {
+int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
+                   enum operation_phase to, bool keep_owner, struct error *err) {
     return db_run(work->tx, err,
                   "UPDATE operations SET phase = $1, owner = CASE WHEN $2 = 1 THEN owner END, "
                   "lease_until = CASE WHEN $2 = 1 THEN lease_until END, updated_at = $3 "
                   "WHERE id = $4 AND phase = $5 AND owner = $6",
-                  DB_TEXT(to), DB_BOOL(keep_owner), DB_INT(work->clock_us), DB_TEXT(id),
-                  DB_TEXT(from), DB_TEXT(owner));
+                  DB_TEXT(phase_texts[to]), DB_BOOL(keep_owner), DB_INT(work->clock_us),
+                  DB_TEXT(id), DB_TEXT(phase_texts[from]), DB_TEXT(owner));
+}
+
+int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err) {
+    return db_change(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
+                     DB_INT(deadline), DB_TEXT(id));
+}
+
+int operation_report(struct work *work, const struct operation *operation, bool failed,
+                     struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET phase = $1, failed = $2, owner = NULL, "
+                  "lease_until = NULL, deadline = NULL, updated_at = $3 "
+                  "WHERE id = $4 AND " AWAITS_REPORT,
+                  DB_TEXT(phase_texts[PHASE_COMPLETING]), DB_BOOL(failed), DB_INT(work->clock_us),
+                  DB_TEXT(operation->id));
+}
+
+int operation_hurry(struct work *work, const struct operation *operation, struct error *err) {
+    if (db_run(work->tx, err,
+               "UPDATE operations SET deadline = $1 WHERE id = $2 AND " AWAITS_REPORT,
+               DB_INT(DEADLINE_OVER_US), DB_TEXT(operation->id)) < 0)
+        return -1;
+    return operation_notify(work, operation, NULL, err);
+}
+
+int operation_settle(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, target_id, &operation, err);
+
+    return found > 0 && operation.kind->settle ? operation.kind->settle(work, &operation, err)
+                                               : found;
 }
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
@@ -170,10 +265,10 @@ int operation_note(struct work *work, const char *id, const char *owner, const c
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
-    return db_run(work->tx, err,
-                  "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3 AND "
-                  "phase <> 'cancelled'",
-                  DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
+    return db_run(
+        work->tx, err,
+        "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3 AND " IS_NOT_CANCELLED,
+        DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
 }
 
 int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
@@ -189,14 +284,14 @@ int operation_end(struct work *work, const char *id, struct error *err) {
 
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
     return db_change(work->tx, err,
-                     "UPDATE operations SET phase = 'answered', owner = NULL, lease_until = NULL, "
-                     "arguments = $1, updated_at = $2 WHERE id = $3",
-                     DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id));
+                     "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                     "arguments = $2, updated_at = $3 WHERE id = $4",
+                     DB_TEXT(phase_texts[PHASE_ANSWERED]), DB_TEXT(arguments),
+                     DB_INT(work->clock_us), DB_TEXT(id));
 }
 
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {
-    return db_run(work->tx, err,
-                  "DELETE FROM operations WHERE phase = 'answered' AND updated_at < $1",
+    return db_run(work->tx, err, "DELETE FROM operations WHERE " IS_ANSWERED " AND updated_at < $1",
                   DB_INT(work->over_us - age_us));
 }
 
@@ -220,25 +315,26 @@ static bool has_worker(const struct operation *operation) {
     return operation->owner && *operation->owner;
 }
 
-/* A delete that anybody has begun may have taken the object away: somebody has to look. */
 static bool leaves_traces(const struct operation *operation) {
-    return strcmp(operation->kind, operation_kinds[OPERATION_DELETE].name) == 0 &&
-           operation->attempts > 0;
+    return operation->kind->leaves_traces && operation->attempts > 0;
 }
 
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
-    if (strcmp(operation->phase, PHASE_CANCELLED) == 0)
+    if (operation->phase == PHASE_CANCELLED)
         return 0;
+    if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
+        return -1;
     if (!has_worker(operation) && !leaves_traces(operation))
         return operation_end(work, operation->id, err);
     /* The volume's own place is free for what comes next. */
     if (db_run(work->tx, err,
-               "UPDATE operations SET phase = 'cancelled', target_id = id, deadline = NULL, "
-               "owner = NULLIF(owner, ''), updated_at = $1, "
-               "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $2",
-               DB_INT(work->clock_us), DB_TEXT(operation->id)) < 0)
+               "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
+               "owner = NULLIF(owner, ''), updated_at = $2, "
+               "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $3",
+               DB_TEXT(phase_texts[PHASE_CANCELLED]), DB_INT(work->clock_us),
+               DB_TEXT(operation->id)) < 0)
         return -1;
-    return operation_notify(work, operation, operation_kind_find(operation->kind)->method, err);
+    return operation_notify(work, operation, NULL, err);
 }
 
 /* Whoever was told in vain to begin while something cancelled was left. */
@@ -247,8 +343,7 @@ static int tell_waiting(struct work *work, const char *volume_id, struct error *
     int count = operation_on(work, volume_id, &left, err);
 
     for (int i = 0; i < count; i++)
-        if (strcmp(left[i].phase, PHASE_QUEUED) == 0 &&
-            operation_notify(work, &left[i], operation_kind_find(left[i].kind)->method, err) < 0)
+        if (left[i].phase == PHASE_QUEUED && operation_notify(work, &left[i], NULL, err) < 0)
             return -1;
     return count < 0 ? -1 : 1;
 }
@@ -256,8 +351,7 @@ static int tell_waiting(struct work *work, const char *volume_id, struct error *
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err) {
     int closed = db_run(work->tx, err,
-                        "DELETE FROM operations WHERE id = $1 AND owner = $2 AND "
-                        "phase = 'cancelled'",
+                        "DELETE FROM operations WHERE id = $1 AND owner = $2 AND " IS_CANCELLED,
                         DB_TEXT(operation->id), DB_TEXT(owner));
 
     return closed <= 0 ? closed : tell_waiting(work, operation->volume_id, err);
@@ -266,9 +360,7 @@ int operation_close(struct work *work, const struct operation *operation, const 
 /* $1 what is over, $2 and $3 of the rule. */
 #define IS_ORPHAN                                                                  \
     "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
-    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 ELSE $3 END)) AND "       \
-    "phase <> 'answered' AND "                                                     \
-    "(phase <> 'waiting' OR deadline <= $1)"
+    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 ELSE $3 END)) AND " IS_DUE("$1")
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
@@ -291,9 +383,15 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
                        DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
                        DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->clock_us));
 
-    return freed <= 0
-               ? freed
-               : operation_notify(work, orphan, operation_kind_find(orphan->kind)->method, err);
+    return freed <= 0 ? freed : operation_notify(work, orphan, NULL, err);
+}
+
+int operation_count(struct work *work, const char *volume_id, const struct operation_kind *kind,
+                    int64_t *ret, struct error *err) {
+    return db_query_int(
+        work->tx, ret, err,
+        "SELECT COUNT(*) FROM operations WHERE volume_id = $1 AND kind = $2 AND " HAS_NO_ANSWER,
+        DB_TEXT(volume_id), DB_TEXT(kind->name));
 }
 
 int operation_list(struct work *work, struct operation **ret, struct error *err) {

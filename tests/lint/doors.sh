@@ -1,0 +1,18 @@
+#!/bin/bash
+# A status that stands in a row already is written by one function, whatever the object
+# (ledger/status.h); an operation's row by one file.
+set -uo pipefail
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
+
+status=0
+only() {
+    local file=$1 pattern=$2 found
+    found=$(sources ledger volume manager api | grep -vxF "$file" | xargs grep -nE "$pattern") || return 0
+    echo "only $file may say this:"
+    echo "$found"
+    status=1
+}
+only ledger/status.c '(SET|[,"]) *"?status(_by_reset)? ='
+only ledger/operation.c '(UPDATE|INSERT INTO) operations'
+exit "$status"

@@ -1,0 +1,81 @@
+#include "volume/attach_status.h"
+
+#include "common/cleanup.h"
+#include "ledger/operation.h"
+#include "volume/attachment.h"
+
+#include <string.h>
+
+unsigned attachment_instances(struct arena *arena, const struct volume *volume,
+                              const char *const **ret) {
+    const char **instances = arena_alloc(arena, volume->attachment_count * sizeof(char *) + 1);
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const struct attachment *attachment = &volume->attachments[i];
+        bool known = !attachment->instance_uuid || !attachment_in_use(attachment);
+
+        for (unsigned j = 0; j < count && !known; j++)
+            known = strcmp(instances[j], attachment->instance_uuid) == 0;
+        if (!known)
+            instances[count++] = attachment->instance_uuid;
+    }
+    if (ret)
+        *ret = instances;
+    return count;
+}
+
+/* The first of these that a row has counts; rows in an error state say nothing. */
+static const struct {
+    const char *attach_status;
+    enum volume_status status;
+} precedence[] = {
+    { "attached", VOLUME_IN_USE },
+    { "attaching", VOLUME_ATTACHING },
+    { "detaching", VOLUME_DETACHING },
+    { "reserved", VOLUME_RESERVED },
+};
+
+static unsigned precedence_of(const struct volume *volume) {
+    for (unsigned i = 0; i < LENGTH(precedence); i++)
+        for (unsigned j = 0; j < volume->attachment_count; j++)
+            if (strcmp(volume->attachments[j].attach_status, precedence[i].attach_status) == 0)
+                return i;
+    return LENGTH(precedence);
+}
+
+enum volume_status attachment_status_of(const struct volume *volume) {
+    unsigned i = precedence_of(volume);
+
+    return i < LENGTH(precedence) ? precedence[i].status : VOLUME_AVAILABLE;
+}
+
+int attach_status_write(struct work *work, const struct volume *volume, enum volume_status status,
+                        struct error *err) {
+    const struct status_change change = { .from = (int)volume->status, .to = status };
+    int changed = status_write(work, &volume_objects, volume->id, &change, err);
+
+    return error_if_none(changed, err, ERROR_BAD_REQUEST,
+                         "Invalid volume: the status of volume %s has changed meanwhile.",
+                         volume->id);
+}
+
+int attach_status_follow(struct work *work, const char *volume_id, struct error *err) {
+    struct volume volume;
+    const char *attach_status;
+    unsigned i;
+
+    if (volume_details(work, volume_id, &volume, err) < 0)
+        return -1;
+    i = precedence_of(&volume);
+    attach_status = i < LENGTH(precedence) ? precedence[i].attach_status : "detached";
+    if (db_run(work->tx, err,
+               "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
+               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume_id)) < 0)
+        return -1;
+    if (status_is_transient(volume.status))
+        return operation_settle(work, volume_id, err);
+    if (volume.status == VOLUME_MAINTENANCE || volume.migration_status)
+        return 0;
+    return attach_status_write(work, &volume, attachment_status_of(&volume), err);
+}

@@ -1,0 +1,195 @@
+#include "volume/connect.h"
+
+#include "common/cleanup.h"
+#include "ledger/message.h"
+#include "volume/attach.h"
+#include "volume/attach_status.h"
+#include "volume/conflict.h"
+#include "volume/connector.private.h"
+#include "volume/notification.h"
+#include "volume/operations.h"
+
+#include <string.h>
+
+const struct operation_kind kind_connect = {
+    .name = "connect",
+    .method = "connect_volume",
+    .message_action = "004",
+};
+
+static inline void cleanup_tree(json_t **tree) {
+    json_decref(*tree);
+}
+#define autofree_tree __attribute__((cleanup(cleanup_tree)))
+
+static const char *connector_text(struct arena *arena, const json_t *connector, const char *key) {
+    return arena_text(arena, json_string_value(json_object_get(connector, key)));
+}
+
+static int check_connect(const struct volume *volume, const struct attachment *attachment,
+                         struct error *err) {
+    if (strstr(status_text(volume->status), "error"))
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is in status %s and its attachments cannot be updated.",
+                         volume->id, status_shown(volume->status));
+    if (!volume->host)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s is on no backend.",
+                         volume->id);
+    if (volume->multiattach)
+        return 0;
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const struct attachment *other = &volume->attachments[i];
+
+        if (strcmp(other->id, attachment->id) != 0 && attachment_in_use(other) &&
+            !(other->instance_uuid && attachment->instance_uuid &&
+              strcmp(other->instance_uuid, attachment->instance_uuid) == 0))
+            return error_set(
+                err, ERROR_CONFLICT,
+                "Volume %s is connected by attachment %s already and is not multiattach.",
+                volume->id, other->id);
+    }
+    return 0;
+}
+
+/* A backend that does not answer must not gather questions without end. */
+static int check_questions(struct work *work, const char *volume_id, struct error *err) {
+    int64_t open = 0;
+
+    if (operation_count(work, volume_id, &kind_connect, &open, err) < 0)
+        return -1;
+    if (open >= work->settings->per_volume_attachments)
+        return error_set(err, ERROR_TRY_LATER,
+                         "%jd connections of volume %s wait for its backend already.",
+                         (intmax_t)open, volume_id);
+    return 0;
+}
+
+static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
+                         const json_t *connector, const char *mode, const char **ret_operation_id,
+                         struct error *err) {
+    autofree char *text = json_dumps(connector, JSON_COMPACT);
+    struct operation former, fields = {
+        .volume_id = volume->id,
+        .target_id = target_id,
+        .host = volume->host,
+        .project_id = volume->project_id,
+        .arguments = arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", text, mode),
+    };
+    int found = operation_of(work, target_id, &former, err);
+
+    if (found < 0 || (found > 0 && operation_end(work, former.id, err) < 0) ||
+        check_questions(work, volume->id, err) < 0)
+        return -1;
+    return operation_insert(work, &kind_connect, &fields, ret_operation_id, err);
+}
+
+int attachment_connect(struct work *work, const struct attachment *attachment,
+                       const json_t *connector, const char **ret_operation_id, struct error *err) {
+    const char *host = connector_text(work->arena, connector, "host");
+    const char *mountpoint = connector_text(work->arena, connector, "mountpoint");
+    const char *mode = connector_text(work->arena, connector, "mode");
+    autofree char *text = json_dumps(connector, JSON_COMPACT);
+    struct volume volume;
+
+    if (!host || !*host)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid input received: connector: host is required and must be a string.");
+    if (connector_check(connector, err) < 0)
+        return -1;
+    if (attachment->attach_mode && strcmp(attachment->attach_mode, "null") != 0)
+        mode = attachment->attach_mode;
+    if (!mode || (strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0))
+        mode = "rw";
+    if (strcmp(attachment->attach_status, "attached") == 0 &&
+        attachment_check_release(work, attachment, err) < 0)
+        return -1;
+    if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
+        check_connect(&volume, attachment, err) < 0 ||
+        conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
+        db_run(work->tx, err,
+               "UPDATE attachments SET connector = $1, attached_host = $2, mountpoint = $3, "
+               "attach_mode = $4, attached_at = $5, updated_at = $5, attach_status = "
+               "CASE WHEN attach_status = 'attached' THEN 'attached' ELSE 'attaching' END "
+               "WHERE id = $6",
+               DB_TEXT(text), DB_TEXT(host), DB_TEXT(mountpoint ? mountpoint : "na"), DB_TEXT(mode),
+               DB_INT(work->now_us), DB_TEXT(attachment->id)) < 0 ||
+        attach_status_follow(work, volume.id, err) < 0 ||
+        notification_of(work, "volume.attach.start", volume.id, err) < 0)
+        return -1;
+    return begin_connect(work, &volume, attachment->id, connector, mode, ret_operation_id, err);
+}
+
+int volume_initialize_connection(struct work *work, const struct volume *volume,
+                                 const json_t *connector, const char **ret_operation_id,
+                                 struct error *err) {
+    if (volume->status == VOLUME_MAINTENANCE || !volume->host)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s cannot be connected while its status is %s.",
+                         volume->id, status_shown(volume->status));
+    if (connector_check(connector, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
+        return -1;
+    return begin_connect(work, volume, work_uuid(work), connector,
+                         volume_is_readonly(volume) ? "ro" : "rw", ret_operation_id, err);
+}
+
+int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err) {
+    if (volume->attachment_count > 1 && !work->context->from_service)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s has several attachments: which connection ends is not said.",
+                         volume->id);
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_check_release(work, &volume->attachments[i], err) < 0)
+            return -1;
+    if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0)
+        return -1;
+    return volume_unreserve(work, volume, err);
+}
+
+/* The attachment keeps the backend's data in one level, with its own id beside it. */
+static char *flatten(struct arena *arena, const char *connection_info, const char *attachment_id) {
+    autofree_tree json_t *info = json_loads(connection_info, 0, NULL);
+    autofree_tree json_t *flat = json_copy(json_object_get(info, "data"));
+    autofree char *text = NULL;
+
+    json_object_set(flat, "driver_volume_type", json_object_get(info, "driver_volume_type"));
+    json_object_set_new(flat, "attachment_id", json_string(attachment_id));
+    text = json_dumps(flat, JSON_COMPACT);
+    return arena_text(arena, text);
+}
+
+/* Why, the manager's log says: once, and no client reads it. */
+static int connect_failed(struct work *work, const struct operation *operation, struct error *err) {
+    static const char text[] = "{\"error\": \"The backend cannot connect the volume.\"}";
+
+    if (db_run(work->tx, err,
+               "UPDATE attachments SET attach_status = 'error_attaching', updated_at = $1 "
+               "WHERE id = $2 AND attach_status = 'attaching'",
+               DB_INT(work->now_us), DB_TEXT(operation->target_id)) < 0 ||
+        attach_status_follow(work, operation->volume_id, err) < 0 ||
+        operation_answer(work, operation->id, text, err) < 0)
+        return -1;
+    return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
+                       kind_connect.message_action, "021", err);
+}
+
+int attachment_connected(struct work *work, const struct operation *operation,
+                         const char *connection_info, const struct error *failure,
+                         struct error *err) {
+    int changed;
+
+    if (failure)
+        return connect_failed(work, operation, err);
+    changed = db_run(work->tx, err,
+                     "UPDATE attachments SET connection_info = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(flatten(work->arena, connection_info, operation->target_id)),
+                     DB_INT(work->now_us), DB_TEXT(operation->target_id));
+    if (changed < 0)
+        return -1;
+    if (changed > 0)
+        return operation_end(work, operation->id, err);
+    return operation_answer(work, operation->id,
+                            arena_format(work->arena, "{\"connection_info\": %s}", connection_info),
+                            err);
+}

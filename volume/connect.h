@@ -1,0 +1,29 @@
+/*
+ * Connecting: a host asks how it reaches a volume, and the backend answers.
+ */
+#pragma once
+
+#include "volume/attachment.h"
+#include "volume/operations.h"
+
+#include <jansson.h>
+
+/*
+ * PUT, or POST with a connector: stores the connector and starts a connect operation; the request
+ * then waits for *ret_operation_id (operation.h).  The volume's own status moves to attaching
+ * unless an extend is pending (X45).
+ */
+int attachment_connect(struct work *work, const struct attachment *attachment,
+                       const json_t *connector, const char **ret_operation_id, struct error *err);
+
+/* os-initialize_connection: a connect operation without attachment; the request waits for it. */
+int volume_initialize_connection(struct work *work, const struct volume *volume,
+                                 const json_t *connector, const char **ret_operation_id,
+                                 struct error *err);
+int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err);
+
+/* The backend's answer to a connect operation (called by the manager): connection_info JSON text,
+ * or NULL with the failure's text. */
+int attachment_connected(struct work *work, const struct operation *operation,
+                         const char *connection_info, const struct error *failure,
+                         struct error *err);

@@ -1,0 +1,28 @@
+/*
+ * Making a volume: from POST /volumes to its object on a backend.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+#include <jansson.h>
+
+struct volume_new {
+    const char *name, *description;
+    int64_t size_gb;  /* 0: not given */
+    const char *type; /* id or name; NULL: the default */
+    const char *availability_zone;
+    struct pairs metadata;
+    const char *snapshot_id, *source_volid, *backup_id, *image_ref, *group_id; /* sources */
+    const json_t *hints;
+};
+
+/* POST /volumes: row, quota, placement, operation and message.  With no backend that fits the row
+ * is made with status error and a user message (the answer still shows creating). */
+int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
+                  struct error *err);
+/* `location` and `format` are what the driver made; failure NULL means made.  0 done, 1 the
+ * operation is gone or not `owner`'s any more: nothing changed. */
+int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
+                         const char *location, const char *format, const struct error *failure,
+                         struct error *err);
