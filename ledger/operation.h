@@ -28,6 +28,9 @@ const char *operation_phase_text(enum operation_phase phase);
 struct operation;
 typedef int operation_function(struct work *work, const struct operation *operation,
                                struct error *err);
+/* Of a worker that holds it; what `arg` is, its kind says. */
+typedef int operation_body(struct work *work, const struct operation *held, void *arg,
+                           struct error *err);
 
 /* What the operations of a name have in common.  Each is exported by the file that is its meaning;
  * a function may be NULL. */
@@ -42,6 +45,7 @@ struct operation_kind {
     bool leaves_traces;       /* begun and cancelled: somebody has to look what it has done */
     /* Right before each effect, for whoever holds it: is it still wanted? 1, 0, or -1. */
     operation_function *wanted;
+    operation_body *finish;     /* the work has ended, `arg` says how: everything about it goes */
     operation_function *cancel; /* gives back what it has reserved */
     operation_function *settle; /* who uses the object has changed */
 };

@@ -1,6 +1,7 @@
 #include "manager/call.h"
 
 #include "common/cleanup.h"
+#include "manager/host.h"
 #include "volume/extend.h"
 #include "json/json.h"
 
@@ -106,7 +107,7 @@ static int extend_volume_completion(struct call *call, struct error *err) {
 /* ---- the others ---- */
 
 static int publish_service_capabilities(struct call *call, struct error *err) {
-    return manager_report(call->manager, err);
+    return hosts_report(call->manager, err);
 }
 
 static int ping(struct call *call, struct error *err) {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "manager/job.h"
+#include "manager/state.private.h"
 
 /* An rpc_consumer's answer to a message that has a version. */
 int call_handle(struct manager *manager, const struct rpc_message *message, struct error *err);

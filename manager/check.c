@@ -99,7 +99,8 @@ static int check_pools(struct round *round, struct work *work, struct error *err
                  "SELECT p.name, p.allocated_gb, "
                  "(SELECT COALESCE(SUM(v.size_gb), 0) FROM volumes v WHERE v.host = p.name) + "
                  "(SELECT COALESCE(SUM(o.new_size_gb - v.size_gb), 0) FROM operations o "
-                 " JOIN volumes v ON v.id = o.target_id WHERE o.new_size_gb > 0 AND v.host = p.name) "
+                 " JOIN volumes v ON v.id = o.target_id "
+                 " WHERE o.new_size_gb > 0 AND v.host = p.name) "
                  "FROM pools p ORDER BY p.name");
     int more;
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "manager/manager.h"
+#include "manager/settings.h"
 
 struct check {
     struct db *db;

@@ -8,24 +8,6 @@
 
 #include <string.h>
 
-struct connect_result {
-    const struct operation *operation;
-    const char *connection_info;
-    const struct error *failure;
-};
-
-static int connected_body(struct work *work, void *arg, struct error *err) {
-    const struct connect_result *result = arg;
-    struct operation operation;
-    int held =
-        operation_held(work, result->operation->id, result->operation->owner, &operation, err);
-
-    if (held <= 0)
-        return held;
-    return attachment_connected(work, result->operation, result->connection_info, result->failure,
-                                err);
-}
-
 static void release_tree(void *tree) {
     json_decref(tree);
 }
@@ -62,15 +44,15 @@ static const char *connect(struct job *job, struct error *failure) {
 
 int job_connect(struct job *job, struct error *err) {
     struct error failure = { 0 };
-    struct connect_result result = { .operation = &job->operation };
+    struct connect_ending ending = { 0 };
 
     if (!job->has_volume)
-        return job_end(job, err);
-    result.connection_info = connect(job, &failure);
-    if (!result.connection_info) {
-        result.failure = &failure;
+        return job_finish(job, NULL, err) < 0 ? -1 : 0;
+    ending.connection_info = connect(job, &failure);
+    if (!ending.connection_info) {
+        ending.failure = &failure;
         log_error(&job->context.log, "connect failed", "volume_id", job->volume.id, "reason",
                   failure.message, NULL);
     }
-    return job_transaction(job, connected_body, &result, err);
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
 }

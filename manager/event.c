@@ -111,7 +111,7 @@ int event_send(struct job *job, const char *instance_uuid, bool completion, enum
         },
     };
 
-    if (work_read(job->manager->settings.db, &job->base, receivers_body, &receivers, err) < 0)
+    if (job_read(job, receivers_body, &receivers, err) < 0)
         return -1;
     *ret = receivers.count > 0 ? send_to_all(job, &receivers, answer)
                                : compute->send(compute, job->arena, &receivers.event, answer);
@@ -134,15 +134,15 @@ int job_notify(struct job *job, struct error *err) {
     struct error answer = { 0 };
 
     if (!job->has_volume || !instance_uuid)
-        return job_end(job, err);
+        return job_finish(job, NULL, err) < 0 ? -1 : 0;
     if (event_send(job, instance_uuid, volume_extend_pending(&job->volume), &verdict, &answer,
                    err) < 0)
         return -1;
-    if (verdict != EVENT_REFUSED)
-        return job_end(job, err);
-    if (job->operation.attempts < NOTIFY_ATTEMPTS)
+    if (verdict == EVENT_REFUSED && job->operation.attempts < NOTIFY_ATTEMPTS)
         return job_retry(job, NOTIFY_PAUSE_US, err);
-    log_warning(&job->context.log, "an instance did not hear how large its disk is", "volume_id",
-                job->volume.id, "instance_uuid", instance_uuid, "reason", answer.message, NULL);
-    return job_end(job, err);
+    if (verdict == EVENT_REFUSED)
+        log_warning(&job->context.log, "an instance did not hear how large its disk is",
+                    "volume_id", job->volume.id, "instance_uuid", instance_uuid, "reason",
+                    answer.message, NULL);
+    return job_finish(job, NULL, err) < 0 ? -1 : 0;
 }

@@ -13,7 +13,8 @@
  *     completing ──the image must agree ────────────────────▶ finished
  *
  * After a crash the operation is handed out in the phase it had, and the work of that phase is
- * repeatable.
+ * repeatable: job_extend() is one loop over the phases, and each function below the work of one.
+ * They return 0 when the operation is done with or left to others, and 1 when the loop goes on.
  */
 #include "ledger/message.h"
 #include "manager/event.h"
@@ -27,27 +28,14 @@
 
 /* ---- finish ---- */
 
-struct finish {
-    const struct job *job;
-    enum extend_ending ending;
-    int64_t real_gb;
-};
-
-static int finish_body(struct work *work, void *arg, struct error *err) {
-    const struct finish *finish = arg;
-
-    return volume_extend_finish(work, &finish->job->operation, job_owner(finish->job),
-                                finish->ending, finish->real_gb, err);
-}
-
-static int finish(struct job *job, enum extend_ending ending, int64_t real_gb, const char *reason,
+static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb, const char *reason,
                   struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    struct finish call = { job, ending, real_gb };
-    bool grown = ending == EXTEND_GROWN;
+    struct extend_ending ending = { verdict, real_gb };
+    bool grown = verdict == EXTEND_GROWN;
     int64_t new_gb = job->operation.new_size_gb;
-    int result = job_transaction(job, finish_body, &call, err);
+    int result = job_finish(job, &ending, err);
 
     if (result < 0)
         return -1;
@@ -68,17 +56,8 @@ static int finish(struct job *job, enum extend_ending ending, int64_t real_gb, c
     return 0;
 }
 
-/* Size of the backend's object in GiB, rounded up; 0 and err when nobody can tell. */
-static int64_t real_size(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-    int64_t bytes = 0;
-
-    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) < 0)
-        return 0;
-    return (bytes + GIB - 1) / GIB;
-}
-
-/* Does the object hold the target in full? 1, 0, or -1 when nobody can tell. */
+/* Size of the backend's object in GiB, rounded up, and whether it holds the target in full: 1, 0,
+ * or -1 when nobody can tell. */
 static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     int64_t bytes = 0;
@@ -89,35 +68,101 @@ static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
     return bytes >= job->operation.new_size_gb * GIB;
 }
 
-static int finish_failed(struct job *job, enum extend_ending ending, const struct error *failure,
+static int finish_failed(struct job *job, enum extend_verdict verdict, const struct error *failure,
                          struct error *err) {
     struct error unreadable = { 0 };
+    int64_t real_gb = 0;
 
-    return finish(job, ending, real_size(job, &unreadable), failure->message, err);
+    has_grown(job, &real_gb, &unreadable);
+    return finish(job, verdict, real_gb, failure->message, err);
+}
+
+/* ---- running: the driver ---- */
+
+/* A worker before this one may sleep with the image's lock in its hands; one that does not wake up
+ * is given up after so many looks. */
+enum { LOOKS_AT_A_LOCK = 60 };
+
+static bool may_be_a_former_workers(const struct job *job) {
+    return job->operation.attempts > 1 && job->operation.attempts < LOOKS_AT_A_LOCK;
+}
+
+/* The image is locked: a guest that has it grows it. */
+static int await(struct job *job, struct error *err) {
+    bool was_attached = job_driver_volume(job).attached;
+    struct extend_await await;
+    int lost = job_held(job, volume_extend_await, &await, err);
+    struct error failure;
+    unsigned instances;
+
+    if (lost)
+        return lost < 0 ? -1 : 0;
+    job->volume = await.volume;
+    if (await.one) {
+        job->operation.phase = PHASE_SENDING;
+        return 1;
+    }
+    if (was_attached && !job_driver_volume(job).attached)
+        return 1; /* the guest that held it has been detached since: the driver looks again */
+    instances = attachment_instances(job->arena, &job->volume, NULL);
+    error_set(&failure, ERROR_BACKEND,
+              instances == 0 ? "the image is locked, but the volume is attached to no instance"
+                             : "the image is locked and the volume is attached to %u instances",
+              instances);
+    if (!job_driver_volume(job).attached && may_be_a_former_workers(job))
+        return job_ask_again(job, &failure, err);
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
+}
+
+static int drive(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct error failure = { 0 };
+    enum driver_outcome outcome = job->backend->driver->extend_volume(
+        job->backend->handle, job->arena, &volume, job->operation.new_size_gb, &failure);
+
+    if (outcome == DRIVER_DONE)
+        return finish(job, EXTEND_GROWN, 0, NULL, err);
+    if (outcome == DRIVER_DEFERRED)
+        return await(job, err);
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (job_is_uncertain(job, &failure))
+        return job_ask_again(job, &failure, err);
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
+}
+
+/* ---- sending: the event to the compute side ---- */
+
+static int send(struct job *job, struct error *err) {
+    const char *const *instances;
+    struct error answer = { 0 };
+    enum event_verdict verdict = EVENT_REFUSED;
+
+    if (attachment_instances(job->arena, &job->volume, &instances) != 1)
+        error_set(&answer, ERROR_CONFLICT,
+                  "the volume is no longer attached to exactly one instance");
+    else if (event_send(job, instances[0], true, &verdict, &answer, err) < 0)
+        return -1;
+    if (verdict == EVENT_REFUSED)
+        return finish_failed(job, EXTEND_COMPUTE_FAILED, &answer, err);
+    if (verdict == EVENT_UNKNOWN)
+        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
+                    "volume_id", job->volume.id, "reason", answer.message, NULL);
+    return job_held(job, volume_extend_sent, NULL, err) < 0 ? -1 : 0;
 }
 
 /* ---- waiting: nobody reported in time, or nobody is left who could (X20, X30, D13) ---- */
 
-static int stay_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
+static int stay(struct work *work, const struct operation *held, void *arg, struct error *err) {
     int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
-    int stayed;
 
+    (void)arg;
     /* One whose event was never sent waits as well: a deadline holds back only what waits. */
-    if (operation_move(work, job->operation.id, job_owner(job), PHASE_SENDING, PHASE_WAITING, true,
-                       err) < 0)
+    if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, true, err) < 0 ||
+        operation_postpone(work, held->id, held->owner, deadline, err) < 0)
         return -1;
-    stayed = operation_postpone(work, job->operation.id, job_owner(job), deadline, err);
-    if (stayed <= 0)
-        return stayed;
-    return message_put(work, job->operation.project_id, job->operation.request_id,
-                       job->operation.volume_id, "007", "009", err);
-}
-
-static int stay(struct job *job, const struct error *failure, struct error *err) {
-    log_error(&job->context.log, "pending extend cannot be judged", "volume_id", job->volume.id,
-              "reason", failure->message, NULL);
-    return job_transaction(job, stay_body, job, err) < 0 ? -1 : 0;
+    return message_put(work, held->project_id, held->request_id, held->volume_id,
+                       held->kind->message_action, "009", err);
 }
 
 static int settle_detached(struct job *job, const struct driver_volume *volume, struct error *err) {
@@ -139,115 +184,17 @@ static int settle(struct job *job, struct error *err) {
     int64_t real_gb = 0;
     int grown = has_grown(job, &real_gb, &failure);
 
-    if (grown < 0)
-        return stay(job, &failure, err);
+    if (grown < 0) {
+        log_error(&job->context.log, "pending extend cannot be judged", "volume_id", job->volume.id,
+                  "reason", failure.message, NULL);
+        return job_held(job, stay, NULL, err) < 0 ? -1 : 0;
+    }
     if (grown > 0)
         return finish(job, EXTEND_GROWN, real_gb, NULL, err);
     if (!volume.attached)
         return settle_detached(job, &volume, err);
-    error_set(&failure, ERROR_BACKEND, "the compute side did not report in time");
-    return finish(job, EXTEND_COMPUTE_FAILED, real_gb, failure.message, err);
-}
-
-/* ---- sending: the event to the compute side ---- */
-
-static int handed_over_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-
-    return volume_extend_handed_over(work, job->operation.id, job_owner(job), err);
-}
-
-static int send(struct job *job, struct error *err) {
-    const char *const *instances;
-    struct error answer = { 0 };
-    enum event_verdict verdict = EVENT_REFUSED;
-
-    if (job_look_again(job, err) < 0)
-        return -1;
-    if (!job_driver_volume(job).attached)
-        return settle(job, err);
-    if (attachment_instances(job->arena, &job->volume, &instances) != 1)
-        error_set(&answer, ERROR_CONFLICT,
-                  "the volume is no longer attached to exactly one instance");
-    else if (event_send(job, instances[0], true, &verdict, &answer, err) < 0)
-        return -1;
-    if (verdict == EVENT_REFUSED)
-        return finish_failed(job, EXTEND_COMPUTE_FAILED, &answer, err);
-    if (verdict == EVENT_UNKNOWN)
-        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
-                    "volume_id", job->volume.id, "reason", answer.message, NULL);
-    return job_transaction(job, handed_over_body, job, err) < 0 ? -1 : 0;
-}
-
-/* ---- running: the driver ---- */
-
-static int hand_over_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-
-    return volume_extend_hand_over(work, job->operation.id, job_owner(job), &job->volume, err);
-}
-
-/* A worker before this one may sleep with the image's lock in its hands; one that does not wake up
- * is given up after so many looks. */
-enum { LOOKS_AT_A_LOCK = 60 };
-
-static bool may_be_a_former_workers(const struct job *job) {
-    return job->operation.attempts > 1 && job->operation.attempts < LOOKS_AT_A_LOCK;
-}
-
-/* 1: the guest that held the image when the driver looked has been detached since. */
-static int hand_over(struct job *job, struct error *err) {
-    bool was_attached = job_driver_volume(job).attached;
-    int outcome = job_transaction(job, hand_over_body, job, err);
-    struct error failure;
-    unsigned instances;
-
-    if (outcome < 0)
-        return -1;
-    if (outcome == HAND_OVER_LOST)
-        return 0;
-    if (outcome == HAND_OVER_DONE) {
-        job->operation.phase = PHASE_SENDING;
-        return send(job, err);
-    }
-    if (was_attached && !job_driver_volume(job).attached)
-        return 1;
-    instances = attachment_instances(job->arena, &job->volume, NULL);
-    error_set(&failure, ERROR_BACKEND,
-              instances == 0 ? "the image is locked, but the volume is attached to no instance"
-                             : "the image is locked and the volume is attached to %u instances",
-              instances);
-    if (!job_driver_volume(job).attached && may_be_a_former_workers(job))
-        return job_ask_again(job, &failure, err);
-    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
-}
-
-static int drive(struct job *job, struct error *err) {
-    struct error failure = { 0 };
-    int again;
-
-    do {
-        const struct driver_volume volume = job_driver_volume(job);
-
-        again = 0;
-        switch (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
-                                                    job->operation.new_size_gb, &failure)) {
-        case DRIVER_DONE:
-            return finish(job, EXTEND_GROWN, 0, NULL, err);
-        case DRIVER_DEFERRED:
-            again = hand_over(job, err);
-            if (again <= 0)
-                return again;
-            break;
-        case DRIVER_FAILED:
-            break;
-        }
-    } while (again > 0);
-    if (job_check_lease(job, err) < 0)
-        return -1;
-    if (job_is_uncertain(job, &failure))
-        return job_ask_again(job, &failure, err);
-    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
+    return finish(job, EXTEND_COMPUTE_FAILED, real_gb, "the compute side did not report in time",
+                  err);
 }
 
 /* ---- completing: the report is in ---- */
@@ -271,22 +218,35 @@ static int complete(struct job *job, struct error *err) {
     return finish(job, EXTEND_GROWN, real_gb, NULL, err);
 }
 
+/* ---- the loop ---- */
+
 int job_extend(struct job *job, struct error *err) {
+    int more;
+
     if (!job->has_volume)
         return finish(job, EXTEND_DRIVER_FAILED, 0, "the volume is gone", err);
     if (job->volume.status != VOLUME_EXTENDING)
         return finish(job, EXTEND_DRIVER_FAILED, 0, "the volume is not extending", err);
-    switch (job->operation.phase) {
-    case PHASE_RUNNING:
-        return drive(job, err);
-    case PHASE_SENDING:
-        return send(job, err);
-    case PHASE_WAITING:
-        return settle(job, err);
-    case PHASE_COMPLETING:
-        return complete(job, err);
-    default:
-        return error_set(err, ERROR_INTERNAL, "Operation %s has an unknown phase.",
-                         job->operation.id);
-    }
+    do {
+        switch (job->operation.phase) {
+        case PHASE_RUNNING:
+            more = drive(job, err);
+            break;
+        case PHASE_SENDING:
+            if (job_look_again(job, err) < 0)
+                return -1;
+            more = job_driver_volume(job).attached ? send(job, err) : settle(job, err);
+            break;
+        case PHASE_WAITING:
+            more = settle(job, err);
+            break;
+        case PHASE_COMPLETING:
+            more = complete(job, err);
+            break;
+        default:
+            return error_set(err, ERROR_INTERNAL, "Operation %s is in the unknown phase \"%s\".",
+                             job->operation.id, operation_phase_text(job->operation.phase));
+        }
+    } while (more > 0);
+    return more;
 }

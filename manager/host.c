@@ -2,8 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "manager/job.h"
+#include "ledger/operation.h"
+#include "manager/report.h"
 #include "manager/ticker.h"
+#include "volume/volume.h"
 
 #include <string.h>
 
@@ -81,7 +83,7 @@ static int64_t host_tick(void *arg) {
     struct manager_host *host = arg;
     struct error err;
 
-    if ((!host->backend.handle && host_open(host) < 0) || manager_report_host(host, &err) == 0)
+    if ((!host->backend.handle && host_open(host) < 0) || report_host(host, &err) == 0)
         return REPORT_MS;
     log_error(NULL, "backend cannot be reported", "host", host->host, "reason", err.message, NULL);
     return AGAIN_MS;
@@ -115,11 +117,16 @@ int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {
     return failure.kind == ERROR_NONE ? 0 : error_set(err, failure.kind, "%s", failure.message);
 }
 
-int host_report_soon(struct manager_host *host, struct error *err) {
-    if (!host->ticker)
-        return manager_report_host(host, err);
-    ticker_wake(host->ticker);
-    return 0;
+int hosts_report(struct manager *manager, struct error *err) {
+    for (unsigned i = 0; i < manager->host_count; i++) {
+        struct manager_host *host = &manager->hosts[i];
+
+        if (host->ticker)
+            ticker_wake(host->ticker);
+        else if (report_host(host, err) < 0)
+            return -1;
+    }
+    return report_node(manager, err);
 }
 
 void host_free(struct manager_host *host) {

@@ -17,6 +17,50 @@ static const struct {
 #undef OPERATION
 };
 
+/* ---- the job's transactions ---- */
+
+int job_transaction(struct job *job, work_body *body, void *arg, struct error *err) {
+    return work_transaction(job->manager->settings.db, &job->base, body, arg, err);
+}
+
+int job_read(struct job *job, work_body *body, void *arg, struct error *err) {
+    return work_read(job->manager->settings.db, &job->base, body, arg, err);
+}
+
+struct held_call {
+    const struct operation *seen;
+    const char *owner;
+    operation_body *body;
+    void *arg;
+};
+
+static int held_body(struct work *work, void *arg, struct error *err) {
+    const struct held_call *call = arg;
+    struct operation operation;
+    int held = operation_held(work, call->seen->id, call->owner, &operation, err);
+
+    if (held <= 0 || operation.phase != call->seen->phase)
+        return held < 0 ? -1 : 1;
+    return call->body(work, &operation, call->arg, err);
+}
+
+int job_held(struct job *job, operation_body *body, void *arg, struct error *err) {
+    struct held_call call = { &job->operation, job_owner(job), body, arg };
+
+    return job_transaction(job, held_body, &call, err);
+}
+
+static int end(struct work *work, const struct operation *held, void *ending, struct error *err) {
+    (void)ending;
+    return operation_end(work, held->id, err);
+}
+
+int job_finish(struct job *job, void *ending, struct error *err) {
+    return job_held(job, ending ? job->operation.kind->finish : end, ending, err);
+}
+
+/* ---- claimed ---- */
+
 /* This process slept beyond the lease of what one of its own threads still has in its hands. */
 static bool is_running(struct manager *manager, const char *operation_id) {
     bool found = false;
@@ -170,7 +214,7 @@ static int cancelled_body(struct work *work, void *arg, struct error *err) {
 
 /* However the work ended: when it was cancelled meanwhile, others wait for that. */
 static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
-    int cancelled = work_read(job->manager->settings.db, &job->base, cancelled_body, job, err);
+    int cancelled = job_read(job, cancelled_body, job, err);
 
     if (cancelled > 0)
         return job_close(job, err);
@@ -254,11 +298,7 @@ static int look_again_body(struct work *work, void *arg, struct error *err) {
 }
 
 int job_look_again(struct job *job, struct error *err) {
-    return work_read(job->manager->settings.db, &job->base, look_again_body, job, err);
-}
-
-int job_transaction(struct job *job, work_body *body, void *arg, struct error *err) {
-    return work_transaction(job->manager->settings.db, &job->base, body, arg, err);
+    return job_read(job, look_again_body, job, err);
 }
 
 struct job_retry_call {
@@ -288,16 +328,4 @@ int job_ask_again(struct job *job, const struct error *failure, struct error *er
     log_error(&job->context.log, "backend cannot be asked yet", "kind", job->operation.kind->name,
               "volume_id", job->operation.volume_id, "reason", failure->message, NULL);
     return job_retry(job, ASK_AGAIN_PAUSE_US, err);
-}
-
-static int end_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
-
-    return held <= 0 ? held : operation_end(work, operation.id, err);
-}
-
-int job_end(struct job *job, struct error *err) {
-    return job_transaction(job, end_body, job, err) < 0 ? -1 : 0;
 }

@@ -6,18 +6,8 @@
  */
 #pragma once
 
-#include "manager/host.h"
-#include "manager/manager.h"
+#include "manager/state.private.h"
 #include "volume/operations.h"
-
-#include <pthread.h>
-
-/* An operation that a thread of this process has in its hands: its lease is kept alive. */
-struct running {
-    const char *operation_id;
-    int64_t safe_until_us; /* manager->lock; steady: until then no other worker begins with it */
-    struct running *next;
-};
 
 struct job {
     struct manager *manager;
@@ -33,20 +23,6 @@ struct job {
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
     bool *fence_refused;
     bool renamed; /* a delete: the object has a name that no worker before this one knows */
-};
-
-struct manager {
-    struct manager_settings settings;
-    pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
-    pthread_cond_t changed; /* draining, or a backend is open */
-    struct running *running;
-    bool draining;
-    int64_t round_us;           /* monotonic: when the last round ended */
-    struct manager_host *hosts; /* one for each backend */
-    unsigned host_count;
-    struct ticker *ticker;           /* NULL when nothing runs by itself */
-    int64_t reported_at, expired_at; /* by the thread that ticks; steady */
-    int64_t started_at;              /* of the database's clock */
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
@@ -77,8 +53,17 @@ struct driver_volume job_driver_volume(const struct job *job);
 int job_find_object(struct job *job, struct error *err);
 /* Reads the volume anew: -1 also when it is gone. */
 int job_look_again(struct job *job, struct error *err);
-/* work_transaction() for the job. */
+/*
+ * A transaction for what the job has in its hands: `body` gets the operation as its row is now.  A
+ * worker that was paused beyond its lease changes nothing of what another one works on: 1, the
+ * operation is not this manager's any more, or has moved on from the phase that the job knows.
+ */
+int job_held(struct job *job, operation_body *body, void *arg, struct error *err);
+/* The same with the finish() of its kind, or where `ending` is NULL, without: it goes. */
+int job_finish(struct job *job, void *ending, struct error *err);
+/* For what need not be held: the job's own transaction, or look at the rows. */
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
+int job_read(struct job *job, work_body *body, void *arg, struct error *err);
 /* Gives it back to be tried again after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
 /* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
@@ -87,10 +72,3 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err);
 bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is given back, and the backend is asked again after a while. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);
-int job_end(struct job *job, struct error *err);
-
-/* report.c */
-int manager_report_host(const struct manager_host *host, struct error *err);
-int manager_report_node(const struct manager *manager, struct error *err);
-/* Everything, now; backends that have a thread for it do so in their own time. */
-int manager_report(struct manager *manager, struct error *err);

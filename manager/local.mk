@@ -15,6 +15,9 @@ libscoria_a_SOURCES += \
 	manager/manager.h \
 	manager/rename_job.c \
 	manager/report.c \
+	manager/report.h \
+	manager/settings.h \
+	manager/state.private.h \
 	manager/ticker.c \
 	manager/ticker.h \
 	manager/volume_jobs.c

@@ -1,6 +1,11 @@
+#include "manager/manager.h"
+
 #include "common/cleanup.h"
 #include "ledger/message.h"
 #include "manager/call.h"
+#include "manager/host.h"
+#include "manager/job.h"
+#include "manager/report.h"
 #include "manager/ticker.h"
 #include "volume/notification.h"
 #include "json/json.h"
@@ -214,8 +219,7 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
 }
 
 static int report(struct manager *manager, struct error *err) {
-    return manager->settings.threaded ? manager_report_node(manager, err)
-                                      : manager_report(manager, err);
+    return manager->settings.threaded ? report_node(manager, err) : hosts_report(manager, err);
 }
 
 int manager_tick(struct manager *manager, struct error *err) {

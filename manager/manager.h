@@ -7,49 +7,9 @@
  */
 #pragma once
 
-#include "client/compute_events.h"
-#include "common/arena.h"
-#include "config/option.h"
-#include "db/db.h"
-#include "drivers/driver.h"
-#include "ledger/settings.h"
-#include "rpc/rpc.h"
+#include "manager/settings.h"
 
 struct manager;
-
-struct manager_backend {
-    const char *name;         /* section; the host is <host_name>@<name> */
-    const char *host_name;    /* backend_host; NULL: the node */
-    const char *backend_name; /* volume_backend_name, what types ask for */
-    const struct driver *driver;
-    void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
-    struct driver_backend settings;
-};
-
-/* node@backend, as it stands in the host of its volumes before '#'. */
-static inline char *manager_backend_host(struct arena *arena, const struct manager_backend *backend,
-                                         const char *node) {
-    return arena_format(arena, "%s@%s", backend->host_name ? backend->host_name : node,
-                        backend->name);
-}
-
-struct manager_settings {
-    struct db *db;
-    struct rpc *rpc;
-    const struct settings *settings;
-    struct compute_sender *compute;
-    const char *node; /* option host, or the machine's name */
-    /* Of this incarnation; what begins with the prefix and is not it are former incarnations of
-     * this very place, dead for certain.  Other managers of the backend have other prefixes. */
-    const char *owner, *owner_prefix;
-    const char *zone;
-    const struct manager_backend *backends; /* ended with a NULL name */
-    bool threaded;       /* false: no thread of its own; manager_tick() does (tests) */
-    unsigned workers;    /* that handle messages of one backend; 0: nobody counts them */
-    int64_t patience_ms; /* how long the start waits for backends that do not answer */
-    void (*operation_ended)(void *arg); /* may be NULL; any thread */
-    void *operation_ended_arg;
-};
 
 /* *ret has to be stopped also when this fails: a thread may be with a backend that does not
  * answer. */

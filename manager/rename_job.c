@@ -56,7 +56,7 @@ int job_rename(struct job *job, const struct driver_fence *fence, struct error *
     /* Without a location it was never made, and nobody can use it. */
     if (!job->volume.provider_location || job->renamed)
         return 0;
-    noted = work_read(job->manager->settings.db, &job->base, noted_body, &naming, err);
+    noted = job_read(job, noted_body, &naming, err);
     if (noted < 0 || (noted > 0 && rename_object(job, fence, naming.from, naming.to, err) < 0))
         return -1;
     /* Nothing is noted for an object that cannot be reached. */

@@ -1,9 +1,7 @@
-/*
- * What a manager says of itself and its backends: heartbeat, pools and their room.
- */
+#include "manager/report.h"
+
 #include "common/cleanup.h"
 #include "ledger/service_log.h"
-#include "manager/job.h"
 #include "volume/pool.h"
 
 #define DRIVER_VERSION "1.0.0"
@@ -81,7 +79,7 @@ static int report_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-int manager_report_host(const struct manager_host *host, struct error *err) {
+int report_host(const struct manager_host *host, struct error *err) {
     const struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
@@ -121,7 +119,7 @@ static int node_body(struct work *work, void *arg, struct error *err) {
     return service_levels_take(work, SERVICE_SCHEDULER, settings->node, &report->levels, err);
 }
 
-int manager_report_node(const struct manager *manager, struct error *err) {
+int report_node(const struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct context context = { .request_id = "-", .is_admin = true };
     struct work base = { .arena = arena,
@@ -133,11 +131,4 @@ int manager_report_node(const struct manager *manager, struct error *err) {
         return -1;
     service_levels_apply(&node.levels);
     return 0;
-}
-
-int manager_report(struct manager *manager, struct error *err) {
-    for (unsigned i = 0; i < manager->host_count; i++)
-        if (host_report_soon(&manager->hosts[i], err) < 0)
-            return -1;
-    return manager_report_node(manager, err);
 }

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-struct create_result {
-    const struct job *job;
-    const struct driver_created *created;
-    const struct error *failure;
-};
-
-static int create_finish_body(struct work *work, void *arg, struct error *err) {
-    const struct create_result *result = arg;
-
-    return volume_create_finish(work, result->job->operation.id, job_owner(result->job),
-                                result->created->provider_location, result->created->format,
-                                result->failure, err);
-}
-
 /* Is the volume gone, or on its way out before a create of it has ever ended? */
 static int unwanted_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
@@ -38,7 +24,7 @@ static int unwanted_body(struct work *work, void *arg, struct error *err) {
  * given twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
  */
 static int create_clean_up(struct job *job, struct driver_volume *volume, struct error *err) {
-    int unwanted = work_read(job->manager->settings.db, &job->base, unwanted_body, job, err);
+    int unwanted = job_read(job, unwanted_body, job, err);
 
     if (unwanted <= 0)
         return unwanted < 0 ? -1 : 1;
@@ -50,11 +36,11 @@ int job_create(struct job *job, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
     struct driver_created created = { 0 };
     struct error failure = { 0 };
-    struct create_result result = { job, &created, NULL };
+    struct create_ending ending = { 0 };
     int ended;
 
     if (!job->has_volume)
-        return job_end(job, err);
+        return job_finish(job, NULL, err) < 0 ? -1 : 0;
     if (job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, &created,
                                             &failure) < 0) {
         if (job_check_lease(job, &failure) < 0) {
@@ -63,29 +49,19 @@ int job_create(struct job *job, struct error *err) {
         }
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
-        result.failure = &failure;
+        ending.failure = &failure;
         log_error(&job->context.log, "create failed", "volume_id", volume.id, "reason",
                   failure.message, NULL);
     }
-    ended = job_transaction(job, create_finish_body, &result, err);
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    ended = job_finish(job, &ending, err);
     if (ended > 0)
         return create_clean_up(job, &volume, err) < 0 ? -1 : 0;
-    if (ended == 0 && !result.failure)
+    if (ended == 0 && !ending.failure)
         log_info(&job->context.log, "create done", "volume_id", volume.id, "size_gb",
                  LOG_INT(volume.size_gb), NULL);
     return ended;
-}
-
-struct delete_result {
-    const struct job *job;
-    const struct error *failure;
-};
-
-static int delete_finish_body(struct work *work, void *arg, struct error *err) {
-    const struct delete_result *result = arg;
-
-    return volume_delete_finish(work, result->job->operation.id, job_owner(result->job),
-                                result->failure, err);
 }
 
 /* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
@@ -121,12 +97,12 @@ static bool is_gone(struct job *job) {
 
 int job_delete(struct job *job, struct error *err) {
     struct error failure = { 0 };
-    struct delete_result result = { job, NULL };
+    struct delete_ending ending = { NULL };
     int ended, renamed = 0;
     bool gone;
 
     if (!job->has_volume)
-        return job_end(job, err);
+        return job_finish(job, NULL, err) < 0 ? -1 : 0;
     /* Nothing is destroyed, and no failure is called one, under a name that others know. */
     if (begun_before(job) && volume_delete_wanted(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
@@ -139,13 +115,13 @@ int job_delete(struct job *job, struct error *err) {
         gone = is_gone(job);
         if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
-        result.failure = gone ? NULL : &failure;
+        ending.failure = gone ? NULL : &failure;
         if (!gone)
             log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
                       failure.message, NULL);
     }
-    ended = job_transaction(job, delete_finish_body, &result, err);
-    if (ended == 0 && !result.failure)
+    ended = job_finish(job, &ending, err);
+    if (ended == 0 && !ending.failure)
         log_info(&job->context.log, "delete done", "volume_id", job->volume.id, NULL);
     return ended < 0 ? -1 : 0;
 }

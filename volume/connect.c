@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-const struct operation_kind kind_connect = {
-    .name = "connect",
-    .method = "connect_volume",
-    .message_action = "004",
-};
-
 static inline void cleanup_tree(json_t **tree) {
     json_decref(*tree);
 }
@@ -171,25 +165,32 @@ static int connect_failed(struct work *work, const struct operation *operation, 
         operation_answer(work, operation->id, text, err) < 0)
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       kind_connect.message_action, "021", err);
+                       operation->kind->message_action, "021", err);
 }
 
-int attachment_connected(struct work *work, const struct operation *operation,
-                         const char *connection_info, const struct error *failure,
-                         struct error *err) {
+static int connect_finish(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    const struct connect_ending *ending = arg;
+    const char *info = ending->connection_info;
     int changed;
 
-    if (failure)
-        return connect_failed(work, operation, err);
+    if (ending->failure)
+        return connect_failed(work, held, err);
     changed = db_run(work->tx, err,
                      "UPDATE attachments SET connection_info = $1, updated_at = $2 WHERE id = $3",
-                     DB_TEXT(flatten(work->arena, connection_info, operation->target_id)),
-                     DB_INT(work->now_us), DB_TEXT(operation->target_id));
+                     DB_TEXT(flatten(work->arena, info, held->target_id)), DB_INT(work->now_us),
+                     DB_TEXT(held->target_id));
     if (changed < 0)
         return -1;
     if (changed > 0)
-        return operation_end(work, operation->id, err);
-    return operation_answer(work, operation->id,
-                            arena_format(work->arena, "{\"connection_info\": %s}", connection_info),
-                            err);
+        return operation_end(work, held->id, err);
+    return operation_answer(work, held->id,
+                            arena_format(work->arena, "{\"connection_info\": %s}", info), err);
 }
+
+const struct operation_kind kind_connect = {
+    .name = "connect",
+    .method = "connect_volume",
+    .message_action = "004",
+    .finish = connect_finish,
+};

@@ -22,8 +22,8 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
                                  struct error *err);
 int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err);
 
-/* The backend's answer to a connect operation (called by the manager): connection_info JSON text,
- * or NULL with the failure's text. */
-int attachment_connected(struct work *work, const struct operation *operation,
-                         const char *connection_info, const struct error *failure,
-                         struct error *err);
+/* What finishes it: the backend's answer as JSON text, or why there is none. */
+struct connect_ending {
+    const char *connection_info;
+    const struct error *failure;
+};

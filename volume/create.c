@@ -12,16 +12,6 @@
 
 #include <string.h>
 
-const struct operation_kind kind_create = {
-    .name = "create",
-    .method = "create_volume",
-    .message_action = "008",
-    .object = &volume_objects,
-    .meanwhile = VOLUME_CREATING,
-    .on_failure = VOLUME_ERROR,
-    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
-};
-
 /* ---- what the request asks for, made definite ---- */
 
 static int check_sources(struct work *work, const struct volume_new *request, struct error *err) {
@@ -214,29 +204,37 @@ static int call_broken(struct work *work, const char *volume_id, struct error *e
     return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
 }
 
-int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
-                         const char *location, const char *format, const struct error *failure,
+static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
-    struct operation operation;
-    int found = operation_held(work, operation_id, owner, &operation, err), finished;
+    const struct create_ending *ending = arg;
+    const struct error *failure = ending->failure;
+    int finished;
 
-    if (found <= 0)
-        return found < 0 ? -1 : 1;
-    if (operation_end(work, operation_id, err) < 0)
+    if (operation_end(work, held->id, err) < 0)
         return -1;
-    finished = volume_finish(work, operation.volume_id, &kind_create,
+    finished = volume_finish(work, held->volume_id, held->kind,
                              failure ? VOLUME_ERROR : VOLUME_AVAILABLE, err);
-    if (finished < 0 ||
-        (failure && finished > 0 && call_broken(work, operation.volume_id, err) < 0))
+    if (finished < 0 || (failure && finished > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
     if (failure)
-        return message_put(work, operation.project_id, operation.request_id, operation.volume_id,
-                           kind_create.message_action, "012", err);
+        return message_put(work, held->project_id, held->request_id, held->volume_id,
+                           held->kind->message_action, "012", err);
     if (db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",
-               DB_TEXT(location), DB_TEXT(format), DB_INT(work->now_us),
-               DB_TEXT(operation.volume_id)) < 0)
+               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
+               DB_TEXT(held->volume_id)) < 0)
         return -1;
-    return notification_of(work, "volume.create.end", operation.volume_id, err);
+    return notification_of(work, "volume.create.end", held->volume_id, err);
 }
+
+const struct operation_kind kind_create = {
+    .name = "create",
+    .method = "create_volume",
+    .message_action = "008",
+    .object = &volume_objects,
+    .meanwhile = VOLUME_CREATING,
+    .on_failure = VOLUME_ERROR,
+    .finish = create_finish,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};

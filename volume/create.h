@@ -21,8 +21,8 @@ struct volume_new {
  * is made with status error and a user message (the answer still shows creating). */
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err);
-/* `location` and `format` are what the driver made; failure NULL means made.  0 done, 1 the
- * operation is gone or not `owner`'s any more: nothing changed. */
-int volume_create_finish(struct work *work, const char *operation_id, const char *owner,
-                         const char *location, const char *format, const struct error *failure,
-                         struct error *err);
+/* What finishes it. */
+struct create_ending {
+    const char *location, *format; /* that the driver made */
+    const struct error *failure;   /* NULL: made */
+};

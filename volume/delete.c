@@ -17,28 +17,6 @@ bool volume_delete_wanted(const struct volume *volume) {
            strcmp(volume->attach_status, "attached") != 0;
 }
 
-static int delete_wanted(struct work *work, const struct operation *operation, struct error *err) {
-    struct volume volume;
-
-    if (volume_details(work, operation->volume_id, &volume, err) < 0)
-        return -1;
-    return volume_delete_wanted(&volume);
-}
-
-const struct operation_kind kind_delete = {
-    .name = "delete",
-    .method = "delete_volume",
-    .message_action = "901",
-    .object = &volume_objects,
-    .may_start_from =
-        ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) | ST(ERROR_MANAGING),
-    .meanwhile = VOLUME_DELETING,
-    .on_failure = VOLUME_ERROR_DELETING,
-    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
-    .leaves_traces = true,
-    .wanted = delete_wanted,
-};
-
 static bool migrating(const struct volume *volume) {
     static const char *const not_migrating[] = { "deleting", "error", "success" };
 
@@ -149,29 +127,6 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
     return *ret_from && *ret_to;
 }
 
-int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
-                         const struct error *failure, struct error *err) {
-    struct operation operation;
-    struct volume volume;
-    int found = operation_held(work, operation_id, owner, &operation, err);
-
-    if (found <= 0)
-        return found < 0 ? -1 : 1;
-    if (operation_end(work, operation_id, err) < 0)
-        return -1;
-    if (volume_row(work, operation.volume_id, &volume, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (!failure) {
-        if (notification_of(work, "volume.delete.end", volume.id, err) < 0)
-            return -1;
-        return remove_row(work, &volume, err);
-    }
-    if (volume_finish(work, volume.id, &kind_delete, VOLUME_ERROR_DELETING, err) < 0)
-        return -1;
-    return message_put(work, operation.project_id, operation.request_id, volume.id,
-                       kind_delete.message_action, "901", err);
-}
-
 int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
     struct operation next;
@@ -186,5 +141,50 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
                DB_TEXT(operation->volume_id)) < 0)
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       kind_delete.message_action, "901", err);
+                       operation->kind->message_action, "901", err);
 }
+
+/* ---- what it is to others ---- */
+
+static int delete_wanted(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return volume_delete_wanted(&volume);
+}
+
+static int delete_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct delete_ending *ending = arg;
+    struct volume volume;
+
+    if (operation_end(work, held->id, err) < 0)
+        return -1;
+    if (volume_row(work, held->volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!ending->failure) {
+        if (notification_of(work, "volume.delete.end", volume.id, err) < 0)
+            return -1;
+        return remove_row(work, &volume, err);
+    }
+    if (volume_finish(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0)
+        return -1;
+    return message_put(work, held->project_id, held->request_id, volume.id,
+                       held->kind->message_action, "901", err);
+}
+
+const struct operation_kind kind_delete = {
+    .name = "delete",
+    .method = "delete_volume",
+    .message_action = "901",
+    .object = &volume_objects,
+    .may_start_from =
+        ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) | ST(ERROR_MANAGING),
+    .meanwhile = VOLUME_DELETING,
+    .on_failure = VOLUME_ERROR_DELETING,
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .leaves_traces = true,
+    .wanted = delete_wanted,
+    .finish = delete_finish,
+};

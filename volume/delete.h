@@ -13,15 +13,16 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
 bool volume_delete_wanted(const struct volume *volume);
 /* A new name for the volume's object, which no worker of before knows: written down, together with
  * the one that it leaves, before the backend is told.  1 done, 0 the operation is not `owner`'s any
- * more. */
+ * more.  Also of one that was cancelled. */
 int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
                          const char *from, const char *to, struct error *err);
 /* What was written down last; false: nothing was. */
 bool volume_delete_renamed(struct arena *arena, const struct operation *operation,
                            const char **ret_from, const char **ret_to);
-/* 0 done, 1 the operation is gone or not `owner`'s any more. */
-int volume_delete_finish(struct work *work, const char *operation_id, const char *owner,
-                         const struct error *failure, struct error *err);
+/* What finishes it. */
+struct delete_ending {
+    const struct error *failure; /* NULL: gone */
+};
 /* The delete was cancelled when the object was gone already: the volume has none, whatever status
  * it was given; unless it is being deleted again. */
 int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err);

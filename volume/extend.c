@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- what it is to others ---- */
+/* ---- what waits for the compute side ---- */
 
 int volume_extend_forget(struct work *work, const char *volume_id, struct error *err) {
     return db_change(work->tx, err,
@@ -25,44 +25,6 @@ bool volume_extend_pending(const struct volume *volume) {
     return volume->status == VOLUME_EXTENDING &&
            pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
 }
-
-static int extend_cancel(struct work *work, const struct operation *operation, struct error *err) {
-    struct volume volume;
-
-    if (volume_extend_forget(work, operation->volume_id, err) < 0 ||
-        volume_row(work, operation->volume_id, &volume, err) < 0 ||
-        quota_rollback(work, operation->id, err) < 0)
-        return -1;
-    return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
-}
-
-/* X30: nobody is left to report.  X21: somebody may be where the event never came. */
-static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
-    struct volume volume;
-
-    if (volume_details(work, operation->volume_id, &volume, err) < 0)
-        return -1;
-    if (volume.attachment_count == 0)
-        return operation_hurry(work, operation, err);
-    return volume_extend_pending(&volume) ? volume_notify_attached(work, &volume, err) : 0;
-}
-
-const struct operation_kind kind_extend = {
-    .name = "extend",
-    .method = "extend_volume",
-    .message_action = "007",
-    .object = &volume_objects,
-    .may_start_from = ST(AVAILABLE) | ST(IN_USE),
-    .meanwhile = VOLUME_EXTENDING,
-    .on_failure = VOLUME_ERROR_EXTENDING,
-    .is = { [PHASE_QUEUED] = WORK_GROWS,
-            [PHASE_RUNNING] = WORK_GROWS,
-            [PHASE_SENDING] = WORK_AWAITS,
-            [PHASE_WAITING] = WORK_AWAITS,
-            [PHASE_COMPLETING] = WORK_GROWS },
-    .cancel = extend_cancel,
-    .settle = extend_settle,
-};
 
 /* ---- begin ---- */
 
@@ -146,38 +108,27 @@ static int store_keys(struct work *work, const struct operation *operation, stru
     return operation_set_deadline(work, operation->id, deadline, err);
 }
 
-int volume_extend_hand_over(struct work *work, const char *operation_id, const char *owner,
-                            struct volume *ret_volume, struct error *err) {
-    struct operation operation;
-    int found = operation_held(work, operation_id, owner, &operation, err);
+int volume_extend_await(struct work *work, const struct operation *held, void *arg,
+                        struct error *err) {
+    struct extend_await *await = arg;
 
-    if (found < 0)
+    if (volume_details(work, held->volume_id, &await->volume, err) < 0)
         return -1;
-    if (found == 0 || operation.phase != PHASE_RUNNING)
-        return HAND_OVER_LOST;
-    if (volume_details(work, operation.volume_id, ret_volume, err) < 0)
+    await->one = attachment_instances(work->arena, &await->volume, NULL) == 1;
+    if (!await->one)
+        return 0;
+    if (operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_SENDING, true, err) < 0)
         return -1;
-    if (attachment_instances(work->arena, ret_volume, NULL) != 1)
-        return HAND_OVER_NOT_ONE;
-    if (operation_move(work, operation_id, owner, PHASE_RUNNING, PHASE_SENDING, true, err) < 0 ||
-        store_keys(work, &operation, err) < 0)
-        return -1;
-    return HAND_OVER_DONE;
+    return store_keys(work, held, err);
 }
 
-int volume_extend_handed_over(struct work *work, const char *operation_id, const char *owner,
-                              struct error *err) {
-    struct operation operation;
-    int moved = operation_move(work, operation_id, owner, PHASE_SENDING, PHASE_WAITING, false, err);
-
-    if (moved <= 0)
-        return moved;
-    if (operation_get(work, operation_id, &operation, err) < 0)
+int volume_extend_sent(struct work *work, const struct operation *held, void *arg,
+                       struct error *err) {
+    (void)arg;
+    if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, false, err) < 0)
         return -1;
-    if (operation.deadline > work->clock_us)
-        return 1;
-    /* The last attachment went meanwhile; the message that said so found us at it. */
-    return operation_notify(work, &operation, NULL, err) < 0 ? -1 : 1;
+    /* When the last attachment went meanwhile, the message that said so found us at it. */
+    return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
 }
 
 /* ---- the compute side's report ---- */
@@ -288,46 +239,83 @@ static int settle_grown(struct work *work, const struct volume *volume,
 }
 
 static int settle_failed(struct work *work, const struct volume *volume,
-                         const struct operation *operation, enum extend_ending ending,
-                         int64_t real_gb, struct error *err) {
+                         const struct operation *operation, const struct extend_ending *ending,
+                         struct error *err) {
     if (quota_rollback(work, operation->id, err) < 0 ||
         pool_allocate(work, volume->host, volume->size_gb - operation->new_size_gb, err) < 0 ||
-        write_sizes(work, volume, volume->size_gb, real_gb, err) < 0)
+        write_sizes(work, volume, volume->size_gb, ending->real_gb, err) < 0)
         return -1;
     return message_put(work, volume->project_id, operation->request_id, volume->id,
-                       kind_extend.message_action,
-                       ending == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
+                       operation->kind->message_action,
+                       ending->verdict == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
 }
 
-int volume_extend_finish(struct work *work, const struct operation *seen, const char *owner,
-                         enum extend_ending ending, int64_t real_gb, struct error *err) {
+/* The one finish of every extend: size, quota, status, keys, reservation, pool figures, operation. */
+static int extend_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct extend_ending *ending = arg;
+    bool grown = ending->verdict == EXTEND_GROWN;
     enum volume_status status = VOLUME_ERROR_EXTENDING;
-    struct operation operation;
     struct volume volume;
-    bool grown = ending == EXTEND_GROWN;
-    int found = operation_held(work, seen->id, owner, &operation, err);
 
-    if (found < 0)
-        return -1;
-    if (found == 0 || operation.phase != seen->phase)
-        return 1;
-    if (volume_details(work, operation.volume_id, &volume, err) < 0) {
-        if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, seen->id, err) < 0) /* X6 */
+    if (volume_details(work, held->volume_id, &volume, err) < 0) {
+        if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, held->id, err) < 0) /* X6 */
             return -1;
-        return operation_end(work, seen->id, err);
+        return operation_end(work, held->id, err);
     }
     if (grown)
         status = attachment_status_of(&volume);
-    if ((grown ? settle_grown(work, &volume, &operation, real_gb, err)
-               : settle_failed(work, &volume, &operation, ending, real_gb, err)) < 0 ||
-        volume_extend_forget(work, volume.id, err) < 0 || operation_end(work, seen->id, err) < 0 ||
-        volume_finish(work, volume.id, &kind_extend, status, err) < 0)
+    if ((grown ? settle_grown(work, &volume, held, ending->real_gb, err)
+               : settle_failed(work, &volume, held, ending, err)) < 0 ||
+        volume_extend_forget(work, volume.id, err) < 0 || operation_end(work, held->id, err) < 0 ||
+        volume_finish(work, volume.id, held->kind, status, err) < 0)
         return -1;
     if (!grown)
         return 0;
-    volume.size_gb = operation.new_size_gb;
+    volume.size_gb = held->new_size_gb;
     volume.status = status;
     if (notification_put(work, "volume.resize.end", &volume, err) < 0)
         return -1;
-    return operation.phase == PHASE_RUNNING ? volume_notify(work, &volume, err) : 0;
+    return held->phase == PHASE_RUNNING ? volume_notify(work, &volume, err) : 0;
 }
+
+/* ---- what it is to others ---- */
+
+static int extend_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_extend_forget(work, operation->volume_id, err) < 0 ||
+        volume_row(work, operation->volume_id, &volume, err) < 0 ||
+        quota_rollback(work, operation->id, err) < 0)
+        return -1;
+    return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
+}
+
+/* X30: nobody is left to report.  X21: somebody may be where the event never came. */
+static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    if (volume.attachment_count == 0)
+        return operation_hurry(work, operation, err);
+    return volume_extend_pending(&volume) ? volume_notify_attached(work, &volume, err) : 0;
+}
+
+const struct operation_kind kind_extend = {
+    .name = "extend",
+    .method = "extend_volume",
+    .message_action = "007",
+    .object = &volume_objects,
+    .may_start_from = ST(AVAILABLE) | ST(IN_USE),
+    .meanwhile = VOLUME_EXTENDING,
+    .on_failure = VOLUME_ERROR_EXTENDING,
+    .is = { [PHASE_QUEUED] = WORK_GROWS,
+            [PHASE_RUNNING] = WORK_GROWS,
+            [PHASE_SENDING] = WORK_AWAITS,
+            [PHASE_WAITING] = WORK_AWAITS,
+            [PHASE_COMPLETING] = WORK_GROWS },
+    .finish = extend_finish,
+    .cancel = extend_cancel,
+    .settle = extend_settle,
+};

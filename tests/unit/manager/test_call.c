@@ -2,6 +2,7 @@
  * What other programs may call through the broker, as the manager takes it.
  */
 #include "manager/call.h"
+#include "volume/volume.h"
 
 #include "common/log.h"
 #include "tests/lib/extend.h"

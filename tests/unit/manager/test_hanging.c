@@ -6,11 +6,13 @@
 #include "drivers/fault.h"
 #include "drivers/memory.h"
 #include "ledger/service.h"
+#include "manager/host.h"
 #include "manager/job.h"
-#include "volume/create.h"
-#include "volume/extend.h"
+#include "manager/manager.h"
 #include "rpc/relay.h"
 #include "tests/unit/db/scratch.h"
+#include "volume/create.h"
+#include "volume/extend.h"
 #include "volume/pool.h"
 #include "volume/type.h"
 
@@ -337,7 +339,7 @@ static void pass(int seconds) {
 
     atomic_fetch_add(&stage->ahead_us, (int64_t)seconds * 1000000);
     now_us = clock_now_us(&stage->clock);
-    ck_assert_int_eq(manager_report(stage->manager, &stage->err), 0);
+    ck_assert_int_eq(hosts_report(stage->manager, &stage->err), 0);
     AWAIT(count("SELECT COUNT(*) FROM operations WHERE lease_until < %jd",
                 (intmax_t)now_us + (LEASE_S - 1) * 1000000) == 0);
 }
@@ -524,12 +526,12 @@ START_TEST(a_late_backend_that_cannot_be_opened_is_tried_again) {
     set_failing(&stage->bad, true);
     ck_assert_int_eq(start(50), 0);
     hang(&stage->bad, HANG_OPEN, false);
-    ck_assert_int_eq(manager_report(stage->manager, &stage->err), 0);
+    ck_assert_int_eq(hosts_report(stage->manager, &stage->err), 0);
     wait_calls(&stage->bad, HANG_OPEN, 2);
     ck_assert(!is_up(&stage->bad));
 
     set_failing(&stage->bad, false);
-    ck_assert_int_eq(manager_report(stage->manager, &stage->err), 0);
+    ck_assert_int_eq(hosts_report(stage->manager, &stage->err), 0);
     AWAIT(is_up(&stage->bad));
     have_volumes(&stage->bad, 1);
     stop();

@@ -1,0 +1,48 @@
+/*
+ * What the parts of a manager share, and the lock that guards it.
+ */
+#pragma once
+
+#include "manager/settings.h"
+
+#include <pthread.h>
+
+struct manager_host {
+    struct manager *manager;
+    struct manager_backend backend;
+    char *host; /* node@backend */
+    char *topic;
+    struct ticker *ticker; /* NULL: no thread */
+    bool opened_here;      /* by `ticker`; closed at the end */
+
+    /* Guarded by the manager's lock: */
+    bool open;
+    struct error failure; /* of the last attempt to open it */
+    bool late;            /* the start has gone on without it */
+    unsigned busy;        /* workers that have a message for it in their hands */
+    uint64_t left;        /* how often one was done with it, and */
+    uint64_t left_before; /* at the last look of host_is_stuck() */
+    int64_t heard_at;     /* the steady clock: when the last message came, or the start */
+    int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
+};
+
+/* An operation that a thread of this process has in its hands: its lease is kept alive. */
+struct running {
+    const char *operation_id;
+    int64_t safe_until_us; /* manager->lock; steady: until then no other worker begins with it */
+    struct running *next;
+};
+
+struct manager {
+    struct manager_settings settings;
+    pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
+    pthread_cond_t changed; /* draining, or a backend is open */
+    struct running *running;
+    bool draining;
+    int64_t round_us;           /* monotonic: when the last round ended */
+    struct manager_host *hosts; /* one for each backend */
+    unsigned host_count;
+    struct ticker *ticker;           /* NULL when nothing runs by itself */
+    int64_t reported_at, expired_at; /* by the thread that ticks; steady */
+    int64_t started_at;              /* of the database's clock */
+};
