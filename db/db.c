@@ -3,6 +3,9 @@
 #include "db/engine.h"
 #include "db/sqlite/sqlite.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,12 +88,44 @@ void db_close(struct db *db) {
         db->engine->close(db);
 }
 
+/* One job, and who waits for it. */
+struct waiter {
+    struct db_job job;
+    sem_t done;
+    int result;
+    struct error *err;
+};
+
+static void waiter_done(struct db_job *job, int result, struct error *err) {
+    struct waiter *waiter = (struct waiter *)job; /* its first member */
+
+    waiter->result = result;
+    if (result < 0 && waiter->err)
+        *waiter->err = *err;
+    sem_post(&waiter->done);
+}
+
+static int waiter_run(struct db *db, struct waiter *waiter) {
+    waiter->job.done = waiter_done;
+    waiter->job.awaited = true;
+    sem_init(&waiter->done, 0, 0);
+    db->engine->submit(db, &waiter->job);
+    while (sem_wait(&waiter->done) < 0)
+        assert(errno == EINTR);
+    sem_destroy(&waiter->done);
+    return waiter->result;
+}
+
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err) {
-    return db->engine->transaction(db, body, arg, false, err);
+    struct waiter waiter = { .job = { .body = body, .arg = arg }, .err = err };
+
+    return waiter_run(db, &waiter);
 }
 
 int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err) {
-    return db->engine->transaction(db, body, arg, true, err);
+    struct waiter waiter = { .job = { .body = body, .arg = arg, .unsynced = true }, .err = err };
+
+    return waiter_run(db, &waiter);
 }
 
 int db_read(struct db *db, db_body *body, void *arg, struct error *err) {

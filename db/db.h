@@ -52,10 +52,10 @@ void db_close(struct db *db); /* finishes what is queued */
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err);
 
 /*
- * As db_transaction(), for a change that may be undone by a loss of power and by nothing less: one
- * that says which living process has what in its hands, or that something done need not be done
- * again.  On SQLite it does not wait for the disk; what is committed later is never there without
- * it.  A PostgreSQL server can die alone, so there it is as durable as any.
+ * As db_transaction(), for a change that need not outlive a loss of power: one that says which
+ * living process has what in its hands, or that something done need not be done again.  On SQLite
+ * it does not wait for the disk: only a power failure can undo it, together with every later
+ * commit.  A PostgreSQL server can die alone, so there it is as durable as any.
  */
 int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err);
 
@@ -71,6 +71,7 @@ struct db_job {
     void (*done)(struct db_job *job, int result, struct error *err);
     void *arg;
     bool unsynced;       /* as by db_transaction_unsynced() */
+    bool awaited;        /* somebody sleeps until it is done */
     struct db_job *next; /* the queue's */
 };
 void db_submit(struct db *db, struct db_job *job);

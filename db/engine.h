@@ -16,7 +16,6 @@ struct db_engine {
 
     int (*open)(const struct db_settings *settings, struct db **ret, struct error *err);
     void (*close)(struct db *db);
-    int (*transaction)(struct db *db, db_body *body, void *arg, bool unsynced, struct error *err);
     int (*read)(struct db *db, db_body *body, void *arg, struct error *err);
     void (*submit)(struct db *db, struct db_job *job);
     void (*on_event)(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);

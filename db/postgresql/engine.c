@@ -185,12 +185,6 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     return 0;
 }
 
-static int engine_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
-                              struct error *err) {
-    (void)unsynced; /* all are synced */
-    return postgresql_writer_transaction(postgresql_db(db)->writer, body, arg, err);
-}
-
 static int engine_read(struct db *db, db_body *body, void *arg, struct error *err) {
     return transaction_read(postgresql_db(db), body, arg, err);
 }
@@ -291,7 +285,6 @@ const struct db_engine postgresql_engine = {
     .serial_go_on = engine_serial_go_on,
     .open = engine_open,
     .close = engine_close,
-    .transaction = engine_transaction,
     .read = engine_read,
     .submit = engine_submit,
     .on_event = engine_on_event,

@@ -3,8 +3,6 @@
 #include "db/postgresql/postgresql.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 struct postgresql_writer {
@@ -97,32 +95,4 @@ void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *j
     writer->end = &job->next;
     pthread_cond_signal(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
-}
-
-struct waiter {
-    struct db_job job;
-    sem_t done;
-    int result;
-    struct error *err;
-};
-
-static void waiter_done(struct db_job *job, int result, struct error *err) {
-    struct waiter *waiter = (struct waiter *)job; /* its first member */
-
-    waiter->result = result;
-    if (result < 0 && waiter->err)
-        *waiter->err = *err;
-    sem_post(&waiter->done);
-}
-
-int postgresql_writer_transaction(struct postgresql_writer *writer, db_body *body, void *arg,
-                                  struct error *err) {
-    struct waiter waiter = { .job = { .body = body, .done = waiter_done, .arg = arg }, .err = err };
-
-    sem_init(&waiter.done, 0, 0);
-    postgresql_writer_submit(writer, &waiter.job);
-    while (sem_wait(&waiter.done) < 0)
-        assert(errno == EINTR);
-    sem_destroy(&waiter.done);
-    return waiter.result;
 }

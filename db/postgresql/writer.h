@@ -15,5 +15,3 @@ struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsign
                                                 unsigned group_most);
 void postgresql_writer_stop(struct postgresql_writer *writer); /* finishes what is queued */
 void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *job);
-int postgresql_writer_transaction(struct postgresql_writer *writer, db_body *body, void *arg,
-                                  struct error *err);

@@ -111,8 +111,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         return -1;
     db = db_new(path, connection, settings->group_most);
     db->base.local = settings->clock ? settings->clock : &clock_system;
-    if (!settings->as_it_is &&
-        writer_transaction(db->writer, schema_body, &db->base, false, err) < 0) {
+    if (!settings->as_it_is && db_transaction(&db->base, schema_body, &db->base, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -121,11 +120,6 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         writer_start(db->writer);
     *ret = &db->base;
     return 0;
-}
-
-static int engine_transaction(struct db *db, db_body *body, void *arg, bool unsynced,
-                              struct error *err) {
-    return writer_transaction(sqlite_db(db)->writer, body, arg, unsynced, err);
 }
 
 static int engine_read(struct db *base, db_body *body, void *arg, struct error *err) {
@@ -206,7 +200,6 @@ const struct db_engine sqlite_engine = {
     .serial_go_on = engine_serial_go_on,
     .open = engine_open,
     .close = engine_close,
-    .transaction = engine_transaction,
     .read = engine_read,
     .submit = engine_submit,
     .on_event = engine_on_event,

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -274,45 +273,14 @@ void writer_submit(struct writer *writer, struct db_job *job) {
         job_run_here(writer, job);
         return;
     }
+    /* The writer's thread would wait for itself. */
+    assert(!job->awaited || !pthread_equal(writer->thread, pthread_self()));
     pthread_mutex_lock(&writer->lock);
     assert(!writer->stopping);
     *writer->end = job;
     writer->end = &job->next;
     pthread_cond_signal(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
-}
-
-struct waiter {
-    struct db_job job;
-    sem_t done;
-    int result;
-    struct error *err;
-};
-
-static void waiter_done(struct db_job *job, int result, struct error *err) {
-    struct waiter *waiter = (struct waiter *)job; /* its first member */
-
-    waiter->result = result;
-    if (result < 0 && waiter->err)
-        *waiter->err = *err;
-    sem_post(&waiter->done);
-}
-
-int writer_transaction(struct writer *writer, db_body *body, void *arg, bool unsynced,
-                       struct error *err) {
-    struct waiter waiter = {
-        .job = { .body = body, .done = waiter_done, .arg = arg, .unsynced = unsynced },
-        .err = err,
-    };
-
-    /* The writer's thread would wait for itself. */
-    assert(!writer->threaded || !pthread_equal(writer->thread, pthread_self()));
-    sem_init(&waiter.done, 0, 0);
-    writer_submit(writer, &waiter.job);
-    while (sem_wait(&waiter.done) < 0)
-        assert(errno == EINTR);
-    sem_destroy(&waiter.done);
-    return waiter.result;
 }
 
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err) {

@@ -19,8 +19,6 @@ void writer_start(struct writer *writer);
 void writer_stop(struct writer *writer); /* finishes what is queued, closes the connection */
 
 void writer_submit(struct writer *writer, struct db_job *job);
-int writer_transaction(struct writer *writer, db_body *body, void *arg, bool unsynced,
-                       struct error *err);
 
 /* Runs a body that only reads on the writer's own connection: a database in memory has no other. */
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err);

@@ -81,7 +81,8 @@ static int commit(struct sim *sim, db_body *body, void *arg, bool unsynced, stru
 
     if (unsynced)
         disk_lags(sim);
-    result = db->engine->transaction(db, body, arg, unsynced, err);
+    result =
+        unsynced ? db_transaction_unsynced(db, body, arg, err) : db_transaction(db, body, arg, err);
     if (result >= 0 && !unsynced && sim->disk_lags && changes(sim) > before)
         disk_flush(sim);
     return result;
@@ -148,7 +149,6 @@ static struct db_engine door_engine;
 
 void door_open(struct node *node) {
     door_engine = *node->sim->world->db->engine;
-    door_engine.transaction = door_transaction;
     door_engine.read = door_read;
     door_engine.submit = door_submit;
     door_engine.on_event = door_on_event;
