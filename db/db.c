@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "db/engine.h"
-#include "db/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -80,7 +79,10 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
 }
 
 int db_alone(const char *url, struct error *err) {
-    return sqlite_alone(url, err);
+    const struct db_engine *engine = engine_find(url);
+
+    assert(engine && engine->alone);
+    return engine->alone(url, err);
 }
 
 void db_close(struct db *db) {

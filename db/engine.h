@@ -15,6 +15,7 @@ struct db_engine {
     int (*serial_go_on)(struct db_tx *tx, const char *table, struct error *err);
 
     int (*open)(const struct db_settings *settings, struct db **ret, struct error *err);
+    int (*alone)(const char *url, struct error *err); /* NULL: nobody asks */
     void (*close)(struct db *db);
     int (*read)(struct db *db, db_body *body, void *arg, struct error *err);
     void (*submit)(struct db *db, struct db_job *job);

@@ -7,12 +7,14 @@ libscoria_a_SOURCES += \
 	db/outbox.c db/outbox.h \
 	db/reset.c db/reset.h \
 	db/schema.h \
+	db/sqlite/connection.c db/sqlite/connection.h \
 	db/sqlite/engine.c \
 	db/sqlite/log.c db/sqlite/log.h \
 	db/sqlite/map.c db/sqlite/map.h \
 	db/sqlite/sqlite.c db/sqlite/sqlite.h \
-	db/sqlite/writer.c db/sqlite/writer.h \
-	db/statement.c db/statement.h
+	db/sqlite/statement.c db/sqlite/statement.h \
+	db/sqlite/tx.c db/sqlite/tx.h \
+	db/sqlite/writer.c db/sqlite/writer.h
 
 if HAVE_POSTGRESQL
 libscoria_a_SOURCES += \
@@ -58,13 +60,13 @@ check_PROGRAMS += \
 	tests/unit/db/sqlite/test_log \
 	tests/unit/db/sqlite/test_map \
 	tests/unit/db/sqlite/test_sqlite \
+	tests/unit/db/sqlite/test_statement \
 	tests/unit/db/sqlite/test_writer \
 	tests/unit/db/test_clock \
 	tests/unit/db/test_db \
 	tests/unit/db/test_migrate \
 	tests/unit/db/test_outbox \
-	tests/unit/db/test_reset \
-	tests/unit/db/test_statement
+	tests/unit/db/test_reset
 endif
 if HAVE_CHECK
 if HAVE_POSTGRESQL

@@ -3,6 +3,7 @@
 #include "db/reset.h"
 #include "db/sqlite/map.h"
 #include "db/sqlite/sqlite.h"
+#include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
 
 #include <pthread.h>
@@ -115,7 +116,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
-    statement_forget_all(&connection->statements);
+    statement_forget_all(connection->statements);
     if (!settings->inline_writes)
         writer_start(db->writer);
     *ret = &db->base;
@@ -132,7 +133,7 @@ static int engine_read(struct db *base, db_body *body, void *arg, struct error *
     reader = reader_of_thread(db, err);
     if (!reader)
         return -1;
-    result = sqlite_read(reader, body, arg, err);
+    result = sqlite_tx_read(reader, body, arg, err);
     if (!sqlite_map_lost())
         return result;
     pthread_setspecific(db->reader_key, NULL);
@@ -169,11 +170,11 @@ static int engine_reset_from(struct db *db, struct db *pristine, struct error *e
     struct sqlite_tx from = { .base = { .engine = &sqlite_engine },
                               .connection = writer_connection(sqlite_db(pristine)->writer) };
 
-    if (sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+    if (sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (rows_replace(&to.base, &from.base, err) < 0 ||
-        sqlite_control(connection, "COMMIT", err) < 0) {
-        sqlite_rollback(connection);
+        sqlite_tx_control(connection, "COMMIT", err) < 0) {
+        sqlite_tx_rollback(connection);
         return -1;
     }
     return 0;
@@ -199,6 +200,7 @@ const struct db_engine sqlite_engine = {
     .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
     .serial_go_on = engine_serial_go_on,
     .open = engine_open,
+    .alone = sqlite_alone,
     .close = engine_close,
     .read = engine_read,
     .submit = engine_submit,

@@ -124,10 +124,10 @@ int sqlite_log_renew(struct connection *connection, struct error *err) {
     struct log log;
     int result;
 
-    if (sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+    if (sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     result = log_renew(connection, &log);
-    sqlite_rollback(connection);
+    sqlite_tx_rollback(connection);
     if (result == SQLITE_LOG_LOST)
         error_set(err, ERROR_UNAVAILABLE,
                   "The disk of the database has lost a part of its log that was not flushed yet: "

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "db/sqlite/sqlite.h"
+#include "db/sqlite/tx.h"
 
 enum { SQLITE_LOG_LOST = 1 };
 

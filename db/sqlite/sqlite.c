@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "db/sqlite/log.h"
 #include "db/sqlite/map.h"
+#include "db/sqlite/statement.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,59 +38,6 @@ static const char writer_pragmas[] = "PRAGMA cache_size = -2000;"
 static const char reader_pragmas[] = "PRAGMA cache_size = -1536;"
                                      "PRAGMA query_only = ON;"
                                      "PRAGMA mmap_size = 268435456;";
-
-struct failure {
-    int code; /* extended code, or primary code for all of its kind */
-    enum error_kind kind;
-    const char *text;
-};
-
-static const struct failure failures[] = {
-    { SQLITE_CONSTRAINT_UNIQUE, ERROR_COLLISION, "The database refused a duplicate" },
-    { SQLITE_CONSTRAINT_PRIMARYKEY, ERROR_COLLISION, "The database refused a duplicate" },
-    { SQLITE_CONSTRAINT_FOREIGNKEY, ERROR_COLLISION, "The database refused a broken reference" },
-    { SQLITE_BUSY, ERROR_UNAVAILABLE, "The database is locked by another program" },
-    { SQLITE_LOCKED, ERROR_UNAVAILABLE, "The database is locked by another program" },
-    { SQLITE_FULL, ERROR_UNAVAILABLE, "The disk of the database is full" },
-    { SQLITE_IOERR, ERROR_UNAVAILABLE, "The disk of the database fails" },
-    { SQLITE_CANTOPEN, ERROR_UNAVAILABLE, "The database or a file beside it cannot be opened" },
-    { SQLITE_READONLY, ERROR_UNAVAILABLE, "The database or its directory is read-only" },
-    { SQLITE_PERM, ERROR_UNAVAILABLE, "The database must not be opened" },
-    { SQLITE_CORRUPT, ERROR_UNAVAILABLE, "The database is corrupt" },
-    { SQLITE_NOTADB, ERROR_UNAVAILABLE, "The file is not a database" },
-};
-
-static const struct failure *failure_find(int code) {
-    for (size_t i = 0; i < LENGTH(failures); i++)
-        if (failures[i].code == code || failures[i].code == (code & 0xff))
-            return &failures[i];
-    return NULL;
-}
-
-/* After any call of SQLite that failed. */
-static int failure_note(struct connection *connection) {
-    int code = sqlite3_extended_errcode(connection->handle);
-
-    if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
-        connection->in_doubt = true;
-        log_error(NULL, "flush of the database failed; nothing is answered until it is good again",
-                  "path", sqlite3_db_filename(connection->handle, "main"), NULL);
-    }
-    return code;
-}
-
-int sqlite_error(struct connection *connection, struct error *err) {
-    int code = failure_note(connection);
-    const char *detail = sqlite3_errmsg(connection->handle);
-    const struct failure *failure = failure_find(code);
-    int number = sqlite3_system_errno(connection->handle);
-
-    if (!failure)
-        return error_set(err, ERROR_INTERNAL, "The database failed: %s", detail);
-    if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN)
-        detail = number ? strerror(number) : detail;
-    return error_set(err, failure->kind, "%s: %s", failure->text, detail);
-}
 
 int sqlite_path(const char *url, const char **ret, struct error *err) {
     const char *path = url + strlen(url_scheme);
@@ -141,7 +89,7 @@ static int file_prepare(const char *path, struct error *err) {
 
 static int connection_exec(struct connection *connection, const char *sql, struct error *err) {
     if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return sqlite_error(connection, err);
+        return connection_error(connection, err);
     return 0;
 }
 
@@ -155,7 +103,7 @@ static int wal_begin(struct connection *connection, struct error *err) {
         is_wal = strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
     sqlite3_finalize(statement);
     if (rc != SQLITE_ROW)
-        return sqlite_error(connection, err);
+        return connection_error(connection, err);
     if (!is_wal)
         return error_set(err, ERROR_UNAVAILABLE,
                          "The file system cannot share memory between programs (WAL refused).");
@@ -169,7 +117,7 @@ static int connection_setup(struct connection *connection, const char *path, boo
 
     if (sqlite3_open_v2(in_memory ? ":memory:" : path, &connection->handle,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return sqlite_error(connection, err);
+        return connection_error(connection, err);
     sqlite3_busy_handler(connection->handle, lock_wait, NULL);
     sqlite3_extended_result_codes(connection->handle, 1);
     /* Reading the schema is what shows a file that is no database, or a corrupt one. */
@@ -206,6 +154,7 @@ int sqlite_open(const char *path, bool writer, struct connection **ret, struct e
     connection = calloc(1, sizeof(*connection));
     if (!connection)
         abort();
+    connection->statements = statement_cache_new();
     if (connection_setup(connection, path, writer, err) < 0 ||
         (*path && writer && log_prepare(connection, path, err) < 0)) {
         sqlite_close(connection);
@@ -219,44 +168,16 @@ int sqlite_open(const char *path, bool writer, struct connection **ret, struct e
 void sqlite_close(struct connection *connection) {
     if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    statement_forget_all(&connection->statements);
+    statement_cache_free(connection->statements);
     sqlite3_close(connection->handle);
     free(connection);
-}
-
-int sqlite_control(struct connection *connection, const char *sql, struct error *err) {
-    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine, .writes = true },
-                            .connection = connection };
-
-    return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
-}
-
-/* SQLite does it while it prepares the statement, so it must not come out of the cache. */
-int sqlite_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
-    const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
-
-    if (connection->unsynced == unsynced)
-        return 0;
-    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return sqlite_error(connection, err);
-    connection->unsynced = unsynced;
-    return 0;
-}
-
-bool sqlite_gave_up(const struct connection *connection) {
-    return sqlite3_get_autocommit(connection->handle) != 0;
-}
-
-void sqlite_rollback(struct connection *connection) {
-    if (!sqlite_gave_up(connection))
-        sqlite_control(connection, "ROLLBACK", NULL);
 }
 
 void sqlite_checkpoint(struct connection *connection) {
     if (!connection->in_doubt &&
         sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
                                   NULL) != SQLITE_OK)
-        failure_note(connection);
+        connection_note_failure(connection);
     connection->wal_frames = 0;
 }
 
@@ -275,35 +196,6 @@ int sqlite_renew(struct connection *connection, struct error *err) {
     return result;
 }
 
-static _Thread_local bool inside_body;
-
-bool sqlite_inside_body(void) {
-    return inside_body;
-}
-
-int sqlite_run_body(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err) {
-    int result;
-
-    assert(!inside_body);
-    inside_body = true;
-    result = body(&tx->base, arg, err);
-    inside_body = false;
-    assert(tx->connection->statements.open == 0);
-    return result;
-}
-
-int sqlite_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
-    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
-    int result;
-
-    if (sqlite_control(connection, "BEGIN", err) < 0)
-        return -1;
-    result = sqlite_run_body(&tx, body, arg, err);
-    /* Nothing was written: ending it cannot lose anything, whichever way. */
-    sqlite_rollback(connection);
-    return result;
-}
-
 /* A file leaves the WAL mode only for a connection that has it for itself. */
 int sqlite_alone(const char *url, struct error *err) {
     struct connection *connection;
@@ -314,7 +206,7 @@ int sqlite_alone(const char *url, struct error *err) {
         return -1;
     rc = sqlite3_exec(connection->handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        sqlite_error(connection, err);
+        connection_error(connection, err);
     if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
         error_set(err, ERROR_CONFLICT, "database %s: another program works with it; stop it first",
                   path);

@@ -53,20 +53,20 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
     bool divided = group->count > 1;
     bool wrote_outbox = tx->base.wrote_outbox;
 
-    if (divided && sqlite_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
+    if (divided && sqlite_tx_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
         return -1;
-    outcome->result = sqlite_run_body(tx, job->body, job->arg, &outcome->err);
-    if (sqlite_gave_up(tx->connection)) {
+    outcome->result = sqlite_tx_run(tx, job->body, job->arg, &outcome->err);
+    if (sqlite_tx_gave_up(tx->connection)) {
         if (outcome->result >= 0)
             error_set(&outcome->err, ERROR_UNAVAILABLE, "The database gave up the transaction.");
         return -1;
     }
     if (outcome->result < 0) {
         tx->base.wrote_outbox = wrote_outbox;
-        if (divided && sqlite_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
+        if (divided && sqlite_tx_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
             return -1;
     }
-    return divided ? sqlite_control(tx->connection, "RELEASE body", &outcome->err) : 0;
+    return divided ? sqlite_tx_control(tx->connection, "RELEASE body", &outcome->err) : 0;
 }
 
 static int jobs_run(struct group *group, struct error *err) {
@@ -94,20 +94,20 @@ static int group_commit(const struct writer *writer, struct group *group, struct
     struct connection *connection = group->tx.connection;
 
     if (sqlite_renew(connection, err) < 0 ||
-        sqlite_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
-        sqlite_control(connection, "BEGIN IMMEDIATE", err) < 0)
+        sqlite_tx_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
+        sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (jobs_run(group, err) < 0) {
-        sqlite_rollback(connection);
+        sqlite_tx_rollback(connection);
         return -1;
     }
     if (group->count == 1 && group->outcomes[0].result < 0) {
-        sqlite_rollback(connection);
+        sqlite_tx_rollback(connection);
         return 0;
     }
     if (fault_check(writer, "before_commit", err) != 0 ||
-        sqlite_control(connection, "COMMIT", err) < 0) {
-        sqlite_rollback(connection);
+        sqlite_tx_control(connection, "COMMIT", err) < 0) {
+        sqlite_tx_rollback(connection);
         return -1;
     }
     return fault_check(writer, "after_commit", err) != 0 ? -1 : 0;
@@ -267,7 +267,7 @@ static void job_run_here(struct writer *writer, struct db_job *job) {
 }
 
 void writer_submit(struct writer *writer, struct db_job *job) {
-    assert(!sqlite_inside_body());
+    assert(!sqlite_tx_inside());
     job->next = NULL;
     if (!writer->threaded) {
         job_run_here(writer, job);
@@ -286,9 +286,9 @@ void writer_submit(struct writer *writer, struct db_job *job) {
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err) {
     int result;
 
-    assert(!sqlite_inside_body());
+    assert(!sqlite_tx_inside());
     pthread_mutex_lock(&writer->using_connection);
-    result = sqlite_read(writer->connection, body, arg, err);
+    result = sqlite_tx_read(writer->connection, body, arg, err);
     pthread_mutex_unlock(&writer->using_connection);
     return result;
 }

@@ -1,6 +1,5 @@
-#include "db/statement.h"
+#include "db/sqlite/statement.h"
 
-#include "db/sqlite/sqlite.h"
 #include "tests/unit/db/scratch.h"
 
 static struct db *memory_db(void) {

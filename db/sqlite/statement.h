@@ -4,11 +4,7 @@
  */
 #pragma once
 
-#include "db/engine.h"
-
-#include <sqlite3.h>
-
-struct connection;
+#include "db/sqlite/connection.h"
 
 enum { STATEMENTS_MOST = 128, STATEMENT_BUCKETS = 256 };
 
@@ -32,6 +28,9 @@ struct statement_cache {
     uint32_t tick;
     unsigned open; /* rows not ended yet */
 };
+
+struct statement_cache *statement_cache_new(void);
+void statement_cache_free(struct statement_cache *cache);
 
 /* Drops every kept statement; none may be busy. */
 void statement_forget_all(struct statement_cache *cache);

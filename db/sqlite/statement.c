@@ -1,6 +1,4 @@
-#include "db/statement.h"
-
-#include "db/sqlite/sqlite.h"
+#include "db/sqlite/statement.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -49,7 +47,7 @@ static sqlite3_stmt *statement_prepare(struct connection *connection, const char
 
     free(text);
     if (rc != SQLITE_OK) {
-        sqlite_error(connection, err);
+        connection_error(connection, err);
         return NULL;
     }
     assert(statement); /* an empty text is a bug */
@@ -127,7 +125,7 @@ static struct sqlite_rows *statement_once(sqlite3_stmt *statement) {
 
 static struct sqlite_rows *statement_take(struct connection *connection, const char *sql,
                                           struct error *err) {
-    struct statement_cache *cache = &connection->statements;
+    struct statement_cache *cache = connection->statements;
     uint32_t hash = 0;
     struct sqlite_rows *found = statement_find(cache, sql, &hash);
     struct sqlite_rows *rows = found;
@@ -151,11 +149,24 @@ static struct sqlite_rows *statement_take(struct connection *connection, const c
     return rows;
 }
 
+struct statement_cache *statement_cache_new(void) {
+    struct statement_cache *cache = calloc(1, sizeof(*cache));
+
+    if (!cache)
+        abort();
+    return cache;
+}
+
 void statement_forget_all(struct statement_cache *cache) {
     assert(cache->open == 0);
     for (unsigned i = 0; i < cache->count; i++)
         statement_drop(&cache->kept[i]);
     memset(cache, 0, sizeof(*cache));
+}
+
+void statement_cache_free(struct statement_cache *cache) {
+    statement_forget_all(cache);
+    free(cache);
 }
 
 static int value_bind(sqlite3_stmt *statement, int place, const struct db_value *value,
@@ -186,14 +197,14 @@ int statement_next(struct db_rows *base, struct error *err) {
     case SQLITE_DONE:
         return 0;
     default:
-        return sqlite_error(rows->connection, err);
+        return connection_error(rows->connection, err);
     }
 }
 
 void statement_end(struct db_rows *base) {
     struct sqlite_rows *rows = sqlite_rows(base);
 
-    rows->connection->statements.open--;
+    rows->connection->statements->open--;
     if (!rows->sql) {
         sqlite3_finalize(rows->statement);
         free(rows);
@@ -216,7 +227,7 @@ static struct sqlite_rows *statement_start(struct db_tx *base, struct error *err
     assert(base->writes || sqlite3_stmt_readonly(rows->statement));
     for (size_t i = 0; i < count; i++)
         if (value_bind(rows->statement, (int)i + 1, &values[i], lifetime) != SQLITE_OK) {
-            sqlite_error(tx->connection, err);
+            connection_error(tx->connection, err);
             statement_end(&rows->base);
             return NULL;
         }

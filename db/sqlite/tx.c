@@ -1,0 +1,62 @@
+#include "db/sqlite/tx.h"
+
+#include "db/sqlite/statement.h"
+
+#include <assert.h>
+
+int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err) {
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine, .writes = true },
+                            .connection = connection };
+
+    return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
+}
+
+/* SQLite does it while it prepares the statement, so it must not come out of the cache. */
+int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
+    const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
+
+    if (connection->unsynced == unsynced)
+        return 0;
+    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return connection_error(connection, err);
+    connection->unsynced = unsynced;
+    return 0;
+}
+
+bool sqlite_tx_gave_up(const struct connection *connection) {
+    return sqlite3_get_autocommit(connection->handle) != 0;
+}
+
+void sqlite_tx_rollback(struct connection *connection) {
+    if (!sqlite_tx_gave_up(connection))
+        sqlite_tx_control(connection, "ROLLBACK", NULL);
+}
+
+static _Thread_local bool inside_body;
+
+bool sqlite_tx_inside(void) {
+    return inside_body;
+}
+
+int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err) {
+    int result;
+
+    assert(!inside_body);
+    inside_body = true;
+    result = body(&tx->base, arg, err);
+    inside_body = false;
+    assert(tx->connection->statements->open == 0);
+    return result;
+}
+
+int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
+    struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
+    int result;
+
+    if (sqlite_tx_control(connection, "BEGIN", err) < 0)
+        return -1;
+    result = sqlite_tx_run(&tx, body, arg, err);
+    /* Nothing was written: ending it cannot lose anything, whichever way. */
+    sqlite_tx_rollback(connection);
+    return result;
+}

@@ -1,0 +1,25 @@
+/*
+ * Transactions on one connection: opened, divided and ended here and nowhere else.
+ */
+#pragma once
+
+#include "db/sqlite/connection.h"
+
+/* Runs one of the texts that open, close or divide a transaction. */
+int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err);
+
+/* Whether commits from now on wait for the disk; at first they do. Not inside a transaction. */
+int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err);
+
+/* Ends the open transaction without its changes, if there is still one. */
+void sqlite_tx_rollback(struct connection *connection);
+
+/* Did a failure (disk full, I/O) make SQLite itself give the transaction up? */
+bool sqlite_tx_gave_up(const struct connection *connection);
+
+/* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
+int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err);
+bool sqlite_tx_inside(void); /* of the calling thread */
+
+/* Runs a body that only reads on one snapshot. */
+int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err);
