@@ -18,7 +18,6 @@ libscoria_a_SOURCES += \
 
 if HAVE_POSTGRESQL
 libscoria_a_SOURCES += \
-	db/postgresql/answer.c db/postgresql/answer.h \
 	db/postgresql/clock.c db/postgresql/clock.h \
 	db/postgresql/commit.c db/postgresql/commit.h \
 	db/postgresql/engine.c \
@@ -26,9 +25,11 @@ libscoria_a_SOURCES += \
 	db/postgresql/pool.c db/postgresql/pool.h \
 	db/postgresql/postgresql.h \
 	db/postgresql/prepared.c db/postgresql/prepared.h \
+	db/postgresql/query.c db/postgresql/query.h \
+	db/postgresql/server.c db/postgresql/server.h \
 	db/postgresql/session.c db/postgresql/session.h \
 	db/postgresql/settings.c db/postgresql/settings.h \
-	db/postgresql/transaction.c \
+	db/postgresql/transaction.c db/postgresql/transaction.h \
 	db/postgresql/writer.c db/postgresql/writer.h
 endif
 

@@ -41,13 +41,13 @@ enum commit_outcome commit_run(struct session *session, struct error *err) {
              (long long)session->mark, session->writer);
     if (session_run(session, sql, err) == 0)
         return COMMIT_DONE;
-    if (session->fate == SESSION_LOST)
+    if (session->server.fate == SESSION_LOST)
         return COMMIT_IN_DOUBT;
-    if (strcmp(session->state, no_row) == 0) {
+    if (strcmp(session->server.state, no_row) == 0) {
         session->writer[0] = '\0'; /* for a row of its own again */
         return COMMIT_AGAIN;
     }
-    return session->fate == SESSION_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
+    return session->server.fate == SESSION_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
 }
 
 enum commit_outcome commit_ask(struct session *session, const char *writer, int64_t mark,

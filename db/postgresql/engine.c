@@ -1,7 +1,11 @@
 #include "db/migrate.h"
 #include "db/postgresql/clock.h"
 #include "db/postgresql/commit.h"
+#include "db/postgresql/listener.h"
 #include "db/postgresql/postgresql.h"
+#include "db/postgresql/query.h"
+#include "db/postgresql/transaction.h"
+#include "db/postgresql/writer.h"
 #include "db/reset.h"
 
 #include "common/cleanup.h"
@@ -28,7 +32,7 @@ void postgresql_hook(struct postgresql_db *db, enum db_event event) {
 /* ---- the first look at a database ---- */
 
 static int check_version(const struct session *session, struct error *err) {
-    int version = PQserverVersion(session->handle);
+    int version = PQserverVersion(session->server.handle);
 
     if (version >= VERSION_LEAST)
         return 0;
@@ -292,13 +296,13 @@ const struct db_engine postgresql_engine = {
     .now_us = engine_now_us,
     .reset_from = engine_reset_from,
     .set_fault = engine_set_fault,
-    .run = prepared_run,
-    .query = prepared_query,
-    .next = prepared_next,
-    .rows_end = prepared_end,
-    .columns = prepared_columns,
-    .type = prepared_type,
-    .text = prepared_text,
-    .integer = prepared_integer,
-    .real = prepared_real,
+    .run = postgresql_query_run,
+    .query = postgresql_query_begin,
+    .next = postgresql_query_next,
+    .rows_end = postgresql_query_end,
+    .columns = postgresql_query_columns,
+    .type = postgresql_query_type,
+    .text = postgresql_query_text,
+    .integer = postgresql_query_integer,
+    .real = postgresql_query_real,
 };

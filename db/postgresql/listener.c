@@ -46,7 +46,8 @@ static void listener_wake(struct listener *listener) {
 static void listener_sleep(struct listener *listener, int timeout_ms) {
     struct pollfd fds[2] = {
         { .fd = listener->wake, .events = POLLIN },
-        { .fd = listener->session ? PQsocket(listener->session->handle) : -1, .events = POLLIN },
+        { .fd = listener->session ? PQsocket(listener->session->server.handle) : -1,
+          .events = POLLIN },
     };
     uint64_t count;
 
@@ -104,7 +105,7 @@ static int told_send(struct listener *listener, struct error *err) {
 }
 
 static int told_hear(struct listener *listener, struct error *err) {
-    PGconn *handle = listener->session->handle;
+    PGconn *handle = listener->session->server.handle;
     bool heard[DB_EVENTS] = { false };
     PGnotify *notify;
 

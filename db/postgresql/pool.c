@@ -116,7 +116,7 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
         if (!session)
             break;
         if (pool_session_young(session) && session_alive(session)) {
-            session->fate = SESSION_GOOD;
+            session->server.fate = SESSION_GOOD;
             *ret = session;
             return 0;
         }
@@ -133,8 +133,8 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
 }
 
 void pool_give(struct pool *pool, struct session *session) {
-    bool keep = session->fate != SESSION_LOST && PQstatus(session->handle) == CONNECTION_OK &&
-                pool_session_young(session);
+    bool keep = session->server.fate != SESSION_LOST &&
+                PQstatus(session->server.handle) == CONNECTION_OK && pool_session_young(session);
 
     if (!keep) {
         session_close(session);

@@ -1,16 +1,12 @@
 /*
  * A PostgreSQL database: two pools of sessions, a few threads that write, one that listens.
- *
- * Bodies are written as if there were one writer.  There are several, in several processes: each
- * transaction is SERIALIZABLE, and one that the server refuses because of another is run again,
- * after a short pause of random length, until a deadline.  This is the one place that does so.
- * Readers see one snapshot (REPEATABLE READ READ ONLY).
  */
 #pragma once
 
-#include "db/postgresql/listener.h"
 #include "db/postgresql/pool.h"
-#include "db/postgresql/writer.h"
+
+struct listener;
+struct postgresql_writer;
 
 struct postgresql_db {
     struct db base;
@@ -31,8 +27,5 @@ struct postgresql_db {
     } hooks[DB_EVENTS];
 };
 
-/* Runs a group of bodies as one transaction and tells each its result; transaction.c */
-void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned count);
-int transaction_read(struct postgresql_db *db, db_body *body, void *arg, struct error *err);
-
+/* Tells whoever listens in this process. */
 void postgresql_hook(struct postgresql_db *db, enum db_event event);

@@ -1,7 +1,6 @@
 /*
- * Prepared statements of one PostgreSQL session, found again by their text and the types of their
- * values; db_run(), db_query() and the columns of rows are implemented on it.  The one least used
- * lately makes room for a new one.
+ * The statements that one PostgreSQL session has prepared, found again by their text and the types
+ * of their values.  The one least used lately makes room for a new one.
  *
  * A NULL has no type: alone it lets the server infer one, and it fits a statement prepared with
  * any.
@@ -11,8 +10,6 @@
 #include "db/db.h"
 
 #include <stdint.h>
-
-struct session;
 
 enum { PREPARED_MOST = 256, PREPARED_BUCKETS = 256 };
 
@@ -32,17 +29,12 @@ struct prepared_cache {
     unsigned count, tick, numbers;
 };
 
-void prepared_forget_all(struct prepared_cache *cache);
-
-/* Of the engine: see engine.h. */
-int prepared_run(struct db_tx *tx, struct error *err, const char *sql,
-                 const struct db_value *values, size_t count);
-struct db_rows *prepared_query(struct db_tx *tx, struct error *err, const char *sql,
+/* NULL: it must be prepared. */
+struct prepared *prepared_find(struct prepared_cache *cache, const char *sql,
                                const struct db_value *values, size_t count);
-int prepared_next(struct db_rows *rows, struct error *err);
-void prepared_end(struct db_rows *rows);
-unsigned prepared_columns(const struct db_rows *rows);
-enum db_value_type prepared_type(const struct db_rows *rows, unsigned column);
-const char *prepared_text(const struct db_rows *rows, unsigned column);
-int64_t prepared_integer(const struct db_rows *rows, unsigned column);
-double prepared_real(const struct db_rows *rows, unsigned column);
+/* A free place; forgotten: the server still has a statement of its number. */
+struct prepared *prepared_room(struct prepared_cache *cache, bool *ret_forgotten);
+/* Takes the place for a statement that the server has got. */
+void prepared_keep(struct prepared_cache *cache, struct prepared *prepared, const char *sql,
+                   const struct db_value *values, size_t count);
+void prepared_forget_all(struct prepared_cache *cache);

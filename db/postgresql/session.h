@@ -7,27 +7,13 @@
 
 #include "db/engine.h"
 #include "db/postgresql/prepared.h"
-#include "db/postgresql/settings.h"
-
-#include <libpq-fe.h>
-
-/* What the last failure means for the transaction it happened in. */
-enum session_fate {
-    SESSION_GOOD,
-    SESSION_AGAIN, /* nothing of it took effect: the same again may succeed */
-    SESSION_LOST   /* the session is gone; what was sent before may or may not have taken effect */
-};
+#include "db/postgresql/server.h"
 
 enum { SESSION_AHEAD_MOST = 4 };
 
 struct session {
-    PGconn *handle;
-    const struct session_settings *settings;
-    enum session_fate fate; /* of the last failure since session_begin() */
-    struct error failure;   /* that failure */
-    char state[6];          /* SQLSTATE of the last failure that had one */
+    struct server server;
     struct prepared_cache prepared;
-    struct arena *scratch;
     unsigned open; /* rows not ended yet */
     bool ending;   /* the answer to the end of a reading transaction is not read yet */
     const char *ahead[SESSION_AHEAD_MOST]; /* go out in front of the next statement */

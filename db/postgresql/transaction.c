@@ -1,5 +1,7 @@
+#include "db/postgresql/transaction.h"
+
 #include "db/postgresql/commit.h"
-#include "db/postgresql/postgresql.h"
+#include "db/postgresql/listener.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,7 @@ static int fault_check(const struct postgresql_db *db, const char *point, struct
 }
 
 static enum commit_outcome attempt_failed(const struct session *session) {
-    return session->fate == SESSION_GOOD ? COMMIT_FAILED : COMMIT_AGAIN;
+    return session->server.fate == SESSION_GOOD ? COMMIT_FAILED : COMMIT_AGAIN;
 }
 
 /* -1: the transaction is of no use any more. */
@@ -43,7 +45,7 @@ static int job_run(struct attempt *attempt, const struct db_job *job, struct out
     if (divided)
         session_ahead(session, "SAVEPOINT body");
     outcome->result = session_body(&attempt->tx, job->body, job->arg, &outcome->err);
-    if (session->fate != SESSION_GOOD)
+    if (session->server.fate != SESSION_GOOD)
         return -1;
     if (outcome->result < 0)
         attempt->tx.base.wrote_outbox = wrote_outbox;
@@ -66,7 +68,7 @@ static enum commit_outcome jobs_run(struct attempt *attempt, struct error *err) 
 
         outcome->err = (struct error){ .kind = ERROR_NONE };
         if (job_run(attempt, job, outcome) < 0) {
-            *err = attempt->tx.session->failure;
+            *err = attempt->tx.session->server.failure;
             return attempt_failed(attempt->tx.session);
         }
         any |= outcome->result >= 0;
@@ -87,12 +89,12 @@ static enum commit_outcome attempt_run(struct attempt *attempt, struct error *er
     enum commit_outcome outcome;
     int fault;
 
-    session->fate = SESSION_GOOD;
+    session->server.fate = SESSION_GOOD;
     if (commit_register(session, attempt->db->base.local, err) < 0)
         return attempt_failed(session);
     session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
     outcome = jobs_run(attempt, err);
-    if (outcome == COMMIT_FAILED && session->fate == SESSION_GOOD && all_refused(attempt)) {
+    if (outcome == COMMIT_FAILED && session->server.fate == SESSION_GOOD && all_refused(attempt)) {
         session_rollback(session);
         return COMMIT_DONE;
     }
@@ -273,7 +275,7 @@ int transaction_read(struct postgresql_db *db, db_body *body, void *arg, struct 
         if (pool_take(&db->readers, &session, err) < 0)
             return -1;
         result = read_once(session, body, arg, err);
-        fate = session->fate;
+        fate = session->server.fate;
         pool_give(&db->readers, session);
         if (fate == SESSION_GOOD || result >= 0 || tries + 1 >= READ_TRIES)
             return result;

@@ -1,6 +1,6 @@
 #include "db/postgresql/writer.h"
 
-#include "db/postgresql/postgresql.h"
+#include "db/postgresql/transaction.h"
 
 #include <assert.h>
 #include <stdlib.h>
