@@ -1,9 +1,8 @@
 /*
  * A pool of threads and a queue of work in front of it.
  *
- * Works with the same non-empty key never run at the same time and run in the order they were put
- * in; others run in any order.  Order of locks in the whole program: no lock is held while a
- * function of another module is called, except where a header says so; so there is no order.
+ * Items with the same non-empty key run one after the other, in the order in which they were put
+ * in; others run in any order.
  */
 #pragma once
 

@@ -80,7 +80,7 @@ static bool token_is_over(const struct token *token) {
     return clock_boottime_us() >= token->expires_us;
 }
 
-/* A token that has expired is good only for who may come with one. */
+/* An expired token is good only for a caller who may come with one. */
 static enum token_outcome judge(const struct token *token, bool allow_expired,
                                 const struct token **ret, struct error *err) {
     if (!allow_expired && token_is_over(token)) {

@@ -27,8 +27,9 @@ int commit_register(struct session *session, const struct clock *random, struct 
     return 0;
 }
 
-/* Without its row the transaction must not commit: nobody could tell later what became of it.  The
- * division by zero stops the server in front of the COMMIT. */
+/* SQLSTATE of a division by zero.  Without its row in commit_marks a transaction must not commit,
+ * because nobody could tell later whether it did: so commit_run() divides by the number of rows, and
+ * the server stops before it comes to the COMMIT. */
 static const char no_row[] = "22012";
 
 enum commit_outcome commit_run(struct session *session, struct error *err) {

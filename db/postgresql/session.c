@@ -140,9 +140,10 @@ void session_rollback_later(struct session *session) {
 /* ---- beginning and end ---- */
 
 /*
- * What was answered must be on disk.  A statement that stays alone on the server must end.  Under
- * SERIALIZABLE a scan of a whole table conflicts with every change of it, so a session that writes
- * goes by indexes wherever it can.
+ * A commit is answered when it is on disk, so synchronous_commit must not be off.  The server ends a
+ * statement or a transaction whose client is gone by the limits given here.  Under SERIALIZABLE a
+ * scan of a whole table conflicts with every change of it, so a session that writes uses an index
+ * wherever there is one.
  */
 static int session_setup(struct session *session, struct error *err) {
     const struct session_settings *settings = session->server.settings;

@@ -1,11 +1,12 @@
 /*
- * Readers map the database file: of many volumes the one that is asked for is in no cache of ours,
- * and to copy its pages costs a fifth of the answer.  What a disk cannot give is then not an error
- * of read(2) but a SIGBUS.  Here it becomes an error again: the page is replaced by zeros, and the
- * thread is told that what it has read is worth nothing.
+ * Readers map the database file: among many volumes the one that is asked for is rarely in the page
+ * cache of SQLite, and copying its pages there takes a fifth of the time of an answer.  A page that
+ * the disk cannot read then shows as a SIGBUS and not as an error of read(2).  Here it becomes an
+ * error again: zeros take the place of the page, and the thread hears that what it has read is
+ * worth nothing.
  *
- * A mapping belongs to the thread that made it (a reader is one thread's), the last one if it has
- * several.  Any other SIGBUS ends the program, as it should.
+ * A mapping belongs to the thread that made it; of several, the last one counts.  Any other SIGBUS
+ * ends the program, as it should.
  */
 #pragma once
 
