@@ -16,7 +16,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "config/option.h"
+#include "config/config.h"
 
 #include <stdbool.h>
 

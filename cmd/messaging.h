@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "config/option.h"
+#include "config/config.h"
 #include "rpc/rpc.h"
 
 struct messaging {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/error.h"
-#include "config/option.h"
+#include "config/config.h"
 
 #include <stdbool.h>
 

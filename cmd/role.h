@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "config/option.h"
+#include "config/config.h"
 
 enum {
     PART_API = 1,

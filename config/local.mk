@@ -1,10 +1,11 @@
 libscoria_a_SOURCES += \
-	config/option.c config/option.h \
+	config/config.c config/config.h \
+	config/option.h \
 	config/option_file.c config/option_file.private.h \
 	config/option_list.c config/option_list.h \
 	config/option_print.c
 
 if HAVE_CHECK
 check_PROGRAMS += \
-	tests/unit/config/test_option
+	tests/unit/config/test_config
 endif

@@ -14,7 +14,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "config/option.h"
+#include "config/config.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "config/option.h"
+#include "config/config.h"
 #include "identity/token_check.h"
 
 extern const struct option authtoken_options[]; /* section keystone_authtoken */

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "config/option.h"
+#include "config/config.h"
 #include "http/server.h"
 #include "policy/context.h"
 

@@ -10,7 +10,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "config/option.h"
+#include "config/config.h"
 #include "http/client.h"
 
 #include <stdbool.h>

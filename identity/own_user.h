@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "config/option.h"
+#include "config/config.h"
 #include "http/client.h"
 
 struct own_user;

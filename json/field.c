@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/utf8.h"
+#include "json/word.h"
 
 #include <assert.h>
 #include <inttypes.h>

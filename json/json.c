@@ -1,48 +1,9 @@
 #include "json/json.h"
 
-#include "json/field.h"
-
 #include <string.h>
-#include <strings.h>
 
 #define DEPTH_MOST ((size_t)64)
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
-
-bool json_boolean_word(const char *text, bool any_case, bool *ret) {
-    static const struct {
-        const char *word;
-        bool value;
-    } words[] = {
-        { "1", true },      { "t", true },    { "true", true },   { "True", true },
-        { "TRUE", true },   { "on", true },   { "On", true },     { "ON", true },
-        { "y", true },      { "yes", true },  { "Yes", true },    { "YES", true },
-        { "0", false },     { "f", false },   { "false", false }, { "False", false },
-        { "FALSE", false }, { "off", false }, { "Off", false },   { "OFF", false },
-        { "n", false },     { "no", false },  { "No", false },    { "NO", false },
-    };
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if ((any_case ? strcasecmp : strcmp)(text, words[i].word) == 0) {
-            *ret = words[i].value;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool json_digits(const char *text, int64_t *ret) {
-    int64_t number = 0;
-
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) ||
-            __builtin_add_overflow(number, *text - '0', &number))
-            return false;
-    }
-    *ret = number;
-    return true;
-}
 
 /* Does the text nest deeper than allowed?  Looks at brackets outside of strings only, before the
  * parser recurses; whether they match is the parser's business. */

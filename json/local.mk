@@ -1,7 +1,8 @@
 libscoria_a_SOURCES += \
 	json/field.c json/field.h \
 	json/json.c json/json.h \
-	json/out.c json/out.h
+	json/out.c json/out.h \
+	json/word.c json/word.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "config/option.h"
+#include "config/config.h"
 
 #define NOTIFICATION_TOPICS_MOST 8
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "config/option.h"
+#include "config/config.h"
 #include "rpc/rpc.h"
 
 extern const struct option amqp_options[];

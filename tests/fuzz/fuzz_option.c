@@ -3,7 +3,7 @@
  * every value is within what its option promises.
  */
 #include "common/cleanup.h"
-#include "config/option.h"
+#include "config/config.h"
 
 #include <stdint.h>
 #include <stdio.h>

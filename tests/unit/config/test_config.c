@@ -1,4 +1,4 @@
-#include "config/option.h"
+#include "config/config.h"
 
 #include "tests/lib/check_main.h"
 

@@ -1,4 +1,4 @@
-#include "config/option.h"
+#include "config/config.h"
 
 #include "common/arena.h"
 #include "common/cleanup.h"
