@@ -1,7 +1,6 @@
 #include "policy/check.private.h"
 
 #include "common/cleanup.h"
-#include "policy/rule.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "common/error.h"
 #include "policy/context.h"
 
-struct policy_target;
 struct check;
 
 /* What a tree is asked about. */

@@ -21,3 +21,9 @@ struct context {
     const char *domain_id, *user_domain_id, *project_domain_id; /* may be NULL */
     struct log_context log;
 };
+
+/* The object a rule is asked about. */
+struct policy_target {
+    const char *project_id;
+    const char *user_id;
+};

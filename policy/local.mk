@@ -4,7 +4,8 @@ libscoria_a_SOURCES += \
 	policy/rule.c policy/rule.h \
 	policy/rule_file.c policy/rule_file.private.h \
 	policy/rule_set.c policy/rule_set.private.h \
-	policy/rules.c policy/rules.private.h
+	policy/rules.c policy/rules.private.h \
+	policy/settings.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

@@ -13,6 +13,7 @@
 #include "common/error.h"
 #include "config/option.h"
 #include "policy/context.h"
+#include "policy/settings.h"
 
 #include <stdio.h>
 
@@ -21,24 +22,8 @@ struct policy;
 /* [oslo_policy] policy_file, enforce_new_defaults, … */
 extern const struct option policy_options[];
 
-struct policy_settings {
-    /* policy.yaml, NULL: built-in rules only; a missing file is no error when `optional` */
-    const char *file;
-    bool optional;
-    /* policy.d: *.yaml, *.json in alphabetical order, later wins; NULL: none */
-    const char *directory;
-    int64_t look_ms;           /* how often to look whether the files have changed; 0: never */
-    bool enforce_new_defaults; /* false: the deprecated predecessor of an unchanged rule is OR-ed */
-};
-
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err);
 void policy_free(struct policy *policy);
-
-/* The object a rule is asked about. */
-struct policy_target {
-    const char *project_id;
-    const char *user_id;
-};
 
 /* `target` NULL: the caller's own project and user. Unknown rules are false. */
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
@@ -49,5 +34,4 @@ int policy_enforce(const struct policy *policy, const char *rule, const struct c
                    const struct policy_target *target, struct error *err);
 
 /* Every rule with default text and description, as policy.yaml with comments. */
-
 void policy_print_sample(FILE *out);

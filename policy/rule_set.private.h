@@ -4,7 +4,9 @@
  */
 #pragma once
 
-#include "policy/rule.h"
+#include "common/error.h"
+#include "policy/context.h"
+#include "policy/settings.h"
 
 struct rule_set;
 

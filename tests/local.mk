@@ -98,6 +98,7 @@ EXTRA_DIST += \
 	tests/nfs/test_nfs.py
 
 EXTRA_DIST += \
+	tests/lint/circles.sh \
 	tests/lint/cppcheck.sh \
 	tests/lint/dist.sh \
 	tests/lint/folders.sh \
