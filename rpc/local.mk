@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	rpc/amqp/monitor.c rpc/amqp/monitor.h \
 	rpc/amqp/recent.c rpc/amqp/recent.h \
 	rpc/amqp/url.c rpc/amqp/url.h \
+	rpc/amqp/window.c rpc/amqp/window.h \
 	rpc/envelope.c rpc/envelope.h \
 	rpc/local.c \
 	rpc/relay.c rpc/relay.h \
@@ -11,7 +12,11 @@ libscoria_a_SOURCES += \
 
 amqp_sources = \
 	rpc/amqp/amqp.c \
+	rpc/amqp/declare.c rpc/amqp/declare.h \
 	rpc/amqp/delivery.c rpc/amqp/delivery.h \
+	rpc/amqp/event.h \
+	rpc/amqp/failure.c rpc/amqp/failure.h \
+	rpc/amqp/incoming.c rpc/amqp/incoming.h \
 	rpc/amqp/link.c rpc/amqp/link.h \
 	rpc/amqp/receiver.c rpc/amqp/receiver.h \
 	rpc/amqp/sender.c rpc/amqp/sender.h

@@ -1,6 +1,8 @@
 #include "rpc/amqp/link.h"
 
 #include "common/cleanup.h"
+#include "rpc/amqp/failure.h"
+#include "rpc/amqp/incoming.h"
 
 #include <amqp_framing.h>
 #include <amqp_ssl_socket.h>
@@ -15,8 +17,7 @@
 
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
 
-#define HEADER_ATTEMPTS "x-scoria-attempts"
-#define HEADER_REASON   "x-scoria-reason"
+#define HEADER_REASON "x-scoria-reason"
 
 enum {
     CONNECT_MS = 5000,
@@ -27,18 +28,10 @@ enum {
     STEADY_MS = 10000 /* a connection that lived that long was a good one */
 };
 
-/* A message on its way in: method frame, header frame, body frames. */
-struct content {
-    struct link_event event;
-    uint64_t expected;
-    bool has_header;
-};
-
 struct link {
     const struct link_settings *settings;
     amqp_connection_state_t connection; /* NULL: not open */
-    struct content *contents[LINK_CHANNELS];
-    bool blocked; /* the broker takes no messages at present */
+    struct incoming incoming;
     int64_t pause_ms, opened_us;
     char where[300];
 
@@ -47,54 +40,6 @@ struct link {
     int fd;
     bool interrupted;
 };
-
-/* ---- errors ---- */
-
-static const char *bytes_text(amqp_bytes_t bytes, char *text, size_t room) {
-    size_t length = bytes.len < room ? bytes.len : room - 1;
-
-    if (length > 0)
-        memcpy(text, bytes.bytes, length);
-    text[length] = '\0';
-    return text;
-}
-
-static int library_error(const struct link *link, int status, const char *what, struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE, "%s: %s: %s", link->where, what,
-                     amqp_error_string2(status));
-}
-
-/* What the broker says when it closes a channel or the connection. */
-static int broker_error(const struct link *link, const amqp_method_t *method, const char *what,
-                        struct error *err) {
-    char text[256];
-
-    if (method->id == AMQP_CHANNEL_CLOSE_METHOD) {
-        const amqp_channel_close_t *close = method->decoded;
-
-        return error_set(err, ERROR_CONFLICT, "%s: %s: %d %s", link->where, what, close->reply_code,
-                         bytes_text(close->reply_text, text, sizeof text));
-    }
-    if (method->id == AMQP_CONNECTION_CLOSE_METHOD) {
-        const amqp_connection_close_t *close = method->decoded;
-
-        return error_set(err, ERROR_UNAVAILABLE, "%s: %s: %d %s", link->where, what,
-                         close->reply_code, bytes_text(close->reply_text, text, sizeof text));
-    }
-    return error_set(err, ERROR_UNAVAILABLE, "%s: %s: unexpected answer %s", link->where, what,
-                     amqp_method_name(method->id));
-}
-
-/* 0 done, 1 the channel was closed, -1 the connection is of no use any more. */
-static int check_reply(const struct link *link, amqp_rpc_reply_t reply, const char *what,
-                       struct error *err) {
-    if (reply.reply_type == AMQP_RESPONSE_NORMAL)
-        return 0;
-    if (reply.reply_type != AMQP_RESPONSE_SERVER_EXCEPTION)
-        return library_error(link, reply.library_error, what, err);
-    broker_error(link, &reply.reply, what, err);
-    return reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD ? 1 : -1;
-}
 
 /* ---- opening and closing ---- */
 
@@ -120,6 +65,10 @@ bool link_is_open(const struct link *link) {
 
 int link_fd(const struct link *link) {
     return link->connection ? link->fd : -1;
+}
+
+amqp_connection_state_t link_connection(const struct link *link) {
+    return link->connection;
 }
 
 const char *link_where(const struct link *link) {
@@ -154,12 +103,7 @@ static void destroy(struct link *link) {
     if (link->connection)
         amqp_destroy_connection(link->connection);
     link->connection = NULL;
-    for (unsigned i = 0; i < LINK_CHANNELS; i++) {
-        if (link->contents[i])
-            free(link->contents[i]->event.body);
-        free(link->contents[i]);
-        link->contents[i] = NULL;
-    }
+    incoming_end(&link->incoming);
 }
 
 void link_close(struct link *link) {
@@ -185,10 +129,11 @@ static int open_tls(struct link *link, amqp_socket_t **ret, struct error *err) {
     if (amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s: TLS 1.2 cannot be had", link->where);
     if (settings->verify && (status = amqp_ssl_socket_set_cacert(socket, ca_file)) != 0)
-        return library_error(link, status, "ssl_ca_file cannot be used", err);
+        return failure_library(link->where, status, "ssl_ca_file cannot be used", err);
     if (settings->cert_file &&
         (status = amqp_ssl_socket_set_key(socket, settings->cert_file, settings->key_file)) != 0)
-        return library_error(link, status, "ssl_cert_file and ssl_key_file cannot be used", err);
+        return failure_library(link->where, status, "ssl_cert_file and ssl_key_file cannot be used",
+                               err);
     *ret = socket;
     return 0;
 }
@@ -216,7 +161,7 @@ static int open_socket(struct link *link, const struct amqp_host *host, struct e
     }
     status = amqp_socket_open_noblock(socket, host->name, host->port, &connect);
     if (status != AMQP_STATUS_OK)
-        return library_error(link, status, "cannot connect", err);
+        return failure_library(link->where, status, "cannot connect", err);
     set_fd(link, amqp_get_sockfd(link->connection));
     limit_silence(link);
     return 0;
@@ -232,19 +177,20 @@ static int log_in(struct link *link, const struct amqp_host *host, struct error 
              clock_uuid(settings->clock, uuid));
     entry.value.kind = AMQP_FIELD_KIND_UTF8;
     entry.value.value.bytes = amqp_cstring_bytes(name);
-    return check_reply(link,
-                       amqp_login_with_properties(link->connection, settings->url->vhost, 0,
-                                                  FRAME_MOST, settings->heartbeat_s, &properties,
-                                                  AMQP_SASL_METHOD_PLAIN, host->user,
-                                                  host->password),
-                       "login", err) == 0
+    return failure_reply(link->where,
+                         amqp_login_with_properties(link->connection, settings->url->vhost, 0,
+                                                    FRAME_MOST, settings->heartbeat_s, &properties,
+                                                    AMQP_SASL_METHOD_PLAIN, host->user,
+                                                    host->password),
+                         "login", err) == 0
                ? 0
                : -1;
 }
 
-static int open_channel(struct link *link, amqp_channel_t channel, struct error *err) {
-    amqp_channel_open(link->connection, channel);
-    return check_reply(link, amqp_get_rpc_reply(link->connection), "opening a channel", err) == 0
+int link_open_channel(struct link *link, unsigned channel, struct error *err) {
+    amqp_channel_open(link->connection, (amqp_channel_t)channel);
+    return failure_reply(link->where, amqp_get_rpc_reply(link->connection), "opening a channel",
+                         err) == 0
                ? 0
                : -1;
 }
@@ -258,11 +204,13 @@ static int open_host(struct link *link, const struct amqp_host *host, struct err
     link->connection = amqp_new_connection();
     if (!link->connection)
         abort();
-    link->blocked = false;
+    link->incoming.connection = link->connection;
+    link->incoming.where = link->where;
     amqp_set_handshake_timeout(link->connection, &handshake);
     amqp_set_rpc_timeout(link->connection, &answer);
     if (open_socket(link, host, err) < 0 || log_in(link, host, err) < 0 ||
-        open_channel(link, LINK_WORK, err) < 0 || open_channel(link, LINK_DECLARE, err) < 0) {
+        link_open_channel(link, LINK_WORK, err) < 0 ||
+        link_open_channel(link, LINK_DECLARE, err) < 0) {
         destroy(link);
         return -1;
     }
@@ -303,174 +251,6 @@ void link_works(struct link *link) {
 
 /* ---- what comes in ---- */
 
-static struct content *content_begin(struct link *link, unsigned channel,
-                                     enum link_event_kind kind) {
-    struct content **place = &link->contents[channel];
-
-    if (!*place && !(*place = calloc(1, sizeof **place)))
-        abort();
-    free((*place)->event.body);
-    **place = (struct content){ .event = { .kind = kind, .channel = channel } };
-    return *place;
-}
-
-static void begin_return(struct content *content, const amqp_basic_return_t *method) {
-    char text[96];
-
-    snprintf(content->event.text, sizeof content->event.text, "%d %s", method->reply_code,
-             bytes_text(method->reply_text, text, sizeof text));
-}
-
-static int attempts_of(const amqp_table_t *headers) {
-    for (int i = 0; i < headers->num_entries; i++) {
-        const amqp_table_entry_t *entry = &headers->entries[i];
-
-        if (entry->value.kind == AMQP_FIELD_KIND_I32 && entry->value.value.i32 > 0 &&
-            entry->key.len == strlen(HEADER_ATTEMPTS) &&
-            memcmp(entry->key.bytes, HEADER_ATTEMPTS, entry->key.len) == 0)
-            return entry->value.value.i32;
-    }
-    return 0;
-}
-
-static void take_header(struct content *content, const amqp_frame_t *frame) {
-    const amqp_basic_properties_t *properties = frame->payload.properties.decoded;
-    struct link_event *event = &content->event;
-
-    content->expected = frame->payload.properties.body_size;
-    content->has_header = true;
-    if (properties->_flags & AMQP_BASIC_CONTENT_TYPE_FLAG)
-        bytes_text(properties->content_type, event->content_type, sizeof event->content_type);
-    if (properties->_flags & AMQP_BASIC_MESSAGE_ID_FLAG)
-        bytes_text(properties->message_id, event->id, sizeof event->id);
-    if (properties->_flags & AMQP_BASIC_HEADERS_FLAG)
-        event->attempts = attempts_of(&properties->headers);
-    if (event->kind == LINK_DELIVERED && content->expected <= LINK_BODY_MOST &&
-        !(event->body = malloc((size_t)content->expected + 1)))
-        abort();
-}
-
-static int take_body(const struct link *link, struct content *content, const amqp_bytes_t *fragment,
-                     struct error *err) {
-    struct link_event *event = &content->event;
-
-    if (!content->has_header || fragment->len > content->expected - event->size)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: a message is longer than it said",
-                         link->where);
-    if (event->body)
-        memcpy(event->body + event->size, fragment->bytes, fragment->len);
-    event->size += fragment->len;
-    return 0;
-}
-
-/* The broker has closed a channel: of a source, it is told to the owner. */
-static int take_close(struct link *link, unsigned channel, const amqp_method_t *method,
-                      struct link_event *event, struct error *err) {
-    const amqp_channel_close_t *close = method->decoded;
-    amqp_channel_close_ok_t answer = { 0 };
-    char text[200];
-
-    if (channel < LINK_SOURCES)
-        return broker_error(link, method, "channel closed", err);
-    *event = (struct link_event){ .kind = LINK_REFUSED, .channel = channel };
-    snprintf(event->text, sizeof event->text, "%d %s", close->reply_code,
-             bytes_text(close->reply_text, text, sizeof text));
-    if (amqp_send_method(link->connection, (amqp_channel_t)channel, AMQP_CHANNEL_CLOSE_OK_METHOD,
-                         &answer) != AMQP_STATUS_OK)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: connection lost", link->where);
-    return 0;
-}
-
-/* The whole connection: 0 of no interest to the owner, -1 the end. */
-static int take_control(struct link *link, const amqp_method_t *method, struct error *err) {
-    switch (method->id) {
-    case AMQP_CONNECTION_BLOCKED_METHOD:
-        link->blocked = true;
-        return 0;
-    case AMQP_CONNECTION_UNBLOCKED_METHOD:
-        link->blocked = false;
-        return 0;
-    case AMQP_CONNECTION_CLOSE_METHOD: {
-        amqp_connection_close_ok_t answer = { 0 };
-
-        amqp_send_method(link->connection, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &answer);
-        return broker_error(link, method, "connection closed", err);
-    }
-    default:
-        return 0;
-    }
-}
-
-static int take_method(struct link *link, unsigned channel, const amqp_method_t *method,
-                       struct link_event *event, struct error *err) {
-    switch (method->id) {
-    case AMQP_BASIC_DELIVER_METHOD: {
-        const amqp_basic_deliver_t *deliver = method->decoded;
-
-        content_begin(link, channel, LINK_DELIVERED)->event.tag = deliver->delivery_tag;
-        return 0;
-    }
-    case AMQP_BASIC_RETURN_METHOD:
-        begin_return(content_begin(link, channel, LINK_RETURNED), method->decoded);
-        return 0;
-    case AMQP_BASIC_ACK_METHOD: {
-        const amqp_basic_ack_t *ack = method->decoded;
-
-        *event = (struct link_event){ .kind = LINK_ACK,
-                                      .tag = ack->delivery_tag,
-                                      .multiple = ack->multiple };
-        return 0;
-    }
-    case AMQP_BASIC_NACK_METHOD: {
-        const amqp_basic_nack_t *nack = method->decoded;
-
-        *event = (struct link_event){ .kind = LINK_NACK,
-                                      .tag = nack->delivery_tag,
-                                      .multiple = nack->multiple };
-        return 0;
-    }
-    case AMQP_BASIC_CONSUME_OK_METHOD:
-        *event = (struct link_event){ .kind = LINK_TAKEN, .channel = channel };
-        return 0;
-    case AMQP_BASIC_CANCEL_METHOD:
-        *event = (struct link_event){ .kind = LINK_CANCELLED, .channel = channel };
-        return 0;
-    case AMQP_CHANNEL_CLOSE_METHOD:
-        return take_close(link, channel, method, event, err);
-    default:
-        return take_control(link, method, err);
-    }
-}
-
-/* Hands a message over once all of it is there. */
-static void content_end(struct content *content, struct link_event *event) {
-    if (!content->has_header || content->event.size < content->expected)
-        return;
-    *event = content->event;
-    *content = (struct content){ .expected = 0 };
-}
-
-static int take_frame(struct link *link, const amqp_frame_t *frame, struct link_event *event,
-                      struct error *err) {
-    struct content *content;
-
-    if (frame->channel >= LINK_CHANNELS)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: a channel that is not ours", link->where);
-    if (frame->frame_type == AMQP_FRAME_METHOD)
-        return take_method(link, frame->channel, &frame->payload.method, event, err);
-    if (frame->frame_type != AMQP_FRAME_HEADER && frame->frame_type != AMQP_FRAME_BODY)
-        return 0;
-    content = link->contents[frame->channel];
-    if (!content || content->event.kind == LINK_NOTHING)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: content without a message", link->where);
-    if (frame->frame_type == AMQP_FRAME_HEADER)
-        take_header(content, frame);
-    else if (take_body(link, content, &frame->payload.body_fragment, err) < 0)
-        return -1;
-    content_end(content, event);
-    return 0;
-}
-
 int link_next(struct link *link, struct link_event *ret, struct error *err) {
     const struct timeval now = { .tv_sec = 0 };
     struct link_event event = { .kind = LINK_NOTHING };
@@ -483,8 +263,8 @@ int link_next(struct link *link, struct link_event *ret, struct error *err) {
         if (status == AMQP_STATUS_TIMEOUT)
             break;
         if (status != AMQP_STATUS_OK)
-            return library_error(link, status, "connection lost", err);
-        taken = take_frame(link, &frame, &event, err);
+            return failure_library(link->where, status, "connection lost", err);
+        taken = incoming_take(&link->incoming, &frame, &event, err);
         amqp_maybe_release_buffers_on_channel(link->connection, frame.channel);
         if (taken < 0)
             return -1;
@@ -502,17 +282,17 @@ int link_idle_ms(const struct link *link) {
 /* ---- what goes out ---- */
 
 bool link_is_blocked(const struct link *link) {
-    return link->blocked;
+    return link->incoming.blocked;
 }
 
 bool link_can_send(const struct link *link) {
     struct pollfd socket = { .fd = link->fd, .events = POLLOUT };
 
-    return !link->blocked && poll(&socket, 1, 0) == 1 && (socket.revents & POLLOUT);
+    return !link->incoming.blocked && poll(&socket, 1, 0) == 1 && (socket.revents & POLLOUT);
 }
 
 static int check_status(const struct link *link, int status, const char *what, struct error *err) {
-    return status == AMQP_STATUS_OK ? 0 : library_error(link, status, what, err);
+    return status == AMQP_STATUS_OK ? 0 : failure_library(link->where, status, what, err);
 }
 
 static void add_headers(const struct link_publish *message, amqp_basic_properties_t *properties,
@@ -560,131 +340,16 @@ int link_ack(struct link *link, unsigned channel, uint64_t tag, struct error *er
 
 int link_confirms(struct link *link, struct error *err) {
     amqp_confirm_select(link->connection, LINK_WORK);
-    return check_reply(link, amqp_get_rpc_reply(link->connection), "confirms", err) == 0 ? 0 : -1;
-}
-
-/* ---- declarations ---- */
-
-/* A refusal closes the channel: it is opened again for the next one. */
-static int declared(struct link *link, const char *what, const char *name, struct error *err) {
-    amqp_channel_close_ok_t answer = { 0 };
-    struct error ignored;
-    char text[320];
-    int result;
-
-    snprintf(text, sizeof text, "%s %s", what, name);
-    result = check_reply(link, amqp_get_rpc_reply(link->connection), text, err);
-    if (result == 1 && (amqp_send_method(link->connection, LINK_DECLARE,
-                                         AMQP_CHANNEL_CLOSE_OK_METHOD, &answer) != AMQP_STATUS_OK ||
-                        open_channel(link, LINK_DECLARE, &ignored) < 0))
-        return -1;
-    amqp_maybe_release_buffers_on_channel(link->connection, LINK_DECLARE);
-    return result;
-}
-
-int link_exchange(struct link *link, const char *name, const char *type, bool durable,
-                  bool auto_delete, struct error *err) {
-    amqp_exchange_declare(link->connection, LINK_DECLARE, amqp_cstring_bytes(name),
-                          amqp_cstring_bytes(type), 0, durable, auto_delete, 0, amqp_empty_table);
-    return declared(link, "exchange", name, err);
-}
-
-static amqp_table_entry_t entry_i32(const char *key, int32_t value) {
-    amqp_table_entry_t entry = { .key = amqp_cstring_bytes(key) };
-
-    entry.value.kind = AMQP_FIELD_KIND_I32;
-    entry.value.value.i32 = value;
-    return entry;
-}
-
-static amqp_table_entry_t entry_text(const char *key, const char *value) {
-    amqp_table_entry_t entry = { .key = amqp_cstring_bytes(key) };
-
-    entry.value.kind = AMQP_FIELD_KIND_UTF8;
-    entry.value.value.bytes = amqp_cstring_bytes(value);
-    return entry;
-}
-
-static amqp_table_t queue_arguments(const struct link_queue *queue, amqp_table_entry_t entries[3]) {
-    amqp_table_t arguments = { .entries = entries };
-
-    if (queue->quorum)
-        entries[arguments.num_entries++] = entry_text("x-queue-type", "quorum");
-    if (queue->expires_ms)
-        entries[arguments.num_entries++] = entry_i32("x-expires", queue->expires_ms);
-    if (queue->length_most)
-        entries[arguments.num_entries++] = entry_i32("x-max-length", queue->length_most);
-    return arguments;
-}
-
-int link_queue(struct link *link, const struct link_queue *queue, struct error *err) {
-    amqp_table_entry_t entries[3];
-    int result;
-
-    amqp_queue_declare(link->connection, LINK_DECLARE, amqp_cstring_bytes(queue->name), 0,
-                       queue->durable || queue->quorum, 0, queue->auto_delete,
-                       queue_arguments(queue, entries));
-    result = declared(link, "queue", queue->name, err);
-    if (result != 0 || !queue->exchange)
-        return result;
-    amqp_queue_bind(link->connection, LINK_DECLARE, amqp_cstring_bytes(queue->name),
-                    amqp_cstring_bytes(queue->exchange), amqp_cstring_bytes(queue->routing_key),
-                    amqp_empty_table);
-    return declared(link, "binding of queue", queue->name, err);
-}
-
-/* ---- sources ---- */
-
-static int send_method(struct link *link, unsigned channel, amqp_method_number_t id, void *method,
-                       struct error *err) {
-    return check_status(link,
-                        amqp_send_method(link->connection, (amqp_channel_t)channel, id, method),
-                        "sending", err);
-}
-
-/* All at once: the answer to the last tells how they went, or the channel is closed. */
-int link_take(struct link *link, unsigned channel, const struct link_source *source,
-              struct error *err) {
-    const struct link_queue *queue = &source->queue;
-    const amqp_bytes_t name = amqp_cstring_bytes(queue->name);
-    const amqp_bytes_t exchange = amqp_cstring_bytes(queue->exchange);
-    bool durable = queue->durable || queue->quorum;
-    amqp_table_entry_t entries[3];
-    amqp_channel_open_t open = { .out_of_band = amqp_empty_bytes };
-    amqp_exchange_declare_t declare_exchange = {
-        .exchange = exchange,
-        .type = amqp_cstring_bytes(source->exchange_type),
-        .durable = queue->durable,
-        .auto_delete = source->exchange_auto_delete,
-        .nowait = 1,
-    };
-    amqp_queue_declare_t declare_queue = {
-        .queue = name,
-        .durable = durable,
-        .auto_delete = queue->auto_delete,
-        .nowait = 1,
-        .arguments = queue_arguments(queue, entries),
-    };
-    amqp_queue_bind_t bind = {
-        .queue = name,
-        .exchange = exchange,
-        .routing_key = amqp_cstring_bytes(queue->routing_key),
-        .nowait = 1,
-    };
-    amqp_basic_qos_t qos = { .prefetch_count = (uint16_t)source->prefetch };
-    amqp_basic_consume_t consume = { .queue = name, .consumer_tag = amqp_cstring_bytes("scoria") };
-
-    if (send_method(link, channel, AMQP_CHANNEL_OPEN_METHOD, &open, err) < 0 ||
-        send_method(link, channel, AMQP_EXCHANGE_DECLARE_METHOD, &declare_exchange, err) < 0 ||
-        send_method(link, channel, AMQP_QUEUE_DECLARE_METHOD, &declare_queue, err) < 0 ||
-        send_method(link, channel, AMQP_QUEUE_BIND_METHOD, &bind, err) < 0 ||
-        send_method(link, channel, AMQP_BASIC_QOS_METHOD, &qos, err) < 0)
-        return -1;
-    return send_method(link, channel, AMQP_BASIC_CONSUME_METHOD, &consume, err);
+    return failure_reply(link->where, amqp_get_rpc_reply(link->connection), "confirms", err) == 0
+               ? 0
+               : -1;
 }
 
 int link_cancel(struct link *link, unsigned channel, struct error *err) {
-    amqp_basic_cancel_t cancel = { .consumer_tag = amqp_cstring_bytes("scoria"), .nowait = 1 };
+    amqp_basic_cancel_t cancel = { .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .nowait = 1 };
 
-    return send_method(link, channel, AMQP_BASIC_CANCEL_METHOD, &cancel, err);
+    return check_status(link,
+                        amqp_send_method(link->connection, (amqp_channel_t)channel,
+                                         AMQP_BASIC_CANCEL_METHOD, &cancel),
+                        "sending", err);
 }

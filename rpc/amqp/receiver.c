@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/worker.h"
+#include "rpc/amqp/declare.h"
 #include "rpc/amqp/delivery.h"
 
 #include <errno.h>
@@ -332,7 +333,7 @@ static void send_beat(void *arg, const struct envelope *called) {
 
 static int source_take(struct receiver *receiver, struct source *source, struct error *err) {
     const struct receiver_settings *settings = &receiver->settings;
-    const struct link_source take = {
+    const struct declare_source take = {
         .queue = {
             .name = source->queue,
             .exchange = source->exchange,
@@ -349,7 +350,7 @@ static int source_take(struct receiver *receiver, struct source *source, struct 
 
     source->state = SOURCE_ASKED;
     source->late_us = clock_monotonic_us() + SILENT_MS * 1000;
-    return link_take(receiver->link, source->channel, &take, err);
+    return declare_source(receiver->link, source->channel, &take, err);
 }
 
 /* What the broker refuses is asked for again after a growing pause. */

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "rpc/amqp/link.h"
+#include "rpc/amqp/window.h"
 
 struct sender;
 
@@ -18,24 +19,7 @@ struct sender_settings {
     bool durable, auto_delete, quorum;
 };
 
-enum send_where {
-    SEND_TOPIC,        /* the exchange of topics; somebody must have bound a queue */
-    SEND_NOTIFICATION, /* the same; the queue is made when it is missing */
-    SEND_QUEUE,        /* straight to a queue that must be there */
-    SEND_DEAD,         /* the queue of messages put aside, made when it is missing */
-};
-
 #define SENDER_DEAD_QUEUE "scoria.dead"
-
-struct send_message {
-    enum send_where where;
-    const char *routing_key, *key; /* key "": no order */
-    const char *content_type;
-    const char *body;
-    size_t size;
-    int attempts;       /* see link_publish */
-    const char *reason; /* see link_publish */
-};
 
 struct sender *sender_new(const struct sender_settings *settings);
 /* Copies the message. `confirm` is called exactly once, from any thread: true when the broker has
