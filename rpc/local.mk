@@ -12,14 +12,17 @@ libscoria_a_SOURCES += \
 
 amqp_sources = \
 	rpc/amqp/amqp.c \
+	rpc/amqp/answers.c rpc/amqp/answers.h \
 	rpc/amqp/declare.c rpc/amqp/declare.h \
 	rpc/amqp/delivery.c rpc/amqp/delivery.h \
 	rpc/amqp/event.h \
 	rpc/amqp/failure.c rpc/amqp/failure.h \
 	rpc/amqp/incoming.c rpc/amqp/incoming.h \
+	rpc/amqp/inbox.c rpc/amqp/inbox.h \
 	rpc/amqp/link.c rpc/amqp/link.h \
 	rpc/amqp/receiver.c rpc/amqp/receiver.h \
-	rpc/amqp/sender.c rpc/amqp/sender.h
+	rpc/amqp/sender.c rpc/amqp/sender.h \
+	rpc/amqp/source.c rpc/amqp/source.h
 if HAVE_RABBITMQ
 libscoria_a_SOURCES += $(amqp_sources)
 else

@@ -112,14 +112,16 @@ static void amqp_open(struct amqp *amqp) {
     };
     const struct receiver_settings receiver = {
         .link = sender.link,
-        .exchange = sender.exchange,
-        .server = amqp->settings.server,
-        .durable = sender.durable,
-        .auto_delete = sender.auto_delete,
-        .quorum = quorum,
-        .transient_quorum = config_bool(config, SECTION, "rabbit_transient_quorum_queue"),
-        .transient_ttl_s = (int)config_int(config, SECTION, "rabbit_transient_queues_ttl"),
-        .prefetch = (unsigned)config_int(config, SECTION, "rabbit_qos_prefetch_count"),
+        .source = {
+            .exchange = sender.exchange,
+            .server = amqp->settings.server,
+            .durable = sender.durable,
+            .auto_delete = sender.auto_delete,
+            .quorum = quorum,
+            .transient_quorum = config_bool(config, SECTION, "rabbit_transient_quorum_queue"),
+            .transient_ttl_s = (int)config_int(config, SECTION, "rabbit_transient_queues_ttl"),
+            .prefetch = (unsigned)config_int(config, SECTION, "rabbit_qos_prefetch_count"),
+        },
         .workers = amqp->settings.workers,
     };
 

@@ -1,7 +1,9 @@
 #include "rpc/amqp/delivery.h"
 
 #include "common/log.h"
+#include "rpc/amqp/answers.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000, ATTEMPTS_MOST = 1000000 };
@@ -9,11 +11,15 @@ enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000, ATTEMPTS_MOST = 1000000 };
 #define JSON_TYPE "application/json"
 
 static void answer(struct delivery *delivery, const struct rpc_answer *answer, int refusal) {
-    if (delivery->envelope.reply_queue)
-        receiver_answer(delivery,
-                        envelope_reply(delivery->arena, &delivery->envelope, answer, refusal,
-                                       envelope_unique_id(delivery->arena,
-                                                          receiver_clock(delivery->receiver))));
+    const struct delivery_means *means = delivery->means;
+    const char *queue = delivery->envelope.reply_queue;
+
+    if (!queue)
+        return;
+    answers_leave(means->answers, &delivery->monitored);
+    answers_send(means->answers, queue,
+                 envelope_reply(delivery->arena, &delivery->envelope, answer, refusal,
+                                envelope_unique_id(delivery->arena, means->clock)));
 }
 
 /* ---- putting aside ---- */
@@ -25,11 +31,11 @@ static void aside_confirm(void *arg, bool taken) {
     struct delivery *delivery = arg;
 
     if (taken) {
-        receiver_done(delivery);
+        inbox_finish(delivery);
         return;
     }
     delivery->step = put_aside;
-    receiver_later(delivery, PAUSE_MOST_MS);
+    inbox_later(delivery, PAUSE_MOST_MS);
 }
 
 static void put_aside(struct delivery *delivery) {
@@ -44,7 +50,7 @@ static void put_aside(struct delivery *delivery) {
         .reason = delivery->reason,
     };
 
-    sender_put(receiver_sender(delivery->receiver), &message, aside_confirm, delivery);
+    sender_put(delivery->means->sender, &message, aside_confirm, delivery);
 }
 
 /* A caller hears what is wrong; what nobody waits for an answer to is kept for somebody to look
@@ -58,7 +64,7 @@ static void refuse(struct delivery *delivery, int refusal, const struct error *w
               why->message, NULL);
     if (envelope->reply_queue) {
         answer(delivery, &failure, refusal);
-        receiver_done(delivery);
+        inbox_finish(delivery);
         return;
     }
     delivery->reason = arena_text(delivery->arena, why->message);
@@ -91,25 +97,25 @@ static void send_again(struct delivery *delivery) {
         .attempts = delivery->attempts,
     };
 
-    if (receiver_lost(delivery))
-        receiver_done(delivery);
+    if (inbox_lost(delivery))
+        inbox_finish(delivery);
     else
-        sender_put(receiver_sender(delivery->receiver), &message, again_confirm, delivery);
+        sender_put(delivery->means->sender, &message, again_confirm, delivery);
 }
 
 static void again_confirm(void *arg, bool taken) {
     struct delivery *delivery = arg;
 
     if (taken) {
-        receiver_done(delivery);
+        inbox_finish(delivery);
         return;
     }
     delivery->step = send_again;
-    receiver_later(delivery, PAUSE_MOST_MS);
+    inbox_later(delivery, PAUSE_MOST_MS);
 }
 
 static void end_pause(struct delivery *delivery) {
-    receiver_paused(delivery->receiver, -1);
+    inbox_paused(delivery->means->inbox, -1);
     work(delivery);
 }
 
@@ -122,13 +128,13 @@ static void try_later(struct delivery *delivery, const struct error *err) {
         pause_ms *= 2;
     if (delivery->attempts < ATTEMPTS_MOST)
         delivery->attempts++;
-    if (receiver_may_pause(delivery->receiver)) {
-        receiver_paused(delivery->receiver, 1);
+    if (inbox_may_pause(delivery->means->inbox)) {
+        inbox_paused(delivery->means->inbox, 1);
         delivery->step = end_pause;
-        receiver_later(delivery, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+        inbox_later(delivery, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
     } else {
         delivery->step = send_again;
-        receiver_later(delivery, PAUSE_FIRST_MS);
+        inbox_later(delivery, PAUSE_FIRST_MS);
     }
 }
 
@@ -147,8 +153,8 @@ static void work(struct delivery *delivery) {
     struct error err = { .kind = ERROR_NONE };
     int outcome;
 
-    if (receiver_lost(delivery) || receiver_handled(delivery)) {
-        receiver_done(delivery);
+    if (inbox_lost(delivery) || inbox_handled(delivery)) {
+        inbox_finish(delivery);
         return;
     }
     outcome = delivery->subscription->consumer(delivery->subscription->arg, &message, &err);
@@ -157,9 +163,9 @@ static void work(struct delivery *delivery) {
     } else if (outcome > 0) {
         refuse_method(delivery, outcome, &err);
     } else {
-        receiver_remember(delivery);
+        inbox_remember(delivery);
         answer(delivery, &result, 0);
-        receiver_done(delivery);
+        inbox_finish(delivery);
     }
 }
 
@@ -207,7 +213,15 @@ void delivery_begin(struct delivery *delivery, struct link_event *event) {
         refuse_method(delivery, refusal, &err);
         return;
     }
-    receiver_watch(delivery);
+    answers_watch(delivery->means->answers, &delivery->monitored, &delivery->envelope);
+    inbox_wake(delivery->means->inbox);
     delivery->step = work;
-    receiver_later(delivery, 0);
+    inbox_later(delivery, 0);
+}
+
+void delivery_free(struct delivery *delivery) {
+    answers_leave(delivery->means->answers, &delivery->monitored);
+    arena_free(delivery->arena);
+    free(delivery->body);
+    free(delivery);
 }

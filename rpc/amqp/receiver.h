@@ -9,18 +9,14 @@
 #pragma once
 
 #include "rpc/amqp/sender.h"
-#include "rpc/rpc.h"
+#include "rpc/amqp/source.h"
 
 struct receiver;
 
 struct receiver_settings {
     struct link_settings link;
-    const char *exchange;
-    const char *server;
-    bool durable, auto_delete, quorum, transient_quorum;
-    int transient_ttl_s;
-    unsigned prefetch; /* of each queue */
-    unsigned workers;  /* of each topic */
+    struct source_settings source;
+    unsigned workers; /* of each topic */
 };
 
 /* `sender` carries answers, and messages that are put aside. */

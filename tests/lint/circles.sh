@@ -11,7 +11,6 @@ declare -A stated=(
     ["db/db db/engine"]="the door calls engines by a struct of functions that promise what the door says"
     ["http/acceptor http/answers http/connection http/crowd http/server http/tls"]="to be cut"
     ["identity/keystone identity/keystone_auth"]="to be cut"
-    ["rpc/amqp/delivery rpc/amqp/receiver"]="to be cut"
     ["drivers/file/directory drivers/file/volume_file"]="to be cut"
     ["drivers/file/mounted_share drivers/file/remotefs"]="to be cut"
     ["volume/attach_status volume/attachment volume/conflict volume/notification volume/operation volume/operations volume/volume"]="to be cut"

@@ -1,0 +1,190 @@
+#include "rpc/amqp/inbox.h"
+
+#include "common/log.h"
+#include "common/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+LIST_HEAD(deliveries, delivery);
+STAILQ_HEAD(done, delivery);
+
+struct inbox {
+    unsigned workers;
+    int paused_most;
+    int wake; /* eventfd */
+
+    /* Guards the rest; pools are called with it held, so that nothing is put into one that has
+     * ended. */
+    pthread_mutex_t lock;
+    unsigned generation; /* of the connection; 0: none */
+    unsigned generations;
+    struct deliveries deliveries;
+    struct done done;
+    int paused;
+    bool draining;
+};
+
+struct inbox *inbox_new(unsigned workers, int paused_most) {
+    struct inbox *inbox = calloc(1, sizeof *inbox);
+
+    if (!inbox)
+        abort();
+    inbox->workers = workers;
+    inbox->paused_most = paused_most;
+    inbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&inbox->lock, NULL);
+    STAILQ_INIT(&inbox->done);
+    if (inbox->wake < 0)
+        abort();
+    return inbox;
+}
+
+void inbox_free(struct inbox *inbox) {
+    close(inbox->wake);
+    pthread_mutex_destroy(&inbox->lock);
+    free(inbox);
+}
+
+/* ---- the receiver's side ---- */
+
+int inbox_fd(const struct inbox *inbox) {
+    return inbox->wake;
+}
+
+void inbox_wake(struct inbox *inbox) {
+    while (eventfd_write(inbox->wake, 1) < 0 && errno == EINTR)
+        ;
+}
+
+void inbox_quiet(struct inbox *inbox) {
+    eventfd_t ignored;
+
+    eventfd_read(inbox->wake, &ignored);
+}
+
+void inbox_connected(struct inbox *inbox, bool connected) {
+    pthread_mutex_lock(&inbox->lock);
+    inbox->generation = connected ? ++inbox->generations : 0;
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+void inbox_add(struct inbox *inbox, struct delivery *delivery) {
+    pthread_mutex_lock(&inbox->lock);
+    delivery->generation = inbox->generation;
+    LIST_INSERT_HEAD(&inbox->deliveries, delivery, all);
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+struct delivery *inbox_done(struct inbox *inbox, bool *ret_lost) {
+    struct delivery *delivery;
+
+    pthread_mutex_lock(&inbox->lock);
+    delivery = STAILQ_FIRST(&inbox->done);
+    if (delivery) {
+        STAILQ_REMOVE_HEAD(&inbox->done, done);
+        LIST_REMOVE(delivery, all);
+        *ret_lost = delivery->generation != inbox->generation;
+    }
+    pthread_mutex_unlock(&inbox->lock);
+    return delivery;
+}
+
+struct delivery *inbox_rest(struct inbox *inbox) {
+    struct delivery *delivery;
+
+    pthread_mutex_lock(&inbox->lock);
+    delivery = LIST_FIRST(&inbox->deliveries);
+    if (delivery)
+        LIST_REMOVE(delivery, all);
+    pthread_mutex_unlock(&inbox->lock);
+    return delivery;
+}
+
+void inbox_drain(struct inbox *inbox) {
+    pthread_mutex_lock(&inbox->lock);
+    inbox->draining = true;
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+/* ---- the delivery's side ---- */
+
+static void run_step(void *arg) {
+    struct delivery *delivery = arg;
+
+    delivery->step(delivery);
+}
+
+void inbox_later(struct delivery *delivery, int64_t pause_ms) {
+    struct inbox *inbox = delivery->means->inbox;
+    struct worker_pool **pool = &delivery->subscription->pool;
+    struct work_item item = { delivery->key, run_step, delivery };
+
+    pthread_mutex_lock(&inbox->lock);
+    if (!inbox->draining && !*pool)
+        *pool = worker_pool_new("rpc", inbox->workers);
+    if (!inbox->draining && pause_ms == 0)
+        worker_pool_put(*pool, &item);
+    else if (!inbox->draining)
+        worker_pool_put_later(*pool, &item, pause_ms);
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+bool inbox_lost(struct delivery *delivery) {
+    struct inbox *inbox = delivery->means->inbox;
+    bool lost;
+
+    pthread_mutex_lock(&inbox->lock);
+    lost = delivery->generation != inbox->generation;
+    pthread_mutex_unlock(&inbox->lock);
+    return lost;
+}
+
+bool inbox_handled(struct delivery *delivery) {
+    struct inbox *inbox = delivery->means->inbox;
+    const char *id = delivery->envelope.unique_id;
+    bool handled;
+
+    pthread_mutex_lock(&inbox->lock);
+    handled = recent_has(&delivery->subscription->handled, id, 0);
+    pthread_mutex_unlock(&inbox->lock);
+    if (handled)
+        log_info(NULL, "message came twice, dropped", "queue", delivery->queue, "method",
+                 delivery->envelope.method, "id", id, NULL);
+    return handled;
+}
+
+void inbox_remember(struct delivery *delivery) {
+    struct inbox *inbox = delivery->means->inbox;
+
+    pthread_mutex_lock(&inbox->lock);
+    recent_put(&delivery->subscription->handled, delivery->envelope.unique_id, INT64_MAX);
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+void inbox_finish(struct delivery *delivery) {
+    struct inbox *inbox = delivery->means->inbox;
+
+    pthread_mutex_lock(&inbox->lock);
+    STAILQ_INSERT_TAIL(&inbox->done, delivery, done);
+    pthread_mutex_unlock(&inbox->lock);
+    inbox_wake(inbox);
+}
+
+bool inbox_may_pause(struct inbox *inbox) {
+    bool may;
+
+    pthread_mutex_lock(&inbox->lock);
+    may = inbox->paused < inbox->paused_most;
+    pthread_mutex_unlock(&inbox->lock);
+    return may;
+}
+
+void inbox_paused(struct inbox *inbox, int change) {
+    pthread_mutex_lock(&inbox->lock);
+    inbox->paused += change;
+    pthread_mutex_unlock(&inbox->lock);
+}

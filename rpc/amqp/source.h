@@ -1,0 +1,53 @@
+/*
+ * The queues that a receiver takes messages from, each on a channel of its own.  Of the receiver's
+ * thread once it runs.
+ */
+#pragma once
+
+#include "rpc/amqp/inbox.h"
+#include "rpc/amqp/link.h"
+
+struct source_settings {
+    const char *exchange; /* of topics */
+    const char *server;
+    bool durable, auto_delete, quorum, transient_quorum;
+    int transient_ttl_s;
+    unsigned prefetch; /* of each queue */
+};
+
+struct source {
+    struct source *next;
+    struct subscription *subscription;
+    char *exchange, *routing_key, *queue;
+    bool fanout;
+    unsigned channel;
+    enum { SOURCE_CLOSED, SOURCE_ASKED, SOURCE_OPEN } state;
+    int64_t retry_us, pause_ms;
+    int64_t late_us; /* when to tell that the broker does not answer; 0: told */
+};
+
+struct sources {
+    const struct source_settings *settings;
+    const struct link_settings *link_settings;
+    struct source *first;
+    unsigned count;
+    bool cancelled;
+};
+
+/* The three queues of a topic: see receiver.h. -1: there are too many for one connection. */
+int sources_add(struct sources *sources, struct subscription *subscription, struct error *err);
+void sources_free(struct sources *sources);
+
+/* Asks for the deliveries of those that are closed and may be asked for again. */
+int sources_take(struct sources *sources, struct link *link, struct error *err);
+/* No more deliveries. */
+int sources_cancel(struct sources *sources, struct link *link, struct error *err);
+/* The connection is gone. */
+void sources_close(struct sources *sources);
+
+/* NULL: none has this channel. */
+struct source *source_of(const struct sources *sources, unsigned channel);
+void source_opened(struct source *source);
+/* What the broker refuses is asked for again after a growing pause. */
+void source_refused(struct source *source, const struct sources *sources, const struct link *link,
+                    const char *why);
