@@ -14,11 +14,9 @@ declare -A stated=(
     ["drivers/file/directory drivers/file/volume_file"]="to be cut"
     ["drivers/file/mounted_share drivers/file/remotefs"]="to be cut"
     ["volume/attach_status volume/attachment volume/conflict volume/notification volume/operation volume/operations volume/volume"]="to be cut"
-    ["volume/pool volume/service"]="to be cut"
     ["volume/quota_limit volume/type"]="to be cut"
     ["manager/call manager/host manager/job manager/manager"]="to be cut"
-    ["api/call api/load api/request api/route_table api/router api/routes api/versions"]="to be cut"
-    ["api/page api/page_filter api/page_sort"]="to be cut"
+    ["cmd/command cmd/manage cmd/usage"]="to be cut"
 )
 
 # "FILE INCLUDED", each without its end.
