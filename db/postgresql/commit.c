@@ -28,8 +28,8 @@ int commit_register(struct session *session, const struct clock *random, struct 
 }
 
 /* SQLSTATE of a division by zero.  Without its row in commit_marks a transaction must not commit,
- * because nobody could tell later whether it did: so commit_run() divides by the number of rows, and
- * the server stops before it comes to the COMMIT. */
+ * because nobody could tell later whether it did: so commit_run() divides by the number of rows,
+ * and the server stops before it comes to the COMMIT. */
 static const char no_row[] = "22012";
 
 enum commit_outcome commit_run(struct session *session, struct error *err) {

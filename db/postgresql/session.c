@@ -140,8 +140,8 @@ void session_rollback_later(struct session *session) {
 /* ---- beginning and end ---- */
 
 /*
- * A commit is answered when it is on disk, so synchronous_commit must not be off.  The server ends a
- * statement or a transaction whose client is gone by the limits given here.  Under SERIALIZABLE a
+ * A commit is answered when it is on disk, so synchronous_commit must not be off.  The server ends
+ * a statement or a transaction whose client is gone by the limits given here.  Under SERIALIZABLE a
  * scan of a whole table conflicts with every change of it, so a session that writes uses an index
  * wherever there is one.
  */

@@ -193,8 +193,8 @@ static enum commit_outcome attempt_once(struct attempt *attempt, struct error *e
     return outcome;
 }
 
-/* 0: every job has its outcome.  -1: several jobs together have met a conflict again and again; each
- * of them must be run alone. */
+/* 0: every job has its outcome.  -1: several jobs together have met a conflict again and again;
+ * each of them must be run alone. */
 static int attempts_run(struct attempt *attempt) {
     int64_t until_us = clock_monotonic_us() + AGAIN_US;
     struct error err = { .kind = ERROR_NONE };

@@ -1,6 +1,6 @@
 /*
- * Exchanges and queues, made when they are missing.  0 done, 1 the broker refuses (err says why), -1
- * the connection is lost.
+ * Exchanges and queues, made when they are missing.  0 done, 1 the broker refuses (err says why),
+ * -1 the connection is lost.
  */
 #pragma once
 

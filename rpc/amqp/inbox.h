@@ -57,7 +57,8 @@ struct delivery {
     void (*step)(struct delivery *delivery); /* what a worker does with it next */
 };
 
-/* workers: of each topic; paused_most: deliveries that may wait for their pause at the same time. */
+/* workers: of each topic; paused_most: deliveries that may wait for their pause at the same
+ * time. */
 struct inbox *inbox_new(unsigned workers, int paused_most);
 void inbox_free(struct inbox *inbox); /* when it is empty */
 
