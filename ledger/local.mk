@@ -15,6 +15,7 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/ledger/test_host \
 	tests/unit/ledger/test_message \
+	tests/unit/ledger/test_pairs \
 	tests/unit/ledger/test_query \
 	tests/unit/ledger/test_service \
 	tests/unit/ledger/test_service_log

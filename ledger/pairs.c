@@ -11,32 +11,6 @@ const char *pairs_get(const struct pairs *pairs, const char *key) {
     return NULL;
 }
 
-/* Of a set that is larger than it may be (an option was lowered) no more is counted than needed. */
-#define ROWS_OF(table, owner)                                                                \
-    .insert = "INSERT INTO " table " (" owner ", key, value) VALUES ($1, $2, $3) "           \
-              "ON CONFLICT (" owner ", key) DO UPDATE SET value = excluded.value",           \
-    .clear = "DELETE FROM " table " WHERE " owner " = $1",                                   \
-    .count = "SELECT COUNT(*) FROM (SELECT 1 FROM " table " WHERE " owner " = $1 LIMIT $2) " \
-             "AS present",                                                                   \
-    .select = "SELECT key, value FROM " table " WHERE " owner " = $1 ORDER BY key"
-
-const struct pair_rows metadata_rows = {
-    .what = "Metadata of volume",
-    ROWS_OF("volume_metadata", "volume_id"),
-};
-
-const struct pair_rows image_metadata_rows = {
-    .what = "Image metadata of volume",
-    ROWS_OF("volume_glance_metadata", "volume_id"),
-    .characters = "SELECT CAST(COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) AS BIGINT) "
-                  "FROM volume_glance_metadata WHERE volume_id = $1",
-};
-
-const struct pair_rows extra_spec_rows = {
-    .what = "Extra specs of volume type",
-    ROWS_OF("volume_type_extra_specs", "volume_type_id"),
-};
-
 static int refuse_items(const struct work *work, const struct pair_rows *rows, const char *owner_id,
                         struct error *err) {
     return error_set(err, ERROR_TOO_LARGE,
@@ -58,14 +32,14 @@ static int check_what_is_there(struct work *work, const struct pair_rows *rows,
         return -1;
     if (there > most)
         return refuse_items(work, rows, owner_id, err);
-    if (!rows->characters)
+    if (rows->characters_most == 0)
         return 0;
     if (db_query_int(work->tx, &there, err, rows->characters, DB_TEXT(owner_id)) < 0)
         return -1;
-    if (there > IMAGE_METADATA_CHARACTERS)
+    if (there > rows->characters_most)
         return error_set(err, ERROR_TOO_LARGE,
-                         "MetadataLimitExceeded: %s %s: at most %d characters are allowed.",
-                         rows->what, owner_id, IMAGE_METADATA_CHARACTERS);
+                         "MetadataLimitExceeded: %s %s: at most %jd characters are allowed.",
+                         rows->what, owner_id, (intmax_t)rows->characters_most);
     return 0;
 }
 

@@ -19,18 +19,29 @@ struct pairs {
 
 const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when absent */
 
+/* A table of sets: whoever owns it says so once. */
 struct pair_rows {
-    const char *what;                            /* in a refusal: "Metadata of volume" */
-    const char *insert, *clear, *count, *select; /* SQL; $1 is the owner's id */
-    const char *characters;                      /* SQL of how many there are; NULL: not bounded */
+    const char *what; /* "Metadata of volume": in a refusal */
+    const char *insert, *clear, *count, *characters, *select; /* SQL; $1 is the owner's id */
+    int64_t characters_most;                                  /* of one set; 0: not bounded */
 };
+
+/* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set that is
+ * larger than it may be (an option was lowered) no more is counted than needed. */
+/* clang-format off */
+#define PAIR_ROWS(table, owner) \
+    .insert = "INSERT INTO " table " (" owner ", key, value) VALUES ($1, $2, $3) " \
+              "ON CONFLICT (" owner ", key) DO UPDATE SET value = excluded.value", \
+    .clear = "DELETE FROM " table " WHERE " owner " = $1", \
+    .count = "SELECT COUNT(*) FROM (SELECT 1 FROM " table " WHERE " owner " = $1 LIMIT $2) " \
+             "AS present", \
+    .characters = "SELECT CAST(COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) AS BIGINT) " \
+                  "FROM " table " WHERE " owner " = $1", \
+    .select = "SELECT key, value FROM " table " WHERE " owner " = $1 ORDER BY key"
+/* clang-format on */
 
 /* Reads and ends rows of key and value; `rows` may be NULL when the query failed. */
 int pairs_read(struct work *work, struct db_rows *rows, struct pairs *ret, struct error *err);
-
-extern const struct pair_rows metadata_rows, image_metadata_rows, extra_spec_rows;
-
-#define IMAGE_METADATA_CHARACTERS (128 * 1024)
 
 /* Are these too many for one set? ERROR_TOO_LARGE (413). For a look before other work is done. */
 int pair_rows_check(const struct work *work, const struct pair_rows *rows, const char *owner_id,

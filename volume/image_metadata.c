@@ -3,6 +3,12 @@
 #include "ledger/pairs.h"
 #include "volume/conflict.h"
 
+const struct pair_rows image_metadata_rows = {
+    .what = "Image metadata of volume",
+    PAIR_ROWS("volume_glance_metadata", "volume_id"),
+    .characters_most = 128 * 1024,
+};
+
 static int require_quiet(const struct volume *volume, struct error *err) {
     if ((ST(MAINTENANCE) | ST(UPLOADING)) & ((uint64_t)1 << volume->status))
         return error_set(err, ERROR_BAD_REQUEST,

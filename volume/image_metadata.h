@@ -9,6 +9,8 @@
 
 #include "volume/volume.h"
 
+extern const struct pair_rows image_metadata_rows;
+
 /* Adds or overwrites. */
 int image_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                        struct error *err);

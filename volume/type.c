@@ -24,6 +24,11 @@ static const char sql_by_id_or_name[] =
     TYPE_SELECT " WHERE (t.id = $1 OR t.name = $1)" TYPE_VISIBLE
                 " ORDER BY CASE WHEN t.id = $1 THEN 0 ELSE 1 END";
 
+static const struct pair_rows extra_spec_rows = {
+    .what = "Extra specs of volume type",
+    PAIR_ROWS("volume_type_extra_specs", "volume_type_id"),
+};
+
 /* ---- reading ---- */
 
 static int read_type(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {

@@ -9,6 +9,11 @@
 
 #include <string.h>
 
+const struct pair_rows metadata_rows = {
+    .what = "Metadata of volume",
+    PAIR_ROWS("volume_metadata", "volume_id"),
+};
+
 static int require_not(const struct volume *volume, uint64_t refused, const char *what,
                        struct error *err) {
     if (refused & ((uint64_t)1 << volume->status))

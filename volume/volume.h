@@ -64,6 +64,7 @@ struct volume_changes {
 int volume_update(struct work *work, const struct volume *volume,
                   const struct volume_changes *changes, struct error *err);
 
+extern const struct pair_rows metadata_rows;
 /* User metadata. merge: adds or overwrites; else the set becomes exactly `pairs`. */
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err);
