@@ -1,6 +1,6 @@
 #include "api/routes.h"
 #include "common/cleanup.h"
-#include "volume/quota_limit.h"
+#include "volume/type.h"
 
 #include <string.h>
 
@@ -59,7 +59,7 @@ static int show_quota_set(struct request *request, struct error *err) {
         return -1;
     if (asked && !json_boolean_word(asked, true, &usage))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid usage: '%s' is no boolean.", asked);
-    count = quota_limit_list(&request->work, request->id, false, &quotas, err);
+    count = quota_limit_list(&request->work, &volume_type_quotas, request->id, false, &quotas, err);
     if (count < 0)
         return -1;
     answer_quotas(request, QUOTA_SET, request->id, quotas, count, usage);
@@ -72,7 +72,7 @@ static int show_quota_defaults(struct request *request, struct error *err) {
 
     if (authorize_show(request, err) < 0)
         return -1;
-    count = quota_limit_list(&request->work, request->id, true, &quotas, err);
+    count = quota_limit_list(&request->work, &volume_type_quotas, request->id, true, &quotas, err);
     if (count < 0)
         return -1;
     answer_quotas(request, QUOTA_SET, request->id, quotas, count, false);
@@ -124,7 +124,7 @@ static int check_limits(struct request *request, struct error *err) {
 
 static int change_limit(struct request *request, set_limit *set, const char *key,
                         const json_t *value, struct error *err) {
-    int known = quota_limit_known(&request->work, key, err);
+    int known = quota_limit_known(&request->work, &volume_type_quotas, key, err);
     int64_t limit = 0;
 
     if (error_if_none(known, err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0)
@@ -150,7 +150,7 @@ static int update_quota_set(struct request *request, struct error *err) {
 
     if (change_limits(request, quota_limit_set, err) < 0)
         return -1;
-    count = quota_limit_list(&request->work, request->id, false, &quotas, err);
+    count = quota_limit_list(&request->work, &volume_type_quotas, request->id, false, &quotas, err);
     if (count < 0)
         return -1;
     answer_quotas(request, QUOTA_SET, NULL, quotas, count, false);
@@ -167,7 +167,8 @@ static int delete_quota_set(struct request *request, struct error *err) {
 
 static int answer_class(struct request *request, const char *id, struct error *err) {
     struct quota *quotas;
-    int count = quota_limit_list_class(&request->work, request->id, &quotas, err);
+    int count =
+        quota_limit_list_class(&request->work, &volume_type_quotas, request->id, &quotas, err);
 
     if (count < 0)
         return -1;
@@ -227,7 +228,8 @@ static const char *limits_project(const struct request *request) {
 static int show_limits(struct request *request, struct error *err) {
     struct json_out *out = &request->out;
     struct quota *quotas;
-    int count = quota_limit_list(&request->work, limits_project(request), false, &quotas, err);
+    int count = quota_limit_list(&request->work, &volume_type_quotas, limits_project(request),
+                                 false, &quotas, err);
 
     if (count < 0)
         return -1;

@@ -5,6 +5,8 @@ libscoria_a_SOURCES += \
 	ledger/pairs.c ledger/pairs.h \
 	ledger/phase.def \
 	ledger/query.c ledger/query.h \
+	ledger/quota.c ledger/quota.h \
+	ledger/quota_limit.c ledger/quota_limit.h \
 	ledger/service.c ledger/service.h \
 	ledger/service_log.c ledger/service_log.h \
 	ledger/settings.c ledger/settings.h \
@@ -17,6 +19,8 @@ check_PROGRAMS += \
 	tests/unit/ledger/test_message \
 	tests/unit/ledger/test_pairs \
 	tests/unit/ledger/test_query \
+	tests/unit/ledger/test_quota \
+	tests/unit/ledger/test_quota_limit \
 	tests/unit/ledger/test_service \
 	tests/unit/ledger/test_service_log
 endif

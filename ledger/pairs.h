@@ -26,8 +26,8 @@ struct pair_rows {
     int64_t characters_most;                                  /* of one set; 0: not bounded */
 };
 
-/* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set that is
- * larger than it may be (an option was lowered) no more is counted than needed. */
+/* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set
+ * that is larger than it may be (an option was lowered) no more is counted than needed. */
 /* clang-format off */
 #define PAIR_ROWS(table, owner) \
     .insert = "INSERT INTO " table " (" owner ", key, value) VALUES ($1, $2, $3) " \

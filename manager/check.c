@@ -1,9 +1,10 @@
 #include "manager/check.h"
 
 #include "common/cleanup.h"
+#include "ledger/quota.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
-#include "volume/quota.h"
+#include "volume/volume_quota.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,8 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         check_status(round, &round->volumes[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
-    if (quota_recount(work, quota_wrong, round, err) < 0 || check_pools(round, work, err) < 0)
+    if (quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
+        check_pools(round, work, err) < 0)
         return -1;
     return check_reservations(round, work, err);
 }

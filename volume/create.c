@@ -7,8 +7,8 @@
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/placement.h"
-#include "volume/quota.h"
 #include "volume/type.h"
+#include "volume/volume_quota.h"
 
 #include <string.h>
 
@@ -175,7 +175,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
     if (choose_type(work, request, &type, err) < 0 ||
         choose_zone(work, request, &type, &volume.availability_zone, err) < 0 ||
-        quota_take_volume(work, volume.project_id, type.name, volume.size_gb, err) < 0)
+        volume_quota_take(work, volume.project_id, type.name, volume.size_gb, err) < 0)
         return -1;
     wish.availability_zone = volume.availability_zone;
     placed = place(work, &wish, &volume, err);

@@ -7,7 +7,7 @@
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
-#include "volume/quota.h"
+#include "volume/volume_quota.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
             return -1;
     if (volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0)
         return -1;
-    return quota_give_back_volume(work, volume, err);
+    return volume_quota_give_back(work, volume, err);
 }
 
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,

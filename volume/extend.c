@@ -1,13 +1,14 @@
 #include "volume/extend.h"
 
 #include "ledger/message.h"
+#include "ledger/quota.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/notify.h"
 #include "volume/placement.h"
-#include "volume/quota.h"
 #include "volume/type.h"
+#include "volume/volume_quota.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -78,7 +79,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
         conflict_settle(work, volume->id, ACTION_EXTEND, err) < 0 ||
         volume_extend_forget(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
-        quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
+        volume_quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
     fits = placement_fits(work, volume->host, new_gb - volume->size_gb, err);
     if (fits < 0)
@@ -233,7 +234,7 @@ static int settle_grown(struct work *work, const struct volume *volume,
         return -1;
     /* X9: reservations that somebody removed must not make the growth free. */
     if (volume->use_quota && counted == 0 &&
-        quota_recount_project(work, volume->project_id, err) < 0)
+        quota_recount_project(work, volume_quota_in_use, volume->project_id, err) < 0)
         return -1;
     return 0;
 }

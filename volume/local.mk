@@ -19,8 +19,6 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
-	volume/quota.c volume/quota.h \
-	volume/quota_limit.c volume/quota_limit.h \
 	volume/reset.c volume/reset.h \
 	volume/status.c volume/status.def volume/status.h \
 	volume/summary.c volume/summary.h \
@@ -28,7 +26,8 @@ libscoria_a_SOURCES += \
 	volume/type_access.c volume/type_access.h \
 	volume/type_encryption.c volume/type_encryption.h \
 	volume/update.c \
-	volume/volume.c volume/volume.h
+	volume/volume.c volume/volume.h \
+	volume/volume_quota.c volume/volume_quota.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -40,11 +39,10 @@ check_PROGRAMS += \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
-	tests/unit/volume/test_quota \
-	tests/unit/volume/test_quota_limit \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_type \
-	tests/unit/volume/test_volume
+	tests/unit/volume/test_volume \
+	tests/unit/volume/test_volume_quota
 endif
 EXTRA_DIST += tests/unit/volume/work_test.h

@@ -4,7 +4,6 @@
 #include "ledger/pairs.h"
 #include "ledger/query.h"
 #include "volume/default_type.h"
-#include "volume/quota_limit.h"
 #include "json/json.h"
 
 #include <assert.h>
@@ -14,6 +13,11 @@
     "SELECT t.id, t.name, t.description, t.qos_specs_id, t.is_public, t.created_at, " \
     "t.updated_at, CASE WHEN EXISTS (SELECT 1 FROM volume_type_encryption e "         \
     "WHERE e.volume_type_id = t.id) THEN 1 ELSE 0 END FROM volume_types t"
+
+const struct quota_types volume_type_quotas = {
+    .resources = (const char *const[]){ QUOTA_VOLUMES, QUOTA_GIGABYTES, QUOTA_SNAPSHOTS, NULL },
+    .names = "SELECT t.name FROM volume_types t WHERE ($1 = 1 OR " TYPE_SHARED_WITH("$2") ")",
+};
 
 /* The caller sees it: $2 is 1 for those who see all, $3 the project. */
 #define TYPE_VISIBLE " AND ($2 = 1 OR " TYPE_SHARED_WITH("$3") ")"
@@ -249,7 +253,7 @@ int volume_type_update(struct work *work, const struct volume_type *type, const 
     bool renamed = name && strcmp(name, type->name) != 0;
 
     if (renamed && (check_name_free(work, name, err) < 0 ||
-                    quota_limit_rename_type(work, type->name, name, err) < 0))
+                    quota_limit_rename_type(work, &volume_type_quotas, type->name, name, err) < 0))
         return -1;
     if (db_run(work->tx, err,
                "UPDATE volume_types SET name = $1, description = $2, is_public = $3, "
@@ -302,7 +306,7 @@ int volume_type_delete(struct work *work, const struct volume_type *type, struct
     for (unsigned i = 0; i < LENGTH(texts); i++)
         if (db_run(work->tx, err, texts[i], DB_TEXT(type->id)) < 0)
             return -1;
-    return quota_limit_forget_type(work, type->name, err);
+    return quota_limit_forget_type(work, &volume_type_quotas, type->name, err);
 }
 
 int volume_type_specs_set(struct work *work, const struct volume_type *type,

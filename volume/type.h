@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "ledger/quota_limit.h"
 #include "volume/volume.h"
 
 struct volume_type {
@@ -18,6 +19,9 @@ struct volume_type {
 #define TYPE_SHARED_WITH(project)                                       \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p " \
     "WHERE p.volume_type_id = t.id AND p.project_id = " project "))"
+
+/* What quotas have for each type. */
+extern const struct quota_types volume_type_quotas;
 
 /* By id, visible to the caller (public, shared with its project, or an admin). ERROR_NOT_FOUND. */
 int volume_type_get(struct work *work, const char *id, struct volume_type *ret, struct error *err);

@@ -13,7 +13,6 @@ declare -A stated=(
     ["identity/keystone identity/keystone_auth"]="to be cut"
     ["drivers/file/directory drivers/file/volume_file"]="to be cut"
     ["drivers/file/mounted_share drivers/file/remotefs"]="to be cut"
-    ["volume/quota_limit volume/type"]="to be cut"
     ["cmd/command cmd/manage cmd/usage"]="to be cut"
 )
 

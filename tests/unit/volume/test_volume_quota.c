@@ -1,7 +1,8 @@
-#include "volume/quota.h"
+#include "volume/volume_quota.h"
 
+#include "ledger/quota.h"
+#include "ledger/quota_limit.h"
 #include "tests/unit/volume/work_test.h"
-#include "volume/quota_limit.h"
 
 #define TYPE_ID "aaaaaaaa-0000-4000-8000-000000000001"
 
@@ -36,8 +37,8 @@ static struct volume volume_of(const char *id, int64_t size_gb, const char *type
 /* ---- taking ---- */
 
 WORK_TEST(a_taken_volume_counts_for_its_project_and_its_type) {
-    OK(quota_take_volume(work, PROJECT, "gold", 5, err));
-    OK(quota_take_volume(work, PROJECT, NULL, 2, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 5, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2, err));
     ck_assert_int_eq(in_use(work, "volumes"), 2);
     ck_assert_int_eq(in_use(work, "gigabytes"), 7);
     ck_assert_int_eq(in_use(work, "volumes_gold"), 1);
@@ -50,22 +51,22 @@ WORK_TEST(a_taken_volume_counts_for_its_project_and_its_type) {
 
 WORK_TEST(more_gigabytes_than_the_quota_are_refused_with_upstreams_words) {
     settings_of(work)->quota_gigabytes = 10;
-    OK(quota_take_volume(work, PROJECT, NULL, 8, err));
-    REFUSED(quota_take_volume(work, PROJECT, NULL, 5, err), OVER_QUOTA);
+    OK(volume_quota_take(work, PROJECT, NULL, 8, err));
+    REFUSED(volume_quota_take(work, PROJECT, NULL, 5, err), OVER_QUOTA);
     ck_assert_str_eq(err->message,
                      "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds "
                      "allowed gigabytes quota. Requested 5G, quota is 10G and 8G has been "
                      "consumed.");
     ck_assert_int_eq(in_use(work, "gigabytes"), 8);
     ck_assert_int_eq(in_use(work, "volumes"), 1);
-    OK(quota_take_volume(work, PROJECT, NULL, 2, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2, err));
     ck_assert_int_eq(in_use(work, "gigabytes"), 10);
 }
 
 WORK_TEST(more_volumes_than_the_quota_are_refused_with_upstreams_words) {
     settings_of(work)->quota_volumes = 1;
-    OK(quota_take_volume(work, PROJECT, NULL, 1, err));
-    REFUSED(quota_take_volume(work, PROJECT, NULL, 1, err), OVER_QUOTA);
+    OK(volume_quota_take(work, PROJECT, NULL, 1, err));
+    REFUSED(volume_quota_take(work, PROJECT, NULL, 1, err), OVER_QUOTA);
     ck_assert_str_eq(err->message, "VolumeLimitExceeded: Maximum number of volumes allowed (1) "
                                    "exceeded for quota 'volumes'.");
     ck_assert_int_eq(in_use(work, "volumes"), 1);
@@ -74,7 +75,7 @@ WORK_TEST(more_volumes_than_the_quota_are_refused_with_upstreams_words) {
 WORK_TEST(gigabytes_are_told_before_volumes_when_both_are_exceeded) {
     settings_of(work)->quota_volumes = 0;
     settings_of(work)->quota_gigabytes = 0;
-    REFUSED(quota_take_volume(work, PROJECT, NULL, 1, err), OVER_QUOTA);
+    REFUSED(volume_quota_take(work, PROJECT, NULL, 1, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "VolumeSizeExceedsAvailableQuota: "));
     ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
 }
@@ -82,28 +83,28 @@ WORK_TEST(gigabytes_are_told_before_volumes_when_both_are_exceeded) {
 WORK_TEST(limits_of_a_type_hold_beside_the_projects) {
     put_type(work);
     OK(quota_limit_set(work, PROJECT, "gigabytes_gold", 4, err));
-    REFUSED(quota_take_volume(work, PROJECT, "gold", 5, err), OVER_QUOTA);
+    REFUSED(volume_quota_take(work, PROJECT, "gold", 5, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "allowed gigabytes_gold quota"));
     OK(quota_limit_set(work, PROJECT, "volumes_gold", 0, err));
-    REFUSED(quota_take_volume(work, PROJECT, "gold", 1, err), OVER_QUOTA);
+    REFUSED(volume_quota_take(work, PROJECT, "gold", 1, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "for quota 'volumes_gold'"));
-    OK(quota_take_volume(work, PROJECT, NULL, 5, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 5, err));
 }
 
 WORK_TEST(a_single_volume_has_a_limit_of_its_own) {
     settings_of(work)->per_volume_size_limit = 3;
-    REFUSED(quota_take_volume(work, PROJECT, NULL, 4, err), OVER_QUOTA);
+    REFUSED(volume_quota_take(work, PROJECT, NULL, 4, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "VolumeSizeExceedsLimit: "));
     ck_assert_ptr_nonnull(strstr(err->message, "exceed"));
     ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
-    OK(quota_take_volume(work, PROJECT, NULL, 3, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 3, err));
 }
 
 WORK_TEST(minus_one_is_no_limit) {
     settings_of(work)->quota_gigabytes = -1;
     settings_of(work)->quota_volumes = -1;
-    OK(quota_take_volume(work, PROJECT, NULL, 2147483647, err));
-    OK(quota_take_volume(work, PROJECT, NULL, 2147483647, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2147483647, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2147483647, err));
     ck_assert_int_eq(in_use(work, "gigabytes"), INT64_C(4294967294));
 }
 
@@ -113,11 +114,11 @@ WORK_TEST(what_is_reserved_counts_as_used) {
     settings_of(work)->quota_gigabytes = 10;
     put_volume(work, "v1", PROJECT, NULL, 4, true, NULL);
     put_operation(work, "o1", "extend", "v1", 8);
-    OK(quota_take_volume(work, PROJECT, NULL, 4, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 8, err));
-    REFUSED(quota_take_volume(work, PROJECT, NULL, 3, err), OVER_QUOTA);
+    OK(volume_quota_take(work, PROJECT, NULL, 4, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 8, err));
+    REFUSED(volume_quota_take(work, PROJECT, NULL, 3, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "8G has been consumed"));
-    OK(quota_take_volume(work, PROJECT, NULL, 2, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2, err));
 }
 
 /* ---- giving back ---- */
@@ -125,16 +126,16 @@ WORK_TEST(what_is_reserved_counts_as_used) {
 WORK_TEST(a_volume_gives_back_what_it_took) {
     struct volume volume = volume_of("v1", 5, "gold");
 
-    OK(quota_take_volume(work, PROJECT, "gold", 5, err));
-    OK(quota_take_volume(work, PROJECT, NULL, 2, err));
-    OK(quota_give_back_volume(work, &volume, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 5, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2, err));
+    OK(volume_quota_give_back(work, &volume, err));
     ck_assert_int_eq(in_use(work, "volumes"), 1);
     ck_assert_int_eq(in_use(work, "gigabytes"), 2);
     ck_assert_int_eq(in_use(work, "volumes_gold"), 0);
     ck_assert_int_eq(in_use(work, "gigabytes_gold"), 0);
     volume = volume_of("v2", 2, NULL);
-    OK(quota_give_back_volume(work, &volume, err));
-    OK(quota_give_back_volume(work, &volume, err));
+    OK(volume_quota_give_back(work, &volume, err));
+    OK(volume_quota_give_back(work, &volume, err));
     ck_assert_int_eq(in_use(work, "volumes"), 0);
     ck_assert_int_eq(in_use(work, "gigabytes"), 0);
 }
@@ -143,8 +144,8 @@ WORK_TEST(a_volume_that_does_not_count_gives_nothing_back) {
     struct volume volume = volume_of("v1", 5, NULL);
 
     volume.use_quota = false;
-    OK(quota_take_volume(work, PROJECT, NULL, 5, err));
-    OK(quota_give_back_volume(work, &volume, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 5, err));
+    OK(volume_quota_give_back(work, &volume, err));
     ck_assert_int_eq(in_use(work, "gigabytes"), 5);
 }
 
@@ -161,8 +162,8 @@ WORK_TEST(growth_is_reserved_for_the_operation_until_it_ends) {
     struct volume volume = growing(work, "gold");
     const char *ids;
 
-    OK(quota_take_volume(work, PROJECT, "gold", 2, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 2, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     ck_assert_int_eq(in_use(work, "gigabytes"), 2);
     ck_assert_int_eq(reserved(work, "gigabytes"), 3);
     ck_assert_int_eq(reserved(work, "gigabytes_gold"), 3);
@@ -181,8 +182,8 @@ WORK_TEST(a_second_end_changes_nothing) { /* X11 */
     struct volume volume = growing(work, NULL);
     const char *ids;
 
-    OK(quota_take_volume(work, PROJECT, NULL, 2, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 2, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     OK(quota_rollback(work, "o1", err));
     OK(quota_rollback(work, "o1", err));
     OK(quota_commit(work, "o1", err));
@@ -197,12 +198,12 @@ WORK_TEST(growth_past_the_quota_is_refused_and_reserves_nothing) {
     struct volume volume = growing(work, "gold");
 
     settings_of(work)->quota_gigabytes = 4;
-    OK(quota_take_volume(work, PROJECT, "gold", 2, err));
-    REFUSED(quota_reserve_growth(work, &volume, "o1", 5, err), OVER_QUOTA);
+    OK(volume_quota_take(work, PROJECT, "gold", 2, err));
+    REFUSED(volume_quota_reserve_growth(work, &volume, "o1", 5, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "Requested 3G, quota is 4G and 2G"));
     settings_of(work)->quota_gigabytes = -1;
     settings_of(work)->per_volume_size_limit = 4;
-    REFUSED(quota_reserve_growth(work, &volume, "o1", 5, err), OVER_QUOTA);
+    REFUSED(volume_quota_reserve_growth(work, &volume, "o1", 5, err), OVER_QUOTA);
     ck_assert_ptr_nonnull(strstr(err->message, "VolumeSizeExceedsLimit: "));
     ck_assert_int_eq(rows_of(work, "reservations"), 0);
     ck_assert_int_eq(reserved(work, "gigabytes"), 0);
@@ -213,7 +214,7 @@ WORK_TEST(growth_of_a_volume_that_does_not_count_reserves_nothing) {
 
     volume.use_quota = false;
     settings_of(work)->quota_gigabytes = 0;
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     ck_assert_int_eq(rows_of(work, "reservations"), 0);
     ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
 }
@@ -222,7 +223,7 @@ WORK_TEST(reservations_are_the_volumes_projects_whoever_asks) { /* X10 */
     struct volume volume = growing(work, NULL);
 
     context_of(work)->project_id = OTHER;
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     ck_assert_int_eq(reserved(work, "gigabytes"), 3);
     ck_assert_int_eq(quota_commit(work, "o1", err), 1);
     ck_assert_int_eq(in_use(work, "gigabytes"), 3);
@@ -234,7 +235,7 @@ WORK_TEST(reservations_are_the_volumes_projects_whoever_asks) { /* X10 */
 WORK_TEST(a_rollback_without_a_usage_row_gives_nothing_back) {
     struct volume volume = growing(work, NULL);
 
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     sql(work, "DELETE FROM quota_usages");
     OK(quota_rollback(work, "o1", err));
     ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
@@ -244,7 +245,7 @@ WORK_TEST(a_rollback_without_a_usage_row_gives_nothing_back) {
 WORK_TEST(what_is_used_does_not_fall_below_zero) {
     struct volume volume = growing(work, "gold");
 
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     sql(work, "UPDATE quota_usages SET used = 1");
     OK(quota_rollback(work, "o1", err));
     ck_assert_int_eq(in_use(work, "gigabytes"), 0);
@@ -255,8 +256,8 @@ WORK_TEST(an_end_that_is_good_leaves_the_shared_row_alone) {
     struct volume volume = growing(work, "gold");
     int64_t changes;
 
-    OK(quota_take_volume(work, PROJECT, "gold", 2, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 2, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     if (postgresql_given())
         return; /* total_changes() is SQLite's */
     changes = sql_int(work, "SELECT total_changes()");
@@ -282,7 +283,8 @@ static unsigned findings_of(struct work *work, struct findings *findings) {
     struct error err = { 0 };
 
     *findings = (struct findings){ 0 };
-    ck_assert_msg(quota_recount(work, keep_finding, findings, &err) == 0, "%s", err.message);
+    ck_assert_msg(quota_recount(work, volume_quota_in_use, keep_finding, findings, &err) == 0, "%s",
+                  err.message);
     return findings->count;
 }
 
@@ -300,10 +302,10 @@ WORK_TEST(a_recount_finds_nothing_where_nothing_is_wrong) {
     struct findings findings;
 
     put_counted_rows(work);
-    OK(quota_take_volume(work, PROJECT, "gold", 2, err));
-    OK(quota_take_volume(work, PROJECT, NULL, 3, err));
-    OK(quota_take_volume(work, OTHER, NULL, 7, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 2, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 3, err));
+    OK(volume_quota_take(work, OTHER, NULL, 7, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     ck_assert_msg(findings_of(work, &findings) == 0, "%s", findings.last);
 }
 
@@ -311,9 +313,9 @@ WORK_TEST(a_recount_names_each_difference_and_changes_nothing) {
     struct findings findings;
 
     put_counted_rows(work);
-    OK(quota_take_volume(work, PROJECT, "gold", 2, err));
-    OK(quota_take_volume(work, PROJECT, NULL, 3, err));
-    OK(quota_take_volume(work, OTHER, NULL, 7, err));
+    OK(volume_quota_take(work, PROJECT, "gold", 2, err));
+    OK(volume_quota_take(work, PROJECT, NULL, 3, err));
+    OK(volume_quota_take(work, OTHER, NULL, 7, err));
     sql(work, "UPDATE quota_usages SET used = 9 "
               "WHERE project_id = '" PROJECT "' AND resource = 'gigabytes'");
     ck_assert_uint_eq(findings_of(work, &findings), 1);
@@ -329,11 +331,11 @@ WORK_TEST(a_project_can_be_set_to_what_its_rows_say) { /* X9 */
     struct findings findings;
 
     put_counted_rows(work);
-    OK(quota_take_volume(work, OTHER, NULL, 7, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_take(work, OTHER, NULL, 7, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     sql(work, "UPDATE quota_usages SET used = 50 WHERE project_id = '" PROJECT "'");
     sql(work, "INSERT INTO quota_usages VALUES ('" PROJECT "', 'snapshots', 4)");
-    OK(quota_recount_project(work, PROJECT, err));
+    OK(quota_recount_project(work, volume_quota_in_use, PROJECT, err));
     ck_assert_int_eq(in_use(work, "volumes"), 2);
     ck_assert_int_eq(in_use(work, "gigabytes"), 5);
     ck_assert_int_eq(in_use(work, "gigabytes_gold"), 2);
@@ -350,20 +352,21 @@ WORK_TEST(a_failing_database_is_reported) {
     struct volume volume = growing(work, "gold");
     const char *ids;
 
-    FAILS_WITHOUT("quotas", quota_take_volume(work, PROJECT, NULL, 1, err));
-    FAILS_WITHOUT("quota_usages", quota_give_back_volume(work, &volume, err));
-    FAILS_WITHOUT("quota_classes", quota_reserve_growth(work, &volume, "o1", 5, err));
-    FAILS_WITHOUT("reservations", quota_reserve_growth(work, &volume, "o1", 5, err));
-    OK(quota_reserve_growth(work, &volume, "o1", 5, err));
+    FAILS_WITHOUT("quotas", volume_quota_take(work, PROJECT, NULL, 1, err));
+    FAILS_WITHOUT("quota_usages", volume_quota_give_back(work, &volume, err));
+    FAILS_WITHOUT("quota_classes", volume_quota_reserve_growth(work, &volume, "o1", 5, err));
+    FAILS_WITHOUT("reservations", volume_quota_reserve_growth(work, &volume, "o1", 5, err));
+    OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
     FAILS_WITHOUT("reservations", quota_reservation_ids(work, "o1", &ids, err));
     FAILS_READING("reservations", quota_reservation_ids(work, "o1", &ids, err));
     FAILS_WITHOUT("reservations", quota_commit(work, "o1", err));
     FAILS_WITHOUT("quota_usages", quota_rollback(work, "o1", err));
-    FAILS_WITHOUT("quota_usages", quota_recount(work, keep_finding, NULL, err));
-    FAILS_WITHOUT("quota_usages", quota_recount_project(work, PROJECT, err));
+    FAILS_WITHOUT("quota_usages",
+                  quota_recount(work, volume_quota_in_use, keep_finding, NULL, err));
+    FAILS_WITHOUT("quota_usages", quota_recount_project(work, volume_quota_in_use, PROJECT, err));
 }
 
-CHECK_MAIN("quota", a_taken_volume_counts_for_its_project_and_its_type,
+CHECK_MAIN("volume_quota", a_taken_volume_counts_for_its_project_and_its_type,
            more_gigabytes_than_the_quota_are_refused_with_upstreams_words,
            more_volumes_than_the_quota_are_refused_with_upstreams_words,
            gigabytes_are_told_before_volumes_when_both_are_exceeded,

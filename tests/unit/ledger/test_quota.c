@@ -1,0 +1,166 @@
+#include "ledger/quota.h"
+
+#include "ledger/quota_limit.h"
+#include "tests/unit/volume/work_test.h"
+
+static struct quota_demands demands_of(struct work *work, const char *type_name, int64_t backups,
+                                       int64_t groups) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, "groups", type_name, groups);
+    quota_demand_add(&demands, work->arena, "backups", type_name, backups);
+    return demands;
+}
+
+/* Usage of the project, "resource=used " of each. */
+static const char *usage(struct work *work) {
+    struct error err = { 0 };
+    const char *text = "", **resources;
+    int count = query_all(
+        work,
+        db_query(work->tx, &err,
+                 "SELECT resource || '=' || used FROM quota_usages WHERE project_id = '" PROJECT
+                 "' ORDER BY resource"),
+        query_text, &resources, &err);
+
+    ck_assert_msg(count >= 0, "%s", err.message);
+    for (int i = 0; i < count; i++)
+        text = arena_format(work->arena, "%s%s ", text, resources[i]);
+    return text;
+}
+
+WORK_TEST(a_demand_of_a_type_counts_for_both) {
+    struct quota_demands demands = demands_of(work, "gold", 3, 2);
+
+    OK(quota_take(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "backups=3 backups_gold=3 groups=2 groups_gold=2 ");
+    OK(quota_take(work, OTHER, &demands, err));
+    demands = demands_of(work, NULL, 1, 1);
+    OK(quota_take(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "backups=4 backups_gold=3 groups=3 groups_gold=2 ");
+}
+
+WORK_TEST(of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_order) {
+    struct quota_demands demands = demands_of(work, NULL, 1, 1);
+
+    settings_of(work)->quota_backups = settings_of(work)->quota_groups = 0;
+    settings_of(work)->per_volume_size_limit = 4;
+    REFUSED(quota_take(work, PROJECT, &demands, err), OVER_QUOTA);
+    ck_assert_ptr_nonnull(strstr(err->message, "for quota 'backups'"));
+    quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, 5);
+    REFUSED(quota_take(work, PROJECT, &demands, err), OVER_QUOTA);
+    ck_assert_ptr_nonnull(strstr(err->message, "VolumeSizeExceedsLimit: "));
+    settings_of(work)->quota_backups = 1;
+    settings_of(work)->per_volume_size_limit = 5;
+    REFUSED(quota_take(work, PROJECT, &demands, err), OVER_QUOTA);
+    ck_assert_ptr_nonnull(strstr(err->message, "for quota 'groups'"));
+    ck_assert_str_eq(usage(work), "");
+}
+
+WORK_TEST(what_is_only_checked_is_used_up_by_nobody) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, 5);
+    OK(quota_take(work, PROJECT, &demands, err));
+    OK(quota_reserve(work, PROJECT, "o1", &demands, err));
+    ck_assert_str_eq(usage(work), "");
+    ck_assert_int_eq(rows_of(work, "reservations"), 0);
+}
+
+WORK_TEST(as_many_demands_as_fit_are_taken_and_given_back) {
+    struct quota_demands demands = { .count = 0 };
+
+    for (int i = 0; i < QUOTA_DEMANDS_MOST; i++)
+        quota_demand_add(&demands, work->arena, arena_format(work->arena, "r%d", i), NULL, i + 1);
+    OK(quota_take(work, PROJECT, &demands, err));
+    OK(quota_take(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "r0=2 r1=4 r2=6 r3=8 r4=10 r5=12 r6=14 r7=16 ");
+    OK(quota_take(work, OTHER, &demands, err));
+    OK(quota_give_back(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "r0=1 r1=2 r2=3 r3=4 r4=5 r5=6 r6=7 r7=8 ");
+    sql(work, "UPDATE quota_usages SET used = 3 WHERE project_id = '" PROJECT "'");
+    OK(quota_give_back(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "r0=2 r1=1 r2=0 r3=0 r4=0 r5=0 r6=0 r7=0 ");
+    ck_assert_int_eq(sql_int(work, "SELECT used FROM quota_usages WHERE project_id = '" OTHER
+                                   "' AND resource = 'r7'"),
+                     8);
+}
+
+WORK_TEST(what_nobody_has_taken_is_not_given_back) {
+    struct quota_demands demands = demands_of(work, NULL, 1, 1);
+
+    OK(quota_give_back(work, PROJECT, &demands, err));
+    ck_assert_str_eq(usage(work), "");
+}
+
+WORK_TEST(what_is_reserved_is_in_use_or_given_back_when_the_operation_ends) {
+    struct quota_demands demands = demands_of(work, NULL, 3, 2);
+
+    put_volume(work, "v1", PROJECT, NULL, 1, true, NULL);
+    put_volume(work, "v2", PROJECT, NULL, 1, true, NULL);
+    put_operation(work, "o1", "extend", "v1", 2);
+    put_operation(work, "o2", "extend", "v2", 2);
+    OK(quota_reserve(work, PROJECT, "o1", &demands, err));
+    OK(quota_reserve(work, PROJECT, "o2", &demands, err));
+    ck_assert_str_eq(usage(work), "backups=6 groups=4 ");
+    ck_assert_int_eq(quota_commit(work, "o1", err), 2);
+    ck_assert_str_eq(usage(work), "backups=6 groups=4 ");
+    OK(quota_rollback(work, "o2", err));
+    ck_assert_str_eq(usage(work), "backups=3 groups=2 ");
+    ck_assert_int_eq(rows_of(work, "reservations"), 0);
+}
+
+/* ---- counting anew ---- */
+
+#define IN_USE                                                                                 \
+    "SELECT '" PROJECT "' AS project_id, 'backups' AS resource, 2 AS in_use UNION ALL SELECT " \
+    "'" OTHER "', 'groups', 1"
+
+static void keep_text(void *arg, const char *text) {
+    const char **kept = arg;
+
+    *kept = text;
+}
+
+WORK_TEST(a_recount_compares_what_the_rows_say_with_what_is_stored) {
+    struct quota_demands two = demands_of(work, NULL, 2, 0), one = demands_of(work, NULL, 0, 1);
+    const char *text = NULL;
+
+    OK(quota_take(work, PROJECT, &two, err));
+    OK(quota_take(work, OTHER, &one, err));
+    OK(quota_recount(work, IN_USE, keep_text, &text, err));
+    ck_assert_ptr_null(text);
+    sql(work,
+        "UPDATE quota_usages SET used = 9 WHERE resource = 'backups' AND project_id = '" PROJECT
+        "'");
+    OK(quota_recount(work, IN_USE, keep_text, &text, err));
+    ck_assert_str_eq(text, "quota backups of project " PROJECT
+                           ": stored are 9 used, the rows say 2 in use and 0 reserved");
+    sql(work, "UPDATE quota_usages SET used = 9");
+    OK(quota_recount_project(work, IN_USE, PROJECT, err));
+    ck_assert_str_eq(usage(work), "backups=2 groups=0 ");
+    ck_assert_int_eq(sql_int(work, "SELECT used FROM quota_usages WHERE project_id = '" OTHER
+                                   "' AND resource = 'groups'"),
+                     9);
+}
+
+WORK_TEST(a_failing_database_is_reported) {
+    if (postgresql_given())
+        return; /* there a failed statement ends the transaction */
+    struct quota_demands demands = demands_of(work, NULL, 1, 1);
+    const char *text;
+
+    OK(quota_limit_set(work, PROJECT, "groups", 5, err));
+    FAILS_WITHOUT("quotas", quota_take(work, PROJECT, &demands, err));
+    FAILS_READING("quotas", quota_take(work, PROJECT, &demands, err));
+    FAILS_WITHOUT("quota_usages", quota_give_back(work, PROJECT, &demands, err));
+    FAILS_WITHOUT("reservations", quota_reserve(work, PROJECT, "o1", &demands, err));
+    FAILS_WITHOUT("reservations", quota_recount(work, IN_USE, keep_text, &text, err));
+}
+
+CHECK_MAIN("quota", a_demand_of_a_type_counts_for_both,
+           of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_order,
+           what_is_only_checked_is_used_up_by_nobody,
+           as_many_demands_as_fit_are_taken_and_given_back, what_nobody_has_taken_is_not_given_back,
+           what_is_reserved_is_in_use_or_given_back_when_the_operation_ends,
+           a_recount_compares_what_the_rows_say_with_what_is_stored, a_failing_database_is_reported)

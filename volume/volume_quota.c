@@ -1,0 +1,51 @@
+#include "volume/volume_quota.h"
+
+#include "ledger/quota.h"
+#include "ledger/quota_limit.h"
+
+static void demand_volume(struct quota_demands *demands, struct arena *arena, const char *type_name,
+                          int64_t size_gb) {
+    quota_demand_add(demands, arena, QUOTA_GIGABYTES, type_name, size_gb);
+    quota_demand_add(demands, arena, QUOTA_VOLUMES, type_name, 1);
+}
+
+int volume_quota_take(struct work *work, const char *project_id, const char *type_name,
+                      int64_t size_gb, struct error *err) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, size_gb);
+    demand_volume(&demands, work->arena, type_name, size_gb);
+    return quota_take(work, project_id, &demands, err);
+}
+
+int volume_quota_give_back(struct work *work, const struct volume *volume, struct error *err) {
+    struct quota_demands demands = { .count = 0 };
+
+    if (!volume->use_quota)
+        return 0;
+    demand_volume(&demands, work->arena, volume->type_name, volume->size_gb);
+    return quota_give_back(work, volume->project_id, &demands, err);
+}
+
+int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
+                                const char *operation_id, int64_t new_size_gb, struct error *err) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, new_size_gb);
+    if (volume->use_quota)
+        quota_demand_add(&demands, work->arena, QUOTA_GIGABYTES, volume->type_name,
+                         new_size_gb - volume->size_gb);
+    return quota_reserve(work, volume->project_id, operation_id, &demands, err);
+}
+
+const char volume_quota_in_use[] =
+    "SELECT project_id, 'volumes' AS resource, COUNT(*) AS in_use FROM volumes "
+    "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
+    "SELECT project_id, 'gigabytes', SUM(size_gb) FROM volumes "
+    "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
+    "SELECT project_id, 'volumes_' || t.name, COUNT(*) FROM volumes v "
+    "JOIN volume_types t ON t.id = v.volume_type_id WHERE use_quota = 1 "
+    "GROUP BY project_id, t.name UNION ALL "
+    "SELECT project_id, 'gigabytes_' || t.name, SUM(size_gb) FROM volumes v "
+    "JOIN volume_types t ON t.id = v.volume_type_id WHERE use_quota = 1 "
+    "GROUP BY project_id, t.name";

@@ -1,0 +1,19 @@
+/*
+ * What volumes ask of quotas: volumes, gigabytes, and those of their type.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+/* A new volume, at once; the limit of a single volume holds for it too. ERROR_OVER_QUOTA. */
+int volume_quota_take(struct work *work, const char *project_id, const char *type_name,
+                      int64_t size_gb, struct error *err);
+/* Nothing for a volume that does not count. */
+int volume_quota_give_back(struct work *work, const struct volume *volume, struct error *err);
+/* Reserves the growth of an extend for the operation, in the volume's project (X10). A volume that
+ * does not count reserves nothing; the limit of a single volume holds for it too. */
+int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
+                                const char *operation_id, int64_t new_size_gb, struct error *err);
+
+/* What the rows of volumes say is in use, for quota_recount(). */
+extern const char volume_quota_in_use[];
