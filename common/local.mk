@@ -12,11 +12,11 @@ libscoria_a_SOURCES += \
 	common/worker.c common/worker.h
 
 if HAVE_CHECK
+slow_tests += tests/unit/common/test_log
 check_PROGRAMS += \
 	tests/unit/common/test_arena \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_error \
-	tests/unit/common/test_log \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_utf8 \

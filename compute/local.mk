@@ -33,8 +33,8 @@ check_PROGRAMS += \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_versions
 if HAVE_LIBVIRT
+slow_tests += tests/contract/test_libvirt
 check_PROGRAMS += \
-	tests/contract/test_libvirt \
 	tests/unit/compute/test_domain_xml \
 	tests/unit/compute/test_libvirt \
 	tests/unit/compute/test_patience

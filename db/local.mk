@@ -57,8 +57,8 @@ db/schema.c: $(schema_texts) db/embed.awk
 
 EXTRA_DIST += tests/unit/db/scratch.h
 if HAVE_CHECK
+slow_tests += tests/unit/db/sqlite/test_log
 check_PROGRAMS += \
-	tests/unit/db/sqlite/test_log \
 	tests/unit/db/sqlite/test_map \
 	tests/unit/db/sqlite/test_sqlite \
 	tests/unit/db/sqlite/test_statement \

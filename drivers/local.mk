@@ -18,9 +18,8 @@ libscoria_a_SOURCES += \
 EXTRA_DIST += tests/unit/drivers/driver_test.h
 
 if HAVE_CHECK
+slow_tests += tests/contract/test_driver_contract tests/contract/test_driver_guest
 check_PROGRAMS += \
-	tests/contract/test_driver_contract \
-	tests/contract/test_driver_guest \
 	tests/fault/test_driver_calls \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \

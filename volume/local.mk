@@ -30,10 +30,10 @@ libscoria_a_SOURCES += \
 	volume/volume_quota.c volume/volume_quota.h
 
 if HAVE_CHECK
+slow_tests += tests/unit/volume/test_conflict
 check_PROGRAMS += \
 	tests/unit/volume/test_attach \
 	tests/unit/volume/test_capability \
-	tests/unit/volume/test_conflict \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_notification \

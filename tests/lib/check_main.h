@@ -9,6 +9,16 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* Of a long walk over cases that hardly differ: each of them, or with $WALK_STEP one in so many,
+ * from the $WALK_FIRST on.  What each build runs again need not be all of it. */
+static inline unsigned walk_number(const char *name, unsigned otherwise) {
+    const char *text = getenv(name);
+
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+#define WALK_STEP  walk_number("WALK_STEP", 1)
+#define WALK_FIRST walk_number("WALK_FIRST", 0)
+
 #define CHECK_MAIN(name, ...)                             \
     int main(void) {                                      \
         const TTest *const tests[] = { __VA_ARGS__ };     \

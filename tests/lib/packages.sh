@@ -15,7 +15,7 @@ run_packages=(
 )
 
 test_packages=(
-    busybox-static check clang clang-format clang-tidy codespell cpio cppcheck kmod
+    busybox-static ccache check clang clang-format clang-tidy codespell cpio cppcheck kmod
     libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-openstackclient python3-oslo.messaging

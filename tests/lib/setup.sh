@@ -5,6 +5,9 @@
 # shellcheck source=tests/lib/packages.sh
 source "$top/tests/lib/packages.sh"
 
+# What was compiled before, by anybody, is taken from there.
+[[ ! -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH
+
 # Standard output is for the reader: a title, and what belongs to it indented.
 say() {
     printf '\n== %s\n' "$*"
