@@ -101,6 +101,7 @@ EXTRA_DIST += \
 	tests/lint/circles.sh \
 	tests/lint/cppcheck.sh \
 	tests/lint/dist.sh \
+	tests/lint/doors.sh \
 	tests/lint/folders.sh \
 	tests/lint/format.sh \
 	tests/lint/generated.sh \
