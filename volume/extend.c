@@ -251,7 +251,8 @@ static int settle_failed(struct work *work, const struct volume *volume,
                        ending->verdict == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
 }
 
-/* The one finish of every extend: size, quota, status, keys, reservation, pool figures, operation. */
+/* The one finish of every extend: size, quota, status, keys, reservation, pool figures,
+ * operation. */
 static int extend_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct extend_ending *ending = arg;
