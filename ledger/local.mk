@@ -23,5 +23,6 @@ check_PROGRAMS += \
 	tests/unit/ledger/test_quota_limit \
 	tests/unit/ledger/test_service \
 	tests/unit/ledger/test_service_log \
+	tests/unit/ledger/test_status \
 	tests/unit/ledger/test_work
 endif

@@ -17,7 +17,7 @@ struct call {
     struct rpc_answer *answer; /* NULL: nobody waits */
 };
 
-static int refuse(struct error *err, const char *what) {
+static int bad_arguments(struct error *err, const char *what) {
     error_set(err, ERROR_BAD_REQUEST, "%s", what);
     return RPC_BAD_ARGUMENTS;
 }
@@ -50,13 +50,13 @@ static int read_completion(const struct call *call, struct completion *completio
     completion->volume_id = object_id(json_object_get(call->arguments, "volume"));
     completion->reservations = json_object_get(call->arguments, "reservations");
     if (!completion->volume_id)
-        return refuse(err, "volume is no volume object with an id");
+        return bad_arguments(err, "volume is no volume object with an id");
     if (!json_is_integer(new_size) || json_integer_value(new_size) < 1)
-        return refuse(err, "new_size is no size in GiB");
+        return bad_arguments(err, "new_size is no size in GiB");
     if (!json_is_array(completion->reservations))
-        return refuse(err, "reservations is no list");
+        return bad_arguments(err, "reservations is no list");
     if (!json_is_boolean(failed))
-        return refuse(err, "error is neither true nor false");
+        return bad_arguments(err, "error is neither true nor false");
     completion->new_gb = json_integer_value(new_size);
     completion->failed = json_is_true(failed);
     return 0;

@@ -65,8 +65,8 @@ int attachment_create(struct work *work, const struct volume *volume, const char
 
 /* ---- reserve, unreserve, begin and roll detaching ---- */
 
-static int refuse(const struct volume *volume, const char *what, const char *needs,
-                  struct error *err) {
+static int refuse_status(const struct volume *volume, const char *what, const char *needs,
+                         struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid volume: Volume %s status must be %s to %s, but the current status "
                      "is %s.",
@@ -77,8 +77,8 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
     uint64_t allowed = ST(AVAILABLE) | (volume->multiattach ? ST(IN_USE) : 0);
 
     if (!(allowed & ((uint64_t)1 << volume->status)))
-        return refuse(volume, "reserve", volume->multiattach ? "available or in-use" : "available",
-                      err);
+        return refuse_status(volume, "reserve",
+                             volume->multiattach ? "available or in-use" : "available", err);
     if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0)
         return -1;
     return attach_status_write(work, volume, VOLUME_ATTACHING, err);
@@ -97,7 +97,7 @@ int volume_begin_detaching(struct work *work, const struct volume *volume, struc
     if (volume->migration_status && volume->status == VOLUME_IN_USE)
         return 0;
     if (volume->status != VOLUME_IN_USE || strcmp(volume->attach_status, "attached") != 0)
-        return refuse(volume, "begin detaching", "in-use and attached", err);
+        return refuse_status(volume, "begin detaching", "in-use and attached", err);
     if (conflict_settle(work, volume->id, ACTION_BEGIN_DETACHING, err) < 0)
         return -1;
     return attach_status_write(work, volume, VOLUME_DETACHING, err);
@@ -120,7 +120,7 @@ static int check_attach(const struct volume *volume, const char *mode, struct er
     const char *earlier = pairs_get(&volume->admin_metadata, "attached_mode");
 
     if (!(allowed & ((uint64_t)1 << volume->status)))
-        return refuse(volume, "attach", "available, attaching or reserved", err);
+        return refuse_status(volume, "attach", "available, attaching or reserved", err);
     if (volume->status == VOLUME_ATTACHING && earlier && strcmp(earlier, mode) != 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is being attached with mode %s, not %s.",

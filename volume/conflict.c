@@ -50,7 +50,8 @@ enum open_work conflict_work(const struct operation *operation) {
     return operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
 }
 
-static int refuse(enum volume_action action, const struct operation *operation, struct error *err) {
+static int refuse_action(enum volume_action action, const struct operation *operation,
+                         struct error *err) {
     bool cancelled = conflict_work(operation) == WORK_CANCELLED;
 
     return error_set(err, ERROR_BAD_REQUEST,
@@ -77,7 +78,7 @@ int conflict_settle(struct work *work, const char *volume_id, enum volume_action
     count = operation_on(work, volume_id, &open, err);
     for (int i = 0; i < count; i++)
         if (conflict_between(action, conflict_work(&open[i])) == CONFLICT_REFUSED)
-            return refuse(action, &open[i], err);
+            return refuse_action(action, &open[i], err);
     for (int i = 0; i < count; i++)
         if (conflict_between(action, conflict_work(&open[i])) == CONFLICT_CANCELS &&
             operation_cancel(work, &open[i], err) < 0)

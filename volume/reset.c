@@ -25,7 +25,7 @@ static bool is_one_of(const char *text, const char *const *words, unsigned count
     return false;
 }
 
-static int refuse(const char *field, const char *value, struct error *err) {
+static int refuse_value(const char *field, const char *value, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid input received: %s: a volume cannot be reset to '%.64s'.", field,
                      value);
@@ -38,7 +38,7 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
 
     if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted) ||
         wanted == VOLUME_DELETING)
-        return refuse("status", status, err);
+        return refuse_value("status", status, err);
     if (wanted == VOLUME_IN_USE && volume->attachment_count == 0)
         return error_set(
             err, ERROR_BAD_REQUEST,
@@ -59,7 +59,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
     static const char *const words[] = { "attached", "detached" };
 
     if (!is_one_of(attach_status, words, LENGTH(words)))
-        return refuse("attach_status", attach_status, err);
+        return refuse_value("attach_status", attach_status, err);
     if (conflict_settle(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
@@ -88,7 +88,7 @@ static int reset_migration_status(struct work *work, const struct volume *volume
                                          "completing", "none",  "starting" };
 
     if (!is_one_of(migration_status, words, LENGTH(words)))
-        return refuse("migration_status", migration_status, err);
+        return refuse_value("migration_status", migration_status, err);
     if (conflict_settle(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
         return -1;
     return db_change(work->tx, err,

@@ -2,6 +2,7 @@
  * The two tables: every status has a way out, every operation ends where somebody can go on.
  */
 #include "tests/lib/check_main.h"
+#include "volume/conflict.h"
 #include "volume/operations.h"
 
 #include <string.h>
@@ -60,6 +61,20 @@ START_TEST(every_failure_can_be_left) {
 }
 END_TEST
 
+/* Whoever meets one that has a volume in its hands learns that; and it can end. */
+START_TEST(what_moves_a_status_is_never_beside_the_volume) {
+    for (unsigned i = 0; operation_kinds[i]; i++) {
+        const struct operation_kind *kind = operation_kinds[i];
+
+        if (!kind->object)
+            continue;
+        ck_assert_msg(kind->is[PHASE_QUEUED] != WORK_BESIDE, "%s", kind->name);
+        ck_assert_msg(kind->is[PHASE_RUNNING] != WORK_BESIDE, "%s", kind->name);
+        ck_assert_msg(kind->finish != NULL, "%s", kind->name);
+    }
+}
+END_TEST
+
 START_TEST(two_operations_never_share_a_status) {
     for (unsigned i = 0; operation_kinds[i]; i++)
         for (unsigned j = 0; j < i; j++)
@@ -93,4 +108,5 @@ END_TEST
 
 CHECK_MAIN("status", every_transient_status_has_an_operation_that_ends_it,
            operations_end_in_statuses_that_last, every_failure_can_be_left,
-           two_operations_never_share_a_status, texts_are_read_back, kinds_are_found_by_name)
+           what_moves_a_status_is_never_beside_the_volume, two_operations_never_share_a_status,
+           texts_are_read_back, kinds_are_found_by_name)
