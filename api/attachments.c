@@ -1,13 +1,15 @@
 #include "api/connect.h"
-#include "api/load.h"
-#include "api/page_read.h"
+#include "api/page.h"
 #include "api/routes.h"
 #include "api/view.h"
+#include "api/volume_resource.h"
+#include "volume/attach.h"
+#include "volume/connect.h"
 
-/* ---- lists ---- */
+/* ---- the resource ---- */
 
 /* clang-format off */
-static const struct page_column columns[] = {
+static const struct resource_column columns[] = {
     { "id",             "a.id",             COLUMN_TEXT, false, 0 },
     { "volume_id",      "a.volume_id",      COLUMN_TEXT, true,  0 },
     { "status",         "a.attach_status",  COLUMN_TEXT, true,  0 },
@@ -26,68 +28,74 @@ static const struct page_column columns[] = {
 };
 /* clang-format on */
 
-const struct page_rules attachment_list_rules = {
-    .resource = "attachment",
-    .alias = "a",
-    .collection = "attachments",
-    .table = "attachments",
-    .columns = columns,
-    .default_sort = "created_at",
-    .all_tenants_by_presence = true,
+/* What the API knows of one. */
+struct attached {
+    struct attachment attachment; /* first: the row of the resource */
+    const struct volume *volume;
 };
 
-static void put_list(struct request *request, bool detail, const struct attachment *attachments,
-                     int count) {
-    struct json_out *out = &request->out;
+/* Its owner is that of the volume. */
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct attached *attached = arena_alloc(request->work.arena, sizeof(*attached));
 
-    out_begin_object(out);
-    out_key(out, "attachments");
-    out_begin_array(out);
-    for (int i = 0; i < count; i++) {
-        if (detail)
-            view_attachment(request, &attachments[i], NULL);
-        else
-            view_attachment_short(out, &attachments[i]);
-    }
-    out_end_array(out);
-    out_end_object(out);
+    if (attachment_get(&request->work, id, &attached->attachment, err) < 0)
+        return NULL;
+    attached->volume =
+        volume_resource.load(request, attached->attachment.volume_id, ret_owner, err);
+    return attached->volume ? attached : NULL;
 }
 
-static int list_attachments(struct request *request, bool detail, struct error *err) {
+static int list(struct request *request, struct page *page, struct error *err) {
     struct attachment *attachments = NULL;
-    struct page page;
-    int count = 0;
+    int count = attachment_list(&request->work, &page->query, &attachments, err);
 
-    if (page_read(request, &attachment_list_rules, true, &page, err) < 0)
-        return -1;
-    if (!page.empty)
-        count = attachment_list(&request->work, &page.query, &attachments, err);
-    if (count < 0)
-        return -1;
-    put_list(request, detail, attachments, count);
-    return 0;
+    page->rows = attachments;
+    return count;
 }
 
-static int list_short(struct request *request, struct error *err) {
-    return list_attachments(request, false, err);
+static void view(struct request *request, const void *row, bool detail) {
+    if (detail)
+        view_attachment(request, row, NULL);
+    else
+        view_attachment_short(&request->out, row);
 }
 
-static int list_detail(struct request *request, struct error *err) {
-    return list_attachments(request, true, err);
-}
+static const struct resource resource = {
+    .name = "attachment",
+    .plural = "attachments",
+    .collection = "attachments",
+    .label = "Volume attachment",
+    RESOURCE_ROW(struct attachment),
+
+    .load = load,
+    .sees = "volume:get",
+    .absent = { "Volume attachment could not be found with filter: attachment_id = ", "." },
+
+    .table = "attachments",
+    .alias = "a",
+    .columns = columns,
+    .default_sort = "created_at",
+    .by_project = true,
+    .all_tenants_by_presence = true,
+    .list = list,
+    .view = view,
+};
 
 /* ---- one attachment ---- */
 
 static void put_attachment(struct request *request, const char *format) {
     out_begin_object(&request->out);
     out_key(&request->out, "attachment");
-    view_attachment(request, &request->attachment, format);
+    view_attachment(request, request->object, format);
     out_end_object(&request->out);
 }
 
 static int show_attachment(struct request *request, struct error *err) {
+    const struct attached *attached = request->object;
+
     (void)err;
-    put_attachment(request, pairs_get(&request->volume.admin_metadata, "format"));
+    put_attachment(request, pairs_get(&attached->volume->admin_metadata, "format"));
     return 0;
 }
 
@@ -110,26 +118,29 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-static int authorize_create(struct request *request, struct error *err) {
-    const struct volume *volume = &request->volume;
-
-    if (request_authorize(request, "volume:attachment_create", request->owner, err) < 0)
+static int authorize_create(struct request *request, const struct volume *volume,
+                            const struct policy_target *owner, struct error *err) {
+    if (request_authorize(request, "volume:attachment_create", owner, err) < 0)
         return -1;
     if (volume->multiattach && volume->bootable && volume->status == VOLUME_IN_USE)
-        return request_authorize(request, "volume:multiattach_bootable_volume", request->owner,
-                                 err);
+        return request_authorize(request, "volume:multiattach_bootable_volume", owner, err);
     return 0;
 }
 
 static int create_attachment(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
+    struct attachment *attachment = arena_alloc(request->work.arena, sizeof(*attachment));
+    struct policy_target owner;
+    const struct volume *volume =
+        resource_load(request, &volume_resource, body->volume_uuid, &owner, err);
 
-    if (load_volume(request, body->volume_uuid, err) < 0 || authorize_create(request, err) < 0 ||
-        attachment_create(&request->work, &request->volume, body->instance_uuid, body->mode,
-                          &request->attachment, err) < 0)
+    if (!volume || authorize_create(request, volume, &owner, err) < 0 ||
+        attachment_create(&request->work, volume, body->instance_uuid, body->mode, attachment,
+                          err) < 0)
         return -1;
+    request->object = attachment;
     if (json_object_size(body->connector) > 0)
-        return attachment_connect(&request->work, &request->attachment, body->connector,
+        return attachment_connect(&request->work, attachment, body->connector,
                                   &request->wait_operation, err);
     put_attachment(request, NULL);
     return 0;
@@ -156,26 +167,37 @@ static int check_update(struct request *request, struct error *err) {
 static int update_attachment(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
 
-    return attachment_connect(&request->work, &request->attachment, body->connector,
+    return attachment_connect(&request->work, request->object, body->connector,
                               &request->wait_operation, err);
 }
 
 /* The record of the answer may be gone before the request looks: then the row tells the success. */
 static int attachment_connected_answer(struct request *request, struct error *err) {
+    struct attachment *attachment = request->object;
     const json_t *answer;
     int answered = connect_read_answer(request, &answer, err);
 
-    if (answered < 0 ||
-        attachment_get(&request->work, request->attachment.id, &request->attachment, err) < 0)
+    if (answered < 0 || attachment_get(&request->work, attachment->id, attachment, err) < 0)
         return -1;
-    if (answered == 0 && !request->attachment.connection_info)
+    if (answered == 0 && !attachment->connection_info)
         return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
     put_attachment(request, NULL);
     return 0;
 }
 
+static void put_left(struct request *request, const struct attachment *attachments, int count) {
+    out_begin_object(&request->out);
+    out_key(&request->out, "attachments");
+    out_begin_array(&request->out);
+    for (int i = 0; i < count; i++)
+        view_attachment_short(&request->out, &attachments[i]);
+    out_end_array(&request->out);
+    out_end_object(&request->out);
+}
+
 static int delete_attachment(struct request *request, struct error *err) {
-    const struct db_value volume_id = DB_TEXT(request->volume.id);
+    const struct attached *attached = request->object;
+    const struct db_value volume_id = DB_TEXT(attached->volume->id);
     const struct query left = {
         .where = "a.volume_id = $1",
         .values = &volume_id,
@@ -186,44 +208,41 @@ static int delete_attachment(struct request *request, struct error *err) {
     struct attachment *attachments = NULL;
     int count;
 
-    if (attachment_delete(&request->work, &request->attachment, err) < 0)
+    if (attachment_delete(&request->work, &attached->attachment, err) < 0)
         return -1;
     count = attachment_list(&request->work, &left, &attachments, err);
     if (count < 0)
         return -1;
-    put_list(request, false, attachments, count);
+    put_left(request, attachments, count);
     return 0;
 }
 
 static int complete_attachment(struct request *request, struct error *err) {
-    return attachment_complete(&request->work, &request->attachment, err);
+    return attachment_complete(&request->work, request->object, err);
 }
 
 /* ---- rows ---- */
 
-#define SINCE_ATTACHMENTS .since = MV_ATTACHMENTS
-
 /* clang-format off */
+#define ATTACHMENT(method_, path_, since_) \
+    .method = method_, .path = "/attachments" path_, .since = since_, .resource = &resource
+
 const struct route attachment_routes[] = {
-    { .method = "GET", .path = "/attachments", SINCE_ATTACHMENTS,
-      .handler = list_short, .status = 200 },
-    { .method = "GET", .path = "/attachments/detail", SINCE_ATTACHMENTS,
-      .handler = list_detail, .status = 200 },
+    { ATTACHMENT("GET", "", MV_ATTACHMENTS), .handler = resource_list, .status = 200 },
+    { ATTACHMENT("GET", "/detail", MV_ATTACHMENTS), .handler = resource_list_detail,
+      .status = 200 },
     ABSENT("GET", "/attachments/summary"),
-    { .method = "POST", .path = "/attachments", SINCE_ATTACHMENTS,
-      .wrapper = "attachment", BODY(create_fields, struct create_body),
+    { ATTACHMENT("POST", "", MV_ATTACHMENTS), .wrapper = "attachment",
+      BODY(create_fields, struct create_body),
       .handler = create_attachment, .status = 200, .after = attachment_connected_answer },
-    { .method = "GET", .path = "/attachments/{id}", SINCE_ATTACHMENTS, .loads = LOADS_ATTACHMENT,
-      .handler = show_attachment, .status = 200 },
-    { .method = "PUT", .path = "/attachments/{id}", SINCE_ATTACHMENTS, .loads = LOADS_ATTACHMENT,
-      .rule = "volume:attachment_update", .wrapper = "attachment",
-      BODY(update_fields, struct update_body),
-      .check = check_update, .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
-    { .method = "DELETE", .path = "/attachments/{id}", SINCE_ATTACHMENTS,
-      .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_delete",
+    { ATTACHMENT("GET", "/{id}", MV_ATTACHMENTS), .handler = show_attachment, .status = 200 },
+    { ATTACHMENT("PUT", "/{id}", MV_ATTACHMENTS), .rule = "volume:attachment_update",
+      .wrapper = "attachment", BODY(update_fields, struct update_body), .check = check_update,
+      .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
+    { ATTACHMENT("DELETE", "/{id}", MV_ATTACHMENTS), .rule = "volume:attachment_delete",
       .handler = delete_attachment, .status = 200 },
-    { .method = "POST", .path = "/attachments/{id}/action", .action = "os-complete", .since = MV_ATTACHMENT_COMPLETE,
-      .loads = LOADS_ATTACHMENT, .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,
+    { ATTACHMENT("POST", "/{id}/action", MV_ATTACHMENT_COMPLETE), .action = "os-complete",
+      .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,
       .handler = complete_attachment, .status = 204 },
     ROUTES_END,
 };

@@ -1,7 +1,6 @@
 #include "api/call.h"
 
 #include "api/fault.h"
-#include "api/load.h"
 #include "api/versions.h"
 #include "ledger/operation.h"
 
@@ -84,6 +83,20 @@ static void request_render(struct request *request) {
 
 /* ---- the transaction ---- */
 
+static int request_load(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
+
+    request->object = NULL;
+    request->owner = NULL;
+    if (!resource || !request->id)
+        return 0;
+    request->object = resource_load(request, resource, request->id, &request->target, err);
+    if (!request->object)
+        return -1;
+    request->owner = request->target.project_id ? &request->target : NULL;
+    return 0;
+}
+
 static int request_police(struct request *request, struct error *err) {
     const struct route *route = request->route;
 
@@ -106,6 +119,7 @@ static void request_begin(struct call *call, struct db_tx *tx) {
                                    .clock_us = clock_shared_us(settings->clock) };
     request->http->reply_header_count = call->headers;
     request->status = 0;
+    request->view = NULL;
     json_out_init(&request->out, request->http->arena, 1024);
 }
 
@@ -116,12 +130,11 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
 
     request_begin(call, tx);
     request->wait_operation = NULL;
-    request->volume = (struct volume){ .id = NULL };
     if (route_reads(request->route)) { /* what has taken effect is answered so */
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;
     }
-    if (load_object(request, err) < 0 || request_police(request, err) < 0 ||
+    if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
         request->route->handler(request, err) < 0)
         return -1;
     request_render(request);

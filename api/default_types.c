@@ -4,6 +4,7 @@
 #include "volume/default_type.h"
 
 #include "api/routes.h"
+#include "volume/type.h"
 
 #include <string.h>
 

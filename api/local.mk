@@ -11,33 +11,36 @@ libscoria_a_SOURCES += \
 	api/fault.c api/fault.h \
 	api/hosts.c api/hosts.h \
 	api/literal.c api/literal.h \
-	api/load.c api/load.h \
 	api/messages.c \
+	api/metadata.c api/metadata.h \
 	api/microversion.h \
 	api/page.c api/page.h \
 	api/page_filter.c api/page_filter.h \
+	api/page_pairs.c api/page_pairs.h \
 	api/page_read.c api/page_read.h \
 	api/page_sort.c api/page_sort.h \
 	api/places.c api/places.h \
 	api/pools.c api/pools.h \
 	api/quotas.c \
 	api/request.c api/request.h \
+	api/resource.c api/resource.h \
 	api/resource_filters.c \
+	api/resource_list.c \
 	api/route_table.c api/route_table.h \
-	api/router.c api/router.h api/routes.h \
+	api/router.c api/router.h api/routes.def api/routes.h \
 	api/service_log.c api/service_log.h \
 	api/services.c \
 	api/settings.h \
 	api/type_encryption.c \
-	api/type_list.c api/type_list.h \
+	api/type_resource.c api/type_resource.h \
 	api/type_view.c api/type_view.h \
 	api/types.c \
 	api/url.c api/url.h \
 	api/versions.c api/versions.h \
 	api/view.c api/view.h \
 	api/volume_actions.c \
-	api/volume_list.c api/volume_list.h \
-	api/volume_metadata.c api/volume_metadata.h \
+	api/volume_resource.c api/volume_resource.h \
+	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \
 	api/waiting.c api/waiting.h
 

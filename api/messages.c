@@ -1,4 +1,4 @@
-#include "api/page_read.h"
+#include "api/page.h"
 #include "api/routes.h"
 #include "ledger/message.h"
 
@@ -8,10 +8,12 @@ static const char *event_id(struct arena *arena, const struct message *message) 
                         message->detail_id);
 }
 
-static void put_message(struct request *request, const struct message *message) {
+static void view(struct request *request, const void *row, bool detail) {
+    const struct message *message = row;
     struct arena *arena = request->work.arena;
     struct json_out *out = &request->out;
 
+    (void)detail;
     out_begin_object(out);
     out_put_text(out, "id", message->id);
     out_put_text(out, "event_id", event_id(arena, message));
@@ -35,7 +37,7 @@ static void put_message(struct request *request, const struct message *message) 
     "('VOLUME_' || COALESCE(m.resource_type, '') || '_' || m.action_id || '_' || m.detail_id)"
 
 /* clang-format off */
-static const struct page_column message_columns[] = {
+static const struct resource_column columns[] = {
     { "id",               "m.id",            COLUMN_TEXT, false, 0 },
     { "resource_uuid",    "m.resource_uuid", COLUMN_TEXT, true,  0 },
     { "resource_type",    "m.resource_type", COLUMN_TEXT, true,  0 },
@@ -52,62 +54,43 @@ static const struct page_column message_columns[] = {
 };
 /* clang-format on */
 
-const struct page_rules message_list_rules = {
-    .resource = "message",
-    .alias = "m",
-    .collection = "messages",
-    .links_word = "messages_links",
-    .table = "messages",
-    .columns = message_columns,
-    .default_sort = "created_at",
-};
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct message *message = arena_alloc(request->work.arena, sizeof(*message));
 
-static int read_page(struct request *request, struct page *ret, struct error *err) {
-    const struct db_value project = DB_TEXT(request->context.project_id);
-
-    if (request->minor >= MV_MESSAGE_PAGES)
-        return page_read(request, &message_list_rules, true, ret, err);
-    *ret = (struct page){
-        .rules = &message_list_rules,
-        .limit = request->work.settings->max_limit,
-        .query = { .order = "m.created_at DESC, m.id DESC",
-                   .limit = request->work.settings->max_limit },
-    };
-    page_and(request, ret, "m.project_id = ?", &project, 1);
-    return 0;
+    if (message_get(&request->work, id, message, err) < 0)
+        return NULL;
+    ret_owner->project_id = message->project_id;
+    return message;
 }
 
-static int list_messages(struct request *request, struct error *err) {
+static int list(struct request *request, struct page *page, struct error *err) {
     struct message *messages = NULL;
-    struct page page;
-    int count = 0;
+    int count = message_list(&request->work, &page->query, &messages, err);
 
-    if (read_page(request, &page, err) < 0)
-        return -1;
-    if (!page.empty)
-        count = message_list(&request->work, &page.query, &messages, err);
-    if (count < 0)
-        return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "messages");
-    out_begin_array(&request->out);
-    for (int i = 0; i < count; i++)
-        put_message(request, &messages[i]);
-    out_end_array(&request->out);
-    if (count > 0)
-        page_put_links(request, &page, (unsigned)count, count, messages[count - 1].id, false);
-    out_end_object(&request->out);
-    return 0;
+    page->rows = messages;
+    return count;
 }
 
-static int show_message(struct request *request, struct error *err) {
-    (void)err;
-    out_begin_object(&request->out);
-    out_key(&request->out, "message");
-    put_message(request, request->message);
-    out_end_object(&request->out);
-    return 0;
-}
+static const struct resource resource = {
+    .name = "message",
+    .plural = "messages",
+    .collection = "messages",
+    .label = "Message",
+    RESOURCE_ROW(struct message),
+
+    .load = load,
+
+    .table = "messages",
+    .alias = "m",
+    .columns = columns,
+    .default_sort = "created_at",
+    .links_word = "messages_links",
+    .query_since = MV_MESSAGE_PAGES,
+    .by_project = true,
+    .list = list,
+    .view = view,
+};
 
 static int delete_message(struct request *request, struct error *err) {
     return message_delete(&request->work, request->id, err);
@@ -115,15 +98,14 @@ static int delete_message(struct request *request, struct error *err) {
 
 /* clang-format off */
 const struct route message_routes[] = {
-    { .method = "GET", .path = "/messages", .since = MV_MESSAGES, .rule = "message:get_all",
-      .handler = list_messages, .status = 200 },
+    { .method = "GET", .path = "/messages", .since = MV_MESSAGES, .resource = &resource,
+      .rule = "message:get_all", .handler = resource_list, .status = 200 },
     ABSENT("POST", "/messages"),
-    { .method = "GET", .path = "/messages/{id}", .since = MV_MESSAGES, .loads = LOADS_MESSAGE,
-      .rule = "message:get", .handler = show_message, .status = 200 },
+    { .method = "GET", .path = "/messages/{id}", .since = MV_MESSAGES, .resource = &resource,
+      .rule = "message:get", .handler = resource_show, .status = 200 },
     ABSENT("PUT", "/messages/{id}"),
-    { .method = "DELETE", .path = "/messages/{id}", .since = MV_MESSAGES,
-      .loads = LOADS_MESSAGE, .rule = "message:delete", .handler = delete_message, .status = 204,
-      .flags = ROUTE_BARE },
+    { .method = "DELETE", .path = "/messages/{id}", .since = MV_MESSAGES, .resource = &resource,
+      .rule = "message:delete", .handler = delete_message, .status = 204, .flags = ROUTE_BARE },
     ROUTES_END
 };
 /* clang-format on */

@@ -68,6 +68,19 @@ void page_and(struct request *request, struct page *page, const char *condition,
     page_compose(arena, page);
 }
 
+const char *page_pattern(struct arena *arena, const char *text) {
+    char *pattern = arena_alloc(arena, 2 * strlen(text) + 3), *end = pattern;
+
+    *end++ = '%';
+    for (; *text; text++) {
+        if (strchr("%_!", *text))
+            *end++ = '!';
+        *end++ = *text;
+    }
+    *end = '%';
+    return pattern;
+}
+
 void page_set_marker(struct request *request, struct page *page, const char *condition,
                      const struct db_value *values, unsigned count) {
     page->marker = condition;
@@ -78,7 +91,7 @@ void page_set_marker(struct request *request, struct page *page, const char *con
 
 int page_count(struct request *request, struct page *page, int64_t *ret, struct error *err) {
     const char *sql = arena_format(request->work.arena, "SELECT COUNT(*) FROM %s %s WHERE %s",
-                                   page->rules->table, page->rules->alias, page->where);
+                                   page->resource->table, page->resource->alias, page->where);
 
     return db_query_int_values(request->work.tx, ret, err, sql, page->values, page->value_count) < 0
                ? -1
@@ -119,9 +132,9 @@ void page_put_links(struct request *request, const struct page *page, unsigned s
 
     if (shown == 0 || (!page->cut && (page->with_count ? count : shown) < page->limit))
         return;
-    list = detail ? arena_format(arena, "%s/detail", page->rules->collection)
-                  : page->rules->collection;
-    out_key_text(out, page->rules->links_word);
+    list = detail ? arena_format(arena, "%s/detail", page->resource->collection)
+                  : page->resource->collection;
+    out_key_text(out, page->resource->links_word);
     out_begin_array(out);
     out_begin_object(out);
     out_put_text(out, "rel", "next");

@@ -10,14 +10,6 @@
 
 #define VALUES_MOST 1000
 
-const struct page_column *page_column_find(const struct page_rules *rules, const char *key,
-                                           size_t length) {
-    for (const struct page_column *column = rules->columns; column->name; column++)
-        if (strncmp(column->name, key, length) == 0 && column->name[length] == '\0')
-            return column;
-    return NULL;
-}
-
 /* One value, however the condition looks. */
 static void and_value(struct request *request, struct page *page, const char *form_before,
                       const char *column, const char *form_behind, struct db_value value) {
@@ -44,7 +36,8 @@ static bool text_is_int(const char *text, int64_t *ret) {
     return (double)*ret == real;
 }
 
-static bool column_value(const struct page_column *column, const char *text, struct db_value *ret) {
+static bool column_value(const struct resource_column *column, const char *text,
+                         struct db_value *ret) {
     int64_t integer;
 
     if (column->type != COLUMN_INT) {
@@ -80,7 +73,8 @@ static const char *condition_in(struct arena *arena, const char *column, struct 
 }
 
 static int filter_one_of(struct request *request, struct page *page,
-                         const struct page_column *column, const char *value, struct error *err) {
+                         const struct resource_column *column, const char *value,
+                         struct error *err) {
     struct arena *arena = request->work.arena;
     struct db_value *values;
     struct literal literal;
@@ -110,8 +104,8 @@ static int filter_one_of(struct request *request, struct page *page,
 
 /* ---- the other kinds ---- */
 
-static int filter_bool(struct request *request, struct page *page, const struct page_column *column,
-                       const char *value, struct error *err) {
+static int filter_bool(struct request *request, struct page *page,
+                       const struct resource_column *column, const char *value, struct error *err) {
     bool wanted;
 
     if (request->minor < MV_STRICT_BOOLEANS)
@@ -140,8 +134,8 @@ static const char *time_condition(const char *text, int64_t *ret_us) {
 }
 
 /* Several conditions are joined with OR, as upstream does. */
-static int filter_time(struct request *request, struct page *page, const struct page_column *column,
-                       const char *value, struct error *err) {
+static int filter_time(struct request *request, struct page *page,
+                       const struct resource_column *column, const char *value, struct error *err) {
     struct arena *arena = request->work.arena;
     char *rest = arena_text(arena, value);
     const char *joined = NULL;
@@ -167,23 +161,14 @@ static int filter_time(struct request *request, struct page *page, const struct 
 }
 
 static void filter_contains(struct request *request, struct page *page,
-                            const struct page_column *column, const char *value) {
-    char *pattern = arena_alloc(request->work.arena, 2 * strlen(value) + 3);
-    char *end = pattern;
-
-    *end++ = '%';
-    for (; *value; value++) {
-        if (*value == '%' || *value == '_' || *value == '!')
-            *end++ = '!';
-        *end++ = *value;
-    }
-    *end++ = '%';
+                            const struct resource_column *column, const char *value) {
     and_value(request, page, "lower(CAST(", column->column, " AS TEXT)) LIKE lower(?) ESCAPE '!'",
-              DB_TEXT(pattern));
+              DB_TEXT(page_pattern(request->work.arena, value)));
 }
 
 static int filter_column(struct request *request, struct page *page,
-                         const struct page_column *column, const char *value, struct error *err) {
+                         const struct resource_column *column, const char *value,
+                         struct error *err) {
     if (column->type == COLUMN_BOOL)
         return filter_bool(request, page, column, value, err);
     if (column->type == COLUMN_TIME)
@@ -223,13 +208,14 @@ int page_filter(struct request *request, struct page *page, const struct pair *p
     const char *key = parameter->key;
     size_t length = strlen(key);
     bool contains = request->minor >= MV_CONTAINS_FILTER && length > 1 && key[length - 1] == '~';
-    const struct page_column *column = page_column_find(page->rules, key, length - contains);
+    const struct resource_column *column = resource_column(page->resource, key, length - contains);
     int taken;
 
     if (!text_is_ascii(key) && request->minor >= MV_STRICT_FILTERS)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid filter: its name must be ASCII.");
-    taken =
-        page->rules->filter ? page->rules->filter(request, page, key, parameter->value, err) : 0;
+    taken = page->resource->filter
+                ? page->resource->filter(request, page, key, parameter->value, err)
+                : 0;
     if (taken != 0)
         return taken < 0 ? -1 : 0;
     if (!column)

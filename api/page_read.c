@@ -56,13 +56,13 @@ static int page_read_count(struct request *request, struct page *page, struct er
 }
 
 /* The project that the caller is held to, or NULL. all_tenants of others than admins is nothing. */
-static int page_read_project(struct request *request, const struct page_rules *rules,
+static int page_read_project(struct request *request, const struct resource *resource,
                              const char **ret, struct error *err) {
     const char *asked = request_query(request, "all_tenants");
     bool all = false;
 
     if (request->context.is_admin && asked) {
-        if (rules->all_tenants_by_presence)
+        if (resource->all_tenants_by_presence)
             all = true;
         else if (boolean_read("all_tenants", asked, &all, err) < 0)
             return -1;
@@ -98,22 +98,22 @@ static int page_read_filters(struct request *request, struct page *page, struct 
     return 0;
 }
 
-int page_read(struct request *request, const struct page_rules *rules, bool by_project,
-              struct page *ret, struct error *err) {
+int page_read(struct request *request, const struct resource *resource, struct page *ret,
+              struct error *err) {
     const char *marker = request_query(request, "marker");
     const char *project = NULL, *visible = NULL;
     struct page_sort sort;
     struct db_value value;
 
-    *ret = (struct page){ .rules = rules };
+    *ret = (struct page){ .resource = resource };
     if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0 ||
         page_read_count(request, ret, err) < 0 ||
-        (by_project && page_read_project(request, rules, &project, err) < 0))
+        (resource->by_project && page_read_project(request, resource, &project, err) < 0))
         return -1;
     if (project) {
-        visible = arena_format(request->work.arena, "%s.project_id = ?", rules->alias);
-    } else if (rules->visible && !request->context.is_admin) {
-        visible = rules->visible;
+        visible = arena_format(request->work.arena, "%s.project_id = ?", resource->alias);
+    } else if (resource->visible && !request->context.is_admin) {
+        visible = resource->visible;
         project = request->context.project_id;
     }
     value = DB_TEXT(project);

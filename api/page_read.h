@@ -11,5 +11,5 @@
  * A marker that the caller does not see is none.
  * A table must have the columns id and created_at, never NULL: they end every order.
  */
-int page_read(struct request *request, const struct page_rules *rules, bool by_project,
-              struct page *ret, struct error *err);
+int page_read(struct request *request, const struct resource *resource, struct page *ret,
+              struct error *err);

@@ -1,7 +1,5 @@
 #include "api/page_sort.h"
 
-#include "api/page_filter.h"
-
 #include <string.h>
 
 static bool sort_has(const struct page_sort *sort, const char *sql) {
@@ -20,17 +18,17 @@ static void sort_add(struct page_sort *sort, const char *sql, bool text, bool de
 }
 
 /* The two columns that are never NULL stand plain, so that an index can serve them. */
-static int sort_add_key(struct request *request, const struct page_rules *rules,
+static int sort_add_key(struct request *request, const struct resource *resource,
                         struct page_sort *sort, const char *key, bool descending,
                         struct error *err) {
-    const struct page_column *column = page_column_find(rules, key, strlen(key));
+    const struct resource_column *column = resource_column(resource, key, strlen(key));
     bool text;
 
     if (sort->count == SORT_KEYS)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid sort: more than %d keys.", SORT_KEYS);
     if (strcmp(key, "id") == 0 || strcmp(key, "created_at") == 0) {
-        sort_add(sort, arena_format(request->work.arena, "%s.%s", rules->alias, key), key[0] == 'i',
-                 descending);
+        sort_add(sort, arena_format(request->work.arena, "%s.%s", resource->alias, key),
+                 key[0] == 'i', descending);
         return 0;
     }
     if (!column)
@@ -62,7 +60,7 @@ static char *text_trim(char *text) {
 }
 
 /* "key[:dir],…" */
-static int sort_read_list(struct request *request, const struct page_rules *rules,
+static int sort_read_list(struct request *request, const struct resource *resource,
                           struct page_sort *sort, const char *list, struct error *err) {
     char *rest = arena_text(request->work.arena, list);
 
@@ -73,20 +71,21 @@ static int sort_read_list(struct request *request, const struct page_rules *rule
 
         direction = direction ? text_trim(direction) : NULL;
         if (direction_read(direction && *direction ? direction : "desc", &descending, err) < 0 ||
-            sort_add_key(request, rules, sort, key, descending, err) < 0)
+            sort_add_key(request, resource, sort, key, descending, err) < 0)
             return -1;
     }
     return 0;
 }
 
-static int sort_read_old(struct request *request, const struct page_rules *rules,
+static int sort_read_old(struct request *request, const struct resource *resource,
                          struct page_sort *sort, const char *key, const char *direction,
                          struct error *err) {
     bool descending;
 
     if (direction_read(direction ? direction : "desc", &descending, err) < 0)
         return -1;
-    return sort_add_key(request, rules, sort, key ? key : rules->default_sort, descending, err);
+    return sort_add_key(request, resource, sort, key ? key : resource->default_sort, descending,
+                        err);
 }
 
 static const char *sort_order(struct arena *arena, const struct page_sort *sort) {
@@ -103,7 +102,7 @@ int page_sort_read(struct request *request, struct page *page, struct page_sort 
     const char *list = request_query(request, "sort");
     const char *key = request_query(request, "sort_key");
     const char *direction = request_query(request, "sort_dir");
-    const char *alias = page->rules->alias;
+    const char *alias = page->resource->alias;
     struct arena *arena = request->work.arena;
     bool descending;
 
@@ -111,8 +110,8 @@ int page_sort_read(struct request *request, struct page *page, struct page_sort 
     if (list && (key || direction))
         return error_set(err, ERROR_BAD_REQUEST,
                          "sort cannot be used together with sort_key and sort_dir.");
-    if ((list ? sort_read_list(request, page->rules, ret, list, err)
-              : sort_read_old(request, page->rules, ret, key, direction, err)) < 0)
+    if ((list ? sort_read_list(request, page->resource, ret, list, err)
+              : sort_read_old(request, page->resource, ret, key, direction, err)) < 0)
         return -1;
     descending = ret->keys[0].descending;
     sort_add(ret, arena_format(arena, "%s.created_at", alias), false, descending);
@@ -173,14 +172,14 @@ static void marker_set(struct request *request, struct page *page, const struct 
                     count);
 }
 
-static const char *marker_sql(struct arena *arena, const struct page_rules *rules,
+static const char *marker_sql(struct arena *arena, const struct resource *resource,
                               const struct page_sort *sort, const char *visible) {
     const char *keys = sort->keys[0].sql;
 
     for (unsigned i = 1; i < sort->count; i++)
         keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
-    return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s", keys, rules->table,
-                        rules->alias, rules->alias, visible ? " AND " : "",
+    return arena_format(arena, "SELECT %s FROM %s %s WHERE %s.id = $1%s%s", keys, resource->table,
+                        resource->alias, resource->alias, visible ? " AND " : "",
                         visible ? page_places(arena, visible, 2) : "");
 }
 
@@ -191,7 +190,7 @@ int page_marker_read(struct request *request, struct page *page, const struct pa
     const struct db_value values[] = { DB_TEXT(id), DB_TEXT(project_id) };
     struct db_value row[SORT_KEYS + 2];
     autorows struct db_rows *rows =
-        db_query_values(request->work.tx, err, marker_sql(arena, page->rules, sort, visible),
+        db_query_values(request->work.tx, err, marker_sql(arena, page->resource, sort, visible),
                         values, visible ? 2 : 1);
     int more = rows ? db_next(rows, err) : -1;
 

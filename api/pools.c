@@ -9,6 +9,19 @@
 
 /* ---- pools ---- */
 
+static const struct resource_column filters[] = {
+    { .name = "name", .for_all = true },
+    { .name = "volume_type", .for_all = true },
+    { .name = NULL },
+};
+
+/* Pools are no rows of one table: only their filters are told. */
+const struct resource pool_resource = {
+    .name = "pool",
+    .collection = "scheduler-stats/get_pools",
+    .columns = filters,
+};
+
 struct pool_filter {
     bool detail;
     const char *name;

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "api/request.h"
+#include "api/resource.h"
+
+extern const struct resource pool_resource;
 
 int pools_list(struct request *request, struct error *err); /* /scheduler-stats/get_pools */
 int pools_show_capabilities(struct request *request, struct error *err); /* /capabilities/{host} */

@@ -12,20 +12,13 @@
 #include "api/microversion.h"
 #include "common/error.h"
 #include "http/server.h"
+#include "ledger/pairs.h"
+#include "ledger/work.h"
 #include "policy/rule.h"
-#include "volume/attach.h"
-#include "volume/connect.h"
-#include "volume/create.h"
-#include "volume/delete.h"
-#include "volume/extend.h"
-#include "volume/reset.h"
-#include "volume/type.h"
-#include "volume/volume.h"
 #include "json/json.h"
 #include "json/out.h"
 
 struct api;
-struct message;
 struct route;
 
 struct request {
@@ -44,23 +37,21 @@ struct request {
     const json_t *json_outer; /* the whole body */
     const void *body;         /* what the route's fields decoded `json` into */
 
-    /* The object that the route's `loads` names. */
-    struct volume volume;
-    struct attachment attachment;
-    struct volume_type type;
-    const struct message *message;
+    void *object; /* of the route's resource, that {id} names; NULL: no {id}, or no resource */
     const struct policy_target *owner; /* whose it is; NULL: nobody's, or there is no object */
 
     /* The answer. status is the route's unless the handler sets another; empty `out` = no body. */
     int status;
     struct json_out out;
+    void *view; /* of resource->view() */
     /* answer only when this operation has ended: then route->after runs */
     const char *wait_operation;
 
-    /* private: see request_query() and request_link() */
+    /* private: see request_query(), request_link(), and owner */
     const struct pair *queries;
     unsigned query_count;
     const char *link_bases[2];
+    struct policy_target target;
 };
 
 /* Value of a query parameter, decoded; NULL when absent. The last one counts, as in upstream. */

@@ -1,40 +1,25 @@
-#include "api/page.h"
 #include "api/routes.h"
 
 #include <string.h>
 
-static const struct page_rules *const lists[] = {
-    &volume_list_rules, &attachment_list_rules, &message_list_rules, &type_list_rules, NULL,
-};
-
-static void begin_resource(struct json_out *out, const char *name) {
+static void put_filters(struct json_out *out, const struct resource *resource) {
     out_begin_object(out);
-    out_put_text(out, "resource", name);
+    out_put_text(out, "resource", resource->name);
     out_key(out, "filters");
     out_begin_array(out);
-}
-
-static void end_resource(struct json_out *out) {
+    for (const struct resource_column *column = resource->columns; column->name; column++)
+        if (column->for_all)
+            out_text(out, column->name);
+    if (resource->other_filter)
+        out_text(out, resource->other_filter);
     out_end_array(out);
     out_end_object(out);
 }
 
-static void put_list(struct json_out *out, const struct page_rules *rules) {
-    begin_resource(out, rules->resource);
-    for (const struct page_column *column = rules->columns; column->name; column++)
-        if (column->for_all)
-            out_text(out, column->name);
-    if (rules->other_filter)
-        out_text(out, rules->other_filter);
-    end_resource(out);
-}
-
-/* Pools are no rows of one table: see pools.c. */
-static void put_pools(struct json_out *out) {
-    begin_resource(out, "pool");
-    out_text(out, "name");
-    out_text(out, "volume_type");
-    end_resource(out);
+/* Is it the row that lists its resource? */
+static bool route_lists(const struct route *route) {
+    return route->resource && strcmp(route->method, "GET") == 0 &&
+           strcmp(route->path + 1, route->resource->collection) == 0;
 }
 
 static int list_filters(struct request *request, struct error *err) {
@@ -45,11 +30,10 @@ static int list_filters(struct request *request, struct error *err) {
     out_begin_object(out);
     out_key(out, "resource_filters");
     out_begin_array(out);
-    for (const struct page_rules *const *rules = lists; *rules; rules++)
-        if (!asked || strcmp(asked, (*rules)->resource) == 0)
-            put_list(out, *rules);
-    if (!asked || strcmp(asked, "pool") == 0)
-        put_pools(out);
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++)
+            if (route_lists(route) && (!asked || strcmp(asked, route->resource->name) == 0))
+                put_filters(out, route->resource);
     out_end_array(out);
     out_end_object(out);
     return 0;

@@ -4,17 +4,9 @@
 #pragma once
 
 #include "api/request.h"
+#include "api/resource.h"
 
 typedef int route_handler(struct request *request, struct error *err);
-
-/* Beside the right that the row names, the caller must have that of seeing the object: load.h. */
-enum route_loads {
-    LOADS_NOTHING,
-    LOADS_VOLUME,     /* {id} is a volume that the caller sees; else 404; policy target is it */
-    LOADS_ATTACHMENT, /* {id} is an attachment of a visible volume; request->volume is loaded too */
-    LOADS_TYPE,       /* {id} is a volume type that the caller sees */
-    LOADS_MESSAGE,    /* {id} is a message of the caller's project */
-};
 
 enum route_flags {
     ROUTE_OPEN = 1 << 0,        /* unknown keys of the inner object are accepted */
@@ -24,8 +16,8 @@ enum route_flags {
     ROUTE_ABSENT = 1 << 4,      /* routed upstream, where nothing answers: 404 itemNotFound */
     ROUTE_OPEN_OUTER = 1 << 5,  /* other outer keys are accepted */
     ROUTE_STRICT_LATE = 1 << 6, /* unknown inner keys are refused from 3.53 on only */
-    ROUTE_ROW_ALONE = 1 << 7,   /* the volume's row is enough: metadata and attachments stay where
-                                   they are */
+    ROUTE_ROW_ALONE = 1 << 7,   /* the object's own row is enough: what other tables say of it stays
+                                   where it is */
     ROUTE_BARE = 1 << 8,        /* the answer has no body, and the type of an empty page */
 };
 
@@ -34,7 +26,9 @@ struct route {
     const char *path;   /* below /v3[/{project}]: "/volumes/{id}/metadata/{key}" */
     const char *action; /* for …/action: the body's key; NULL otherwise */
     unsigned since;     /* first minor microversion */
-    enum route_loads loads;
+    /* What the route is about.  {id} is one that the caller sees, else 404: request->object, and
+     * its owner is the policy's target. */
+    const struct resource *resource;
     const char *rule;           /* policy; NULL: none, or asked in the handler */
     const char *wrapper;        /* outer key of the body ("volume"); NULL: no body, or an action */
     const struct field *fields; /* NULL: nothing is decoded */
@@ -53,17 +47,12 @@ struct route {
 #define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 /* clang-format on */
 
-extern const struct route volume_routes[];
-extern const struct route volume_action_routes[];
-extern const struct route attachment_routes[];
-extern const struct route type_routes[];
-extern const struct route type_encryption_routes[];
-extern const struct route default_type_routes[];
-extern const struct route quota_routes[];   /* quota sets, class sets, limits */
-extern const struct route service_routes[]; /* os-services, zones, pools, agents' heartbeat */
-extern const struct route message_routes[];
-extern const struct route extension_routes[];
-extern const struct route resource_filter_routes[];
+/* What the row of the resource says is all there is to do. */
+route_handler resource_list, resource_list_detail, resource_show;
 
-/* All of the above, ended with NULL (a file of its own: tests bring theirs). */
+#define ROUTES(name) extern const struct route name[];
+#include "api/routes.def"
+#undef ROUTES
+
+/* All of routes.def, ended with NULL (a file of its own: tests bring theirs). */
 extern const struct route *const api_routes[];

@@ -271,8 +271,9 @@ const struct route service_routes[] = {
     ABSENT("PUT", "/os-availability-zone/{id}"),
     ABSENT("DELETE", "/os-availability-zone/{id}"),
 
-    READ("/scheduler-stats/get_pools", "scheduler_extension:scheduler_stats:get_pools",
-               pools_list),
+    { .method = "GET", .path = "/scheduler-stats/get_pools", .resource = &pool_resource,
+      .rule = "scheduler_extension:scheduler_stats:get_pools", .handler = pools_list,
+      .status = 200 },
     ABSENT("POST", "/scheduler-stats"),
     ABSENT("PUT", "/scheduler-stats/{id}"),
     ABSENT("DELETE", "/scheduler-stats/{id}"),

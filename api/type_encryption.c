@@ -5,6 +5,7 @@
 #include "volume/type_encryption.h"
 
 #include "api/routes.h"
+#include "api/type_resource.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ static unsigned put_members(struct json_out *out, const struct type_encryption *
 
 static int show_encryption(struct request *request, struct error *err) {
     struct type_encryption encryption;
-    int found = type_encryption_get(&request->work, &request->type, &encryption, err);
+    int found = type_encryption_get(&request->work, request->object, &encryption, err);
 
     if (found < 0)
         return -1;
@@ -90,14 +91,14 @@ static int show_encryption(struct request *request, struct error *err) {
 
 static int show_member(struct request *request, struct error *err) {
     struct type_encryption encryption;
-    int found = type_encryption_get(&request->work, &request->type, &encryption, err);
+    int found = type_encryption_get(&request->work, request->object, &encryption, err);
 
     if (found < 0)
         return -1;
     out_begin_object(&request->out);
     if (found == 0 || put_members(&request->out, &encryption, request->key) == 0)
         return error_set(err, ERROR_NOT_FOUND, "Volume type %s has no encryption with key %s.",
-                         request->type.id, request->key);
+                         request->id, request->key);
     out_end_object(&request->out);
     return 0;
 }
@@ -162,7 +163,7 @@ static int create_encryption(struct request *request, struct error *err) {
     struct type_encryption encryption = encryption_wanted(request, none);
     struct json_out *out = &request->out;
 
-    if (type_encryption_create(&request->work, &request->type, &encryption, err) < 0)
+    if (type_encryption_create(&request->work, request->object, &encryption, err) < 0)
         return -1;
     out_begin_object(out);
     out_key(out, "encryption");
@@ -178,10 +179,10 @@ static int create_encryption(struct request *request, struct error *err) {
 static int update_encryption(struct request *request, struct error *err) {
     struct type_encryption encryption = { .key_size = TYPE_ENCRYPTION_NO_SIZE };
 
-    if (type_encryption_get(&request->work, &request->type, &encryption, err) < 0)
+    if (type_encryption_get(&request->work, request->object, &encryption, err) < 0)
         return -1;
     encryption = encryption_wanted(request, encryption);
-    if (type_encryption_update(&request->work, &request->type, &encryption, err) < 0)
+    if (type_encryption_update(&request->work, request->object, &encryption, err) < 0)
         return -1;
     out_begin_object(&request->out);
     out_key(&request->out, "encryption");
@@ -193,13 +194,13 @@ static int update_encryption(struct request *request, struct error *err) {
 }
 
 static int delete_encryption(struct request *request, struct error *err) {
-    return type_encryption_delete(&request->work, &request->type, err);
+    return type_encryption_delete(&request->work, request->object, err);
 }
 
 /* The id in the path of PUT and DELETE is not looked at, as upstream: there is one for a type. */
 /* clang-format off */
 #define ENCRYPTION(method_, path_, rule_, handler_, status_) \
-    .method = method_, .path = "/types/{id}/encryption" path_, .loads = LOADS_TYPE, \
+    .method = method_, .path = "/types/{id}/encryption" path_, .resource = &type_resource, \
     .rule = "volume_extension:volume_type_encryption:" rule_, .handler = handler_, \
     .status = status_
 #define SENT(fields_) \

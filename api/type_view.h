@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/request.h"
+#include "volume/type.h"
 
 struct type_view {
     bool specs;     /* extra specs at all */

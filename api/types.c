@@ -1,5 +1,5 @@
 #include "api/routes.h"
-#include "api/type_list.h"
+#include "api/type_resource.h"
 #include "api/type_view.h"
 #include "volume/type_access.h"
 
@@ -7,20 +7,13 @@
 
 /* ---- show, create, update, delete ---- */
 
-static int show_type(struct request *request, struct error *err) {
-    struct type_view view = type_view_of(request, true);
-
-    (void)err;
-    type_view_answer(request, &view, &request->type);
-    return 0;
-}
-
 static int show_default_type(struct request *request, struct error *err) {
     struct type_view view = type_view_of(request, false);
+    struct volume_type type;
 
-    if (volume_type_default(&request->work, &request->type, err) < 0)
+    if (volume_type_default(&request->work, &type, err) < 0)
         return -1;
-    type_view_answer(request, &view, &request->type);
+    type_view_answer(request, &view, &type);
     return 0;
 }
 
@@ -43,12 +36,13 @@ static int create_type(struct request *request, struct error *err) {
     bool is_public = !json_has(request->json, "os-volume-type-access:is_public") || body->is_public;
     struct pairs specs = request_pairs(request, body->extra_specs);
     struct type_view view = type_view_of(request, true);
+    struct volume_type type;
 
-    if (volume_type_create(&request->work, body->name, body->description, is_public, &specs,
-                           &request->type, err) < 0)
+    if (volume_type_create(&request->work, body->name, body->description, is_public, &specs, &type,
+                           err) < 0)
         return -1;
     view.qos = false;
-    type_view_answer(request, &view, &request->type);
+    type_view_answer(request, &view, &type);
     return 0;
 }
 
@@ -64,22 +58,23 @@ static int update_type(struct request *request, struct error *err) {
     const struct type_body *body = request->body;
     bool set_public = json_has(request->json, "is_public");
     struct type_view view = type_view_of(request, false);
+    struct volume_type *type = request->object;
 
     if (!body->name && !body->description && !set_public)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Specify volume type name, description, is_public or a combination "
                          "thereof.");
-    if (volume_type_update(&request->work, &request->type, body->name, body->description != NULL,
+    if (volume_type_update(&request->work, type, body->name, body->description != NULL,
                            body->description, set_public ? body->is_public : -1, err) < 0 ||
-        volume_type_row(&request->work, request->type.id, &request->type, err) < 0)
+        volume_type_row(&request->work, type->id, type, err) < 0)
         return -1;
     view.qos = false;
-    type_view_answer(request, &view, &request->type);
+    type_view_answer(request, &view, type);
     return 0;
 }
 
 static int delete_type(struct request *request, struct error *err) {
-    return volume_type_delete(&request->work, &request->type, err);
+    return volume_type_delete(&request->work, request->object, err);
 }
 
 /* ---- extra specs ---- */
@@ -99,16 +94,19 @@ static bool sees_sensitive(struct request *request) {
 }
 
 static int list_specs(struct request *request, struct error *err) {
+    const struct volume_type *type = request->object;
+
     (void)err;
     out_begin_object(&request->out);
     out_key(&request->out, "extra_specs");
-    type_view_put_specs(&request->out, &request->type.extra_specs, sees_sensitive(request));
+    type_view_put_specs(&request->out, &type->extra_specs, sees_sensitive(request));
     out_end_object(&request->out);
     return 0;
 }
 
 static const struct pair *find_spec(struct request *request) {
-    const struct pairs *specs = &request->type.extra_specs;
+    const struct volume_type *type = request->object;
+    const struct pairs *specs = &type->extra_specs;
 
     for (unsigned i = 0; i < specs->count; i++)
         if (strcmp(specs->items[i].key, request->key) == 0)
@@ -122,7 +120,7 @@ static int show_spec(struct request *request, struct error *err) {
 
     if (!spec)
         return error_set(err, ERROR_NOT_FOUND, "Volume Type %s has no extra specs with key %s.",
-                         request->type.id, request->key);
+                         request->id, request->key);
     out_begin_object(&request->out);
     out_key_text(&request->out, spec->key);
     out_text(&request->out, spec->value);
@@ -133,7 +131,7 @@ static int show_spec(struct request *request, struct error *err) {
 static int set_specs(struct request *request, const json_t *object, struct error *err) {
     struct pairs specs = request_pairs(request, object);
 
-    if (volume_type_specs_set(&request->work, &request->type, &specs, err) < 0)
+    if (volume_type_specs_set(&request->work, request->object, &specs, err) < 0)
         return -1;
     out_value(&request->out, request->json_outer);
     return 0;
@@ -166,12 +164,13 @@ static int update_spec(struct request *request, struct error *err) {
 }
 
 static int delete_spec(struct request *request, struct error *err) {
-    return volume_type_spec_delete(&request->work, &request->type, request->key, err);
+    return volume_type_spec_delete(&request->work, request->object, request->key, err);
 }
 
 /* ---- access of projects ---- */
 
 static void put_access(struct request *request, const char *const *projects, int count) {
+    const struct volume_type *type = request->object;
     struct json_out *out = &request->out;
 
     out_begin_object(out);
@@ -179,7 +178,7 @@ static void put_access(struct request *request, const char *const *projects, int
     out_begin_array(out);
     for (int i = 0; i < count; i++) {
         out_begin_object(out);
-        out_put_text(out, "volume_type_id", request->type.id);
+        out_put_text(out, "volume_type_id", type->id);
         out_put_text(out, "project_id", projects[i]);
         out_end_object(out);
     }
@@ -188,13 +187,14 @@ static void put_access(struct request *request, const char *const *projects, int
 }
 
 static int list_access(struct request *request, struct error *err) {
+    const struct volume_type *type = request->object;
     const char **projects;
     int count;
 
-    if (request->type.is_public)
+    if (type->is_public)
         return error_set(err, ERROR_NOT_FOUND,
                          "Access list not available for public volume types.");
-    count = type_access_list(&request->work, &request->type, &projects, err);
+    count = type_access_list(&request->work, type, &projects, err);
     if (count >= 0)
         put_access(request, projects, count);
     return count < 0 ? -1 : 0;
@@ -212,29 +212,29 @@ static const struct field access_fields[] = {
 static int add_access(struct request *request, struct error *err) {
     const struct access_body *body = request->body;
 
-    return type_access_add(&request->work, &request->type, body->project, err);
+    return type_access_add(&request->work, request->object, body->project, err);
 }
 
 static int remove_access(struct request *request, struct error *err) {
     const struct access_body *body = request->body;
 
-    return type_access_remove(&request->work, &request->type, body->project, err);
+    return type_access_remove(&request->work, request->object, body->project, err);
 }
 
 /* clang-format off */
 #define RULE "volume_extension:"
 #define TYPE(method_, path_, rule_, handler_, status_) \
-    .method = method_, .path = "/types/{id}" path_, .loads = LOADS_TYPE, .rule = RULE rule_, \
+    .method = method_, .path = "/types/{id}" path_, .resource = &type_resource, .rule = RULE rule_, \
     .handler = handler_, .status = status_
 
 const struct route type_routes[] = {
-    { .method = "GET", .path = "/types", .rule = RULE "type_get_all", .handler = type_list_all,
-      .status = 200 },
+    { .method = "GET", .path = "/types", .resource = &type_resource,
+      .rule = RULE "type_get_all", .handler = resource_list, .status = 200 },
     { .method = "POST", .path = "/types", .rule = RULE "type_create", .wrapper = "volume_type",
       BODY(create_fields, struct type_body), .handler = create_type, .status = 200 },
     { .method = "GET", .path = "/types/default", .rule = RULE "type_get",
       .handler = show_default_type, .status = 200 },
-    { TYPE("GET", "", "type_get", show_type, 200) },
+    { TYPE("GET", "", "type_get", resource_show, 200) },
     { TYPE("PUT", "", "type_update", update_type, 200), .wrapper = "volume_type",
       BODY(update_fields, struct type_body) },
     { TYPE("DELETE", "", "type_delete", delete_type, 202), .flags = ROUTE_BARE },

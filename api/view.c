@@ -1,6 +1,7 @@
 #include "api/view.h"
 
 #include "common/cleanup.h"
+#include "volume/extend.h"
 
 #include <string.h>
 

@@ -7,6 +7,8 @@
 #pragma once
 
 #include "api/request.h"
+#include "volume/attachment.h"
+#include "volume/volume.h"
 
 struct volume_view {
     struct request *request;

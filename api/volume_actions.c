@@ -1,18 +1,18 @@
 #include "api/connect.h"
 #include "api/routes.h"
 #include "api/view.h"
+#include "api/volume_resource.h"
 #include "common/extend_header.h"
 #include "ledger/pairs.h"
+#include "volume/attach.h"
+#include "volume/connect.h"
+#include "volume/delete.h"
+#include "volume/extend.h"
 #include "volume/image_metadata.h"
-
-static struct policy_target owner_of(const struct volume *volume) {
-    return (struct policy_target){ volume->project_id, volume->user_id };
-}
+#include "volume/reset.h"
 
 static int authorize(struct request *request, const char *rule, struct error *err) {
-    const struct policy_target owner = owner_of(&request->volume);
-
-    return request_authorize(request, rule, &owner, err);
+    return request_authorize(request, rule, request->owner, err);
 }
 
 static const char *text_or_null(const char *text) {
@@ -32,13 +32,13 @@ static const struct field extend_fields[] = {
 
 static int extend(struct request *request, struct error *err) {
     const struct extend_body *body = request->body;
+    const struct volume *volume = request->object;
     bool attached_allowed = request->minor >= MV_EXTEND_IN_USE;
-    bool attached = attached_allowed && request->volume.status == VOLUME_IN_USE;
+    bool attached = attached_allowed && volume->status == VOLUME_IN_USE;
 
     if (authorize(request, attached ? "volume:extend_attached_volume" : "volume:extend", err) < 0)
         return -1;
-    return volume_extend(&request->work, &request->volume, body->new_size_gb, attached_allowed,
-                         err);
+    return volume_extend(&request->work, volume, body->new_size_gb, attached_allowed, err);
 }
 
 struct completion_body {
@@ -78,7 +78,7 @@ static int complete_extend(struct request *request, struct error *err) {
 
     if (read_completion_error(body->error, &failed, err) < 0)
         return -1;
-    return volume_extend_completion(&request->work, &request->volume,
+    return volume_extend_completion(&request->work, request->object,
                                     http_header(request->http, EXTEND_HEADER), failed, err);
 }
 
@@ -108,7 +108,7 @@ static int check_reset(struct request *request, struct error *err) {
 static int reset_status(struct request *request, struct error *err) {
     const struct reset_body *body = request->body;
 
-    return volume_reset_status(&request->work, &request->volume, text_or_null(body->status),
+    return volume_reset_status(&request->work, request->object, text_or_null(body->status),
                                text_or_null(body->attach_status),
                                text_or_null(body->migration_status), err);
 }
@@ -116,7 +116,7 @@ static int reset_status(struct request *request, struct error *err) {
 static int force_delete(struct request *request, struct error *err) {
     if (authorize(request, "volume:delete", err) < 0)
         return -1;
-    return volume_delete(&request->work, &request->volume, false, true, err);
+    return volume_delete(&request->work, request->object, false, true, err);
 }
 
 /* ---- attaching ---- */
@@ -147,7 +147,7 @@ static int check_attach(struct request *request, struct error *err) {
 static int attach(struct request *request, struct error *err) {
     const struct attach_body *body = request->body;
 
-    return volume_attach(&request->work, &request->volume, body->instance_uuid,
+    return volume_attach(&request->work, request->object, body->instance_uuid,
                          text_or_null(body->host_name), body->mountpoint,
                          body->mode ? body->mode : "rw", err);
 }
@@ -165,7 +165,7 @@ static const struct field detach_fields[] = {
 static int detach(struct request *request, struct error *err) {
     const struct detach_body *body = request->body;
 
-    return volume_detach(&request->work, &request->volume, body->attachment_id, err);
+    return volume_detach(&request->work, request->object, body->attachment_id, err);
 }
 
 static const struct field force_detach_fields[] = {
@@ -176,29 +176,30 @@ static const struct field force_detach_fields[] = {
 
 static int force_detach(struct request *request, struct error *err) {
     const struct detach_body *body = request->body;
+    struct volume *volume = request->object;
 
     if (authorize(request, "volume_extension:volume_actions:terminate_connection", err) < 0 ||
         authorize(request, "volume_extension:volume_actions:detach", err) < 0 ||
-        volume_unreserve(&request->work, &request->volume, err) < 0 ||
-        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+        volume_unreserve(&request->work, volume, err) < 0 ||
+        volume_get(&request->work, volume->id, volume, err) < 0)
         return -1;
-    return volume_detach(&request->work, &request->volume, text_or_null(body->attachment_id), err);
+    return volume_detach(&request->work, volume, text_or_null(body->attachment_id), err);
 }
 
 static int reserve(struct request *request, struct error *err) {
-    return volume_reserve(&request->work, &request->volume, err);
+    return volume_reserve(&request->work, request->object, err);
 }
 
 static int unreserve(struct request *request, struct error *err) {
-    return volume_unreserve(&request->work, &request->volume, err);
+    return volume_unreserve(&request->work, request->object, err);
 }
 
 static int begin_detaching(struct request *request, struct error *err) {
-    return volume_begin_detaching(&request->work, &request->volume, err);
+    return volume_begin_detaching(&request->work, request->object, err);
 }
 
 static int roll_detaching(struct request *request, struct error *err) {
-    return volume_roll_detaching(&request->work, &request->volume, err);
+    return volume_roll_detaching(&request->work, request->object, err);
 }
 
 /* ---- connections ---- */
@@ -225,7 +226,7 @@ static int initialize_connection(struct request *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input for field/attribute connector: a text says nothing about "
                          "the host; an object is needed.");
-    return volume_initialize_connection(&request->work, &request->volume, body->connector,
+    return volume_initialize_connection(&request->work, request->object, body->connector,
                                         &request->wait_operation, err);
 }
 
@@ -245,7 +246,7 @@ static int connection_initialized(struct request *request, struct error *err) {
 }
 
 static int terminate_connection(struct request *request, struct error *err) {
-    return volume_terminate_connection(&request->work, &request->volume, err);
+    return volume_terminate_connection(&request->work, request->object, err);
 }
 
 /* ---- flags ---- */
@@ -268,13 +269,13 @@ static int set_bootable(struct request *request, struct error *err) {
     const struct flag_body *body = request->body;
     const struct volume_changes changes = { .set_bootable = true, .bootable = body->value };
 
-    return volume_update(&request->work, &request->volume, &changes, err);
+    return volume_update(&request->work, request->object, &changes, err);
 }
 
 static int set_readonly(struct request *request, struct error *err) {
     const struct flag_body *body = request->body;
 
-    return volume_set_readonly(&request->work, &request->volume, body->value, err);
+    return volume_set_readonly(&request->work, request->object, body->value, err);
 }
 
 /* ---- image metadata ---- */
@@ -295,29 +296,33 @@ static const struct field unset_image_fields[] = {
 };
 
 static void put_image_metadata(struct request *request) {
+    const struct volume *volume = request->object;
+
     out_begin_object(&request->out);
     out_key(&request->out, "metadata");
-    view_pairs(&request->out, &request->volume.image_metadata);
+    view_pairs(&request->out, &volume->image_metadata);
     out_end_object(&request->out);
 }
 
 static int set_image_metadata(struct request *request, struct error *err) {
     const struct image_body *body = request->body;
+    struct volume *volume = request->object;
     struct pairs pairs = request_pairs(request, body->metadata);
 
     if (authorize(request, "volume:update_volume_metadata", err) < 0 ||
-        image_metadata_set(&request->work, &request->volume, &pairs, err) < 0 ||
-        pair_rows_get(&request->work, &image_metadata_rows, request->volume.id,
-                      &request->volume.image_metadata, err) < 0)
+        image_metadata_set(&request->work, volume, &pairs, err) < 0 ||
+        pair_rows_get(&request->work, &image_metadata_rows, volume->id, &volume->image_metadata,
+                      err) < 0)
         return -1;
     put_image_metadata(request);
     return 0;
 }
 
 static int show_image_metadata(struct request *request, struct error *err) {
-    if (request->volume.image_metadata.count == 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no image metadata.",
-                         request->volume.id);
+    const struct volume *volume = request->object;
+
+    if (volume->image_metadata.count == 0)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no image metadata.", volume->id);
     put_image_metadata(request);
     return 0;
 }
@@ -327,13 +332,13 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
     if (authorize(request, "volume:delete_volume_metadata", err) < 0)
         return -1;
-    return image_metadata_delete(&request->work, &request->volume, body->key, err);
+    return image_metadata_delete(&request->work, request->object, body->key, err);
 }
 
 /* ---- rows ---- */
 
 #define ACTION(name) \
-    .method = "POST", .path = "/volumes/{id}/action", .loads = LOADS_VOLUME, .action = name
+    .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource, .action = name
 #define USER(name)  .rule = "volume_extension:volume_actions:" name
 #define ADMIN(name) .rule = "volume_extension:volume_admin_actions:" name
 

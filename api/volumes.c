@@ -1,22 +1,24 @@
-#include "api/load.h"
-#include "api/routes.h"
+#include "api/metadata.h"
 #include "api/view.h"
-#include "api/volume_list.h"
-#include "api/volume_metadata.h"
+#include "api/volume_resource.h"
+#include "api/volume_summary.h"
 #include "common/extend_header.h"
+#include "volume/create.h"
+#include "volume/delete.h"
+#include "volume/extend.h"
 
 #include <string.h>
 
 #define HINTS "OS-SCH-HNT:scheduler_hints"
 
-static int answer_volume(struct request *request, bool with_attributes, struct error *err) {
+/* What a change answers: without the attributes that a show has. */
+static int answer_change(struct request *request, const struct volume *volume) {
     struct volume_view view;
 
-    (void)err;
-    view_open(request, with_attributes, &view);
+    view_open(request, false, &view);
     out_begin_object(&request->out);
     out_key(&request->out, "volume");
-    view_volume(&view, &request->volume);
+    view_volume(&view, volume);
     out_end_object(&request->out);
     return 0;
 }
@@ -27,7 +29,7 @@ static int name_extend(struct request *request, struct error *err) {
 
     if (!view_shows_hosts(&request->context))
         return 0;
-    if (volume_extend_awaited(&request->work, &request->volume, &extend_id, err) < 0)
+    if (volume_extend_awaited(&request->work, request->object, &extend_id, err) < 0)
         return -1;
     if (extend_id)
         request_header(request, EXTEND_HEADER, extend_id);
@@ -35,7 +37,7 @@ static int name_extend(struct request *request, struct error *err) {
 }
 
 static int show_volume(struct request *request, struct error *err) {
-    return name_extend(request, err) < 0 ? -1 : answer_volume(request, true, err);
+    return name_extend(request, err) < 0 ? -1 : resource_show(request, err);
 }
 
 /* ---- create ---- */
@@ -186,25 +188,26 @@ static struct volume_new volume_wanted(struct request *request) {
 static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct volume_new wanted = volume_wanted(request);
+    struct policy_target owner;
+    struct volume volume;
 
     if (read_hints(request, &wanted.hints, err) < 0 ||
-        volume_metadata_check(&wanted.metadata, err) < 0)
+        metadata_check(&volume_resource, &wanted.metadata, err) < 0)
         return -1;
     if (body->multiattach)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: multiattach is a property of the volume type and "
                          "cannot be asked for here.");
     if (wanted.source_volid && !wanted.snapshot_id && !wanted.image_ref && !wanted.backup_id &&
-        load_check_volume(request, wanted.source_volid, err) < 0)
+        !resource_load(request, &volume_resource, wanted.source_volid, &owner, err))
         return -1; /* with two sources the request is a bad one whatever there is */
     if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
         return -1;
-    if (volume_create(&request->work, &wanted, &request->volume, err) < 0)
+    if (volume_create(&request->work, &wanted, &volume, err) < 0)
         return -1;
-    if (request->volume.multiattach &&
-        request_authorize(request, "volume:multiattach", NULL, err) < 0)
+    if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
         return -1; /* takes the new row back */
-    return answer_volume(request, false, err);
+    return answer_change(request, &volume);
 }
 
 /* ---- update, delete ---- */
@@ -234,6 +237,7 @@ static int check_update(struct request *request, struct error *err) {
 static int update_volume(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
     const json_t *json = request->json;
+    struct volume *volume = request->object;
     bool name = json_has(json, "name"), description = json_has(json, "description");
     struct volume_changes changes = {
         .set_name = name || json_has(json, "display_name"),
@@ -244,11 +248,11 @@ static int update_volume(struct request *request, struct error *err) {
         .metadata = request_pairs(request, body->metadata),
     };
 
-    if (volume_metadata_check(&changes.metadata, err) < 0 ||
-        volume_update(&request->work, &request->volume, &changes, err) < 0 ||
-        volume_get(&request->work, request->volume.id, &request->volume, err) < 0)
+    if (metadata_check(&volume_resource, &changes.metadata, err) < 0 ||
+        volume_update(&request->work, volume, &changes, err) < 0 ||
+        volume_get(&request->work, volume->id, volume, err) < 0)
         return -1;
-    return answer_volume(request, false, err);
+    return answer_change(request, volume);
 }
 
 static int read_flag(struct request *request, const char *name, bool *ret, struct error *err) {
@@ -260,33 +264,35 @@ static int read_flag(struct request *request, const char *name, bool *ret, struc
 }
 
 static int delete_volume(struct request *request, struct error *err) {
-    const struct policy_target owner = { request->volume.project_id, request->volume.user_id };
     bool cascade = false, force = false;
 
     if (read_flag(request, "cascade", &cascade, err) < 0 ||
         (request->minor >= MV_FORCE_DELETE && read_flag(request, "force", &force, err) < 0) ||
-        (force && request_authorize(request, "volume:force_delete", &owner, err) < 0))
+        (force && request_authorize(request, "volume:force_delete", request->owner, err) < 0))
         return -1;
-    return volume_delete(&request->work, &request->volume, cascade, force, err);
+    return volume_delete(&request->work, request->object, cascade, force, err);
 }
 
 /* ---- encryption ---- */
 
 static int show_encryption(struct request *request, struct error *err) {
+    const struct volume *volume = request->object;
+
     (void)err;
     out_begin_object(&request->out);
-    out_put_text(&request->out, "encryption_key_id", request->volume.encryption_key_id);
+    out_put_text(&request->out, "encryption_key_id", volume->encryption_key_id);
     out_end_object(&request->out);
     return 0;
 }
 
 /* The bare value, no JSON: that is the API's form here. */
 static int show_encryption_key(struct request *request, struct error *err) {
-    const char *value = request->volume.encryption_key_id;
+    const struct volume *volume = request->object;
+    const char *value = volume->encryption_key_id;
 
     if (strcmp(request->key, "encryption_key_id") != 0)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no encryption key %s.",
-                         request->volume.id, request->key);
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s has no encryption key %s.", volume->id,
+                         request->key);
     if (value)
         out_raw(&request->out, value, strlen(value));
     return 0;
@@ -295,53 +301,33 @@ static int show_encryption_key(struct request *request, struct error *err) {
 /* ---- rows ---- */
 
 /* clang-format off */
-#define METADATA BODY(volume_metadata_fields, struct metadata_body), \
-                 .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
-#define META     BODY(volume_meta_fields, struct metadata_body), \
-                 .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
-
 const struct route volume_routes[] = {
-    { .method = "GET", .path = "/volumes", .rule = "volume:get_all",
-      .handler = volume_list_short, .status = 200 },
-    { .method = "GET", .path = "/volumes/detail", .rule = "volume:get_all",
-      .handler = volume_list_detail, .status = 200 },
+    { .method = "GET", .path = "/volumes", .resource = &volume_resource, .rule = "volume:get_all",
+      .handler = resource_list, .status = 200 },
+    { .method = "GET", .path = "/volumes/detail", .resource = &volume_resource, .rule = "volume:get_all",
+      .handler = resource_list_detail, .status = 200 },
     { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
-      .handler = volume_list_summary, .status = 200 },
+      .handler = volume_summary_show, .status = 200 },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
       .handler = create_volume, .status = 202 },
-    { .method = "GET", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:get",
+    { .method = "GET", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:get",
       .handler = show_volume, .status = 200 },
-    { .method = "PUT", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:update",
+    { .method = "PUT", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:update",
       .wrapper = "volume", BODY(update_fields, struct update_body),
       .check = check_update, .handler = update_volume, .status = 200 },
-    { .method = "DELETE", .path = "/volumes/{id}", .loads = LOADS_VOLUME, .rule = "volume:delete",
+    { .method = "DELETE", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:delete",
       .handler = delete_volume, .status = 202, .flags = ROUTE_BARE },
 
-    { .method = "GET", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
-      .flags = ROUTE_ROW_ALONE, .rule = "volume:get_volume_metadata",
-      .handler = volume_metadata_show, .status = 200 },
-    { .method = "POST", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
-      .rule = "volume:create_volume_metadata", METADATA,
-      .handler = volume_metadata_add, .status = 200 },
-    { .method = "PUT", .path = "/volumes/{id}/metadata", .loads = LOADS_VOLUME,
-      .rule = "volume:update_volume_metadata", METADATA,
-      .handler = volume_metadata_replace, .status = 200 },
-    { .method = "GET", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .flags = ROUTE_ROW_ALONE, .rule = "volume:get_volume_metadata",
-      .handler = volume_metadata_show_key, .status = 200 },
-    { .method = "PUT", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .rule = "volume:update_volume_metadata", META,
-      .handler = volume_metadata_set_key, .status = 200 },
-    { .method = "DELETE", .path = "/volumes/{id}/metadata/{key}", .loads = LOADS_VOLUME,
-      .flags = ROUTE_ROW_ALONE | ROUTE_BARE, .rule = "volume:delete_volume_metadata",
-      .handler = volume_metadata_remove_key, .status = 200 },
+    METADATA_ROUTES(volume_resource, "/volumes/{id}", MV_LEAST,
+                    "volume:get_volume_metadata", "volume:create_volume_metadata",
+                    "volume:update_volume_metadata", "volume:delete_volume_metadata"),
 
-    { .method = "GET", .path = "/volumes/{id}/encryption", .loads = LOADS_VOLUME,
+    { .method = "GET", .path = "/volumes/{id}/encryption", .resource = &volume_resource,
       .rule = "volume_extension:volume_encryption_metadata",
       .handler = show_encryption, .status = 200 },
-    { .method = "GET", .path = "/volumes/{id}/encryption/{key}", .loads = LOADS_VOLUME,
+    { .method = "GET", .path = "/volumes/{id}/encryption/{key}", .resource = &volume_resource,
       .rule = "volume_extension:volume_encryption_metadata",
       .handler = show_encryption_key, .status = 200 },
 

@@ -55,6 +55,12 @@ int pair_rows_put(struct work *work, const struct pair_rows *rows, const char *o
     return pairs->count > 0 ? check_what_is_there(work, rows, owner_id, err) : 0;
 }
 
+int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,
+                   const char *key, const char **ret, struct error *err) {
+    return query_one(work, db_query(work->tx, err, rows->find, DB_TEXT(owner_id), DB_TEXT(key)),
+                     query_text, ret, err);
+}
+
 static int read_pair(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     (void)err;
     *(struct pair *)item =

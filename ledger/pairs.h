@@ -22,8 +22,8 @@ const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when 
 /* A table of sets: whoever owns it says so once. */
 struct pair_rows {
     const char *what; /* "Metadata of volume": in a refusal */
-    const char *insert, *clear, *count, *characters, *select; /* SQL; $1 is the owner's id */
-    int64_t characters_most;                                  /* of one set; 0: not bounded */
+    const char *insert, *clear, *count, *characters, *select, *find; /* SQL; $1: the owner */
+    int64_t characters_most; /* of one set; 0: not bounded */
 };
 
 /* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set
@@ -37,7 +37,8 @@ struct pair_rows {
              "AS present", \
     .characters = "SELECT CAST(COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) AS BIGINT) " \
                   "FROM " table " WHERE " owner " = $1", \
-    .select = "SELECT key, value FROM " table " WHERE " owner " = $1 ORDER BY key"
+    .select = "SELECT key, value FROM " table " WHERE " owner " = $1 ORDER BY key", \
+    .find = "SELECT value FROM " table " WHERE " owner " = $1 AND key = $2"
 /* clang-format on */
 
 /* Reads and ends rows of key and value; `rows` may be NULL when the query failed. */
@@ -49,6 +50,9 @@ int pair_rows_check(const struct work *work, const struct pair_rows *rows, const
 /* Adds or overwrites; `merge` false: the set becomes exactly `pairs`. ERROR_TOO_LARGE (413). */
 int pair_rows_put(struct work *work, const struct pair_rows *rows, const char *owner_id,
                   const struct pairs *pairs, bool merge, struct error *err);
+/* The value of one key: 1, or 0 when there is none. */
+int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,
+                   const char *key, const char **ret, struct error *err);
 /* The set as it is, by key. */
 int pair_rows_get(struct work *work, const struct pair_rows *rows, const char *owner_id,
                   struct pairs *ret, struct error *err);

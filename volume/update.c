@@ -62,15 +62,6 @@ int volume_metadata_set(struct work *work, const struct volume *volume, const st
     return touch(work, volume->id, err);
 }
 
-int volume_metadata_get(struct work *work, const char *volume_id, const char *key, const char **ret,
-                        struct error *err) {
-    return query_one(work,
-                     db_query(work->tx, err,
-                              "SELECT value FROM volume_metadata WHERE volume_id = $1 AND key = $2",
-                              DB_TEXT(volume_id), DB_TEXT(key)),
-                     query_text, ret, err);
-}
-
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err) {
     int deleted;

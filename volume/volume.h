@@ -68,8 +68,6 @@ extern const struct pair_rows metadata_rows;
 /* User metadata. merge: adds or overwrites; else the set becomes exactly `pairs`. */
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err);
-int volume_metadata_get(struct work *work, const char *volume_id, const char *key, const char **ret,
-                        struct error *err); /* 1 with the value, 0 when absent */
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err); /* -1 ERROR_NOT_FOUND when absent */
 /* Admin metadata, key by key (X15); a NULL value removes the key. */

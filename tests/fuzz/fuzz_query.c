@@ -7,6 +7,7 @@
 #include "api/routes.h"
 #include "identity/identity.h"
 #include "policy/rule.h"
+#include "volume/volume.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* clang-format off */
-static const struct page_column columns[] = {
+static const struct resource_column columns[] = {
     { "id",         "v.id",           COLUMN_TEXT,   true,  0 },
     { "name",       "v.display_name", COLUMN_TEXT,   true,  0 },
     { "status",     "v.status",       COLUMN_STATUS, true,  0 },
@@ -28,13 +29,14 @@ static const struct page_column columns[] = {
 };
 /* clang-format on */
 
-static const struct page_rules rules = {
+static const struct resource rules = {
     .alias = "v",
     .collection = "volumes",
     .links_word = "volumes_links",
     .table = "volumes",
     .columns = columns,
     .default_sort = "created_at",
+    .by_project = true,
 };
 
 static int list(struct request *request, struct error *err) {
@@ -43,7 +45,7 @@ static int list(struct request *request, struct error *err) {
     int64_t total = 0;
     int count;
 
-    if (page_read(request, &rules, true, &page, err) < 0)
+    if (page_read(request, &rules, &page, err) < 0)
         return -1;
     count = volume_list(&request->work, &page.query, &volumes, err);
     if (count < 0 || page_count(request, &page, &total, err) < 0)

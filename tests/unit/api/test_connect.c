@@ -3,6 +3,7 @@
 #include "api/routes.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/world.h"
+#include "volume/attachment.h"
 
 #include <string.h>
 
@@ -110,6 +111,7 @@ static int after_body(struct db_tx *tx, void *arg, struct error *err) {
 
 static int run_after(struct world *world, route_handler *handler, const char *attachment_id,
                      struct error *err) {
+    struct attachment attachment = { .id = attachment_id };
     struct after after = { .handler = handler };
 
     after.request.wait_operation = OPERATION;
@@ -117,7 +119,7 @@ static int run_after(struct world *world, route_handler *handler, const char *at
     after.request.work.settings = &world->settings;
     after.request.work.context = &after.request.context;
     after.request.context.is_admin = true;
-    after.request.attachment.id = attachment_id;
+    after.request.object = &attachment;
     json_out_init(&after.request.out, world->arena, 64);
     return db_read(world->db, after_body, &after, err);
 }

@@ -20,7 +20,7 @@
 /* ---- a list of volumes ---- */
 
 /* clang-format off */
-static const struct page_column columns[] = {
+static const struct resource_column columns[] = {
     { "id",          "v.id",                  COLUMN_TEXT,   false, 0 },
     { "name",        "v.display_name",        COLUMN_TEXT,   true,  0 },
     { "description", "v.display_description", COLUMN_TEXT,   false, 0 },
@@ -53,7 +53,18 @@ static int own_filter(struct request *request, struct page *page, const char *ke
     return 1;
 }
 
-static const struct page_rules rules = {
+static const struct resource rules = {
+    .alias = "v",
+    .collection = "volumes",
+    .links_word = "volumes_links",
+    .table = "volumes",
+    .columns = columns,
+    .default_sort = "created_at",
+    .by_project = true,
+    .filter = own_filter,
+};
+
+static const struct resource all_rules = {
     .alias = "v",
     .collection = "volumes",
     .links_word = "volumes_links",
@@ -63,13 +74,14 @@ static const struct page_rules rules = {
     .filter = own_filter,
 };
 
-static const struct page_rules present_rules = {
+static const struct resource present_rules = {
     .alias = "v",
     .collection = "volumes",
     .links_word = "volumes_links",
     .table = "volumes",
     .columns = columns,
     .default_sort = "name",
+    .by_project = true,
     .all_tenants_by_presence = true,
 };
 
@@ -90,14 +102,13 @@ static int put_rows(struct request *request, const char *sql, const struct page 
     return more;
 }
 
-static int list_by(struct request *request, const struct page_rules *list_rules, bool by_project,
-                   struct error *err) {
+static int list_by(struct request *request, const struct resource *resource, struct error *err) {
     const char *last = NULL;
     unsigned shown = 0;
     int64_t count = 0;
     struct page page;
 
-    if (page_read(request, list_rules, by_project, &page, err) < 0 ||
+    if (page_read(request, resource, &page, err) < 0 ||
         (page.with_count && page_count(request, &page, &count, err) < 0))
         return -1;
     page_and(request, &page, "v.id <> ?", DB_VALUES(DB_TEXT("hidden")) + 1, 1);
@@ -122,15 +133,15 @@ static int list_by(struct request *request, const struct page_rules *list_rules,
 }
 
 static int list(struct request *request, struct error *err) {
-    return list_by(request, &rules, true, err);
+    return list_by(request, &rules, err);
 }
 
 static int list_all(struct request *request, struct error *err) {
-    return list_by(request, &rules, false, err);
+    return list_by(request, &all_rules, err);
 }
 
 static int list_present(struct request *request, struct error *err) {
-    return list_by(request, &present_rules, true, err);
+    return list_by(request, &present_rules, err);
 }
 
 /* How SQLite goes about it. */
@@ -138,7 +149,7 @@ static int plan(struct request *request, struct error *err) {
     struct page page;
     int more;
 
-    if (page_read(request, &rules, true, &page, err) < 0)
+    if (page_read(request, &rules, &page, err) < 0)
         return -1;
     autorows struct db_rows *rows = db_query_values(
         request->work.tx, err,

@@ -1,0 +1,115 @@
+#include "api/type_resource.h"
+
+#include "api/page_pairs.h"
+#include "api/type_view.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct resource_column columns[] = {
+    { "id", "t.id", COLUMN_TEXT, false, 0 },
+    { "name", "t.name", COLUMN_TEXT, false, 0 },
+    { "description", "t.description", COLUMN_TEXT, false, 0 },
+    { "is_public", "t.is_public", COLUMN_BOOL, true, 0 },
+    { "qos_specs_id", "t.qos_specs_id", COLUMN_TEXT, false, 0 },
+    { "created_at", "t.created_at", COLUMN_TIME, false, 0 },
+    { "updated_at", "t.updated_at", COLUMN_TIME, false, 0 },
+    { .name = NULL },
+};
+
+static bool sees_sensitive(struct request *request) {
+    return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
+}
+
+#define HAS_SPEC(holds) \
+    PAGE_HAS_PAIR("volume_type_extra_specs", "volume_type_id = t.id", "m.value " holds)
+
+static void match_spec(struct request *request, struct page *page, const struct pair *pair) {
+    bool zones = strcmp(pair->key, TYPE_SPEC_ZONES) == 0; /* a list: one zone of it is asked for */
+    const char *value = zones ? page_pattern(request->work.arena, pair->value) : pair->value;
+    const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(value) };
+
+    page_and(request, page, zones ? HAS_SPEC("LIKE ? ESCAPE '!'") : HAS_SPEC("= ?"), values, 2);
+}
+
+static void match_seen_spec(struct request *request, struct page *page, const struct pair *pair) {
+    page->empty |= !type_view_shows_spec(pair->key);
+    match_spec(request, page, pair);
+}
+
+static int filter(struct request *request, struct page *page, const char *key, const char *value,
+                  struct error *err) {
+    if (strcmp(key, "is_public") == 0)
+        return 1; /* see narrow() */
+    if (!request->context.is_admin && request->minor < MV_TYPE_FILTERS)
+        return 1;
+    if (strcmp(key, "extra_specs") != 0)
+        return 0;
+    return page_filter_pairs(request, page, key, value,
+                             sees_sensitive(request) ? match_spec : match_seen_spec, err);
+}
+
+/* Admins choose with is_public (none: all); everybody else gets what is visible. */
+static int narrow(struct request *request, struct page *page, struct error *err) {
+    const char *asked = request_query(request, "is_public");
+    const struct db_value project = DB_TEXT(request->context.project_id);
+    bool is_public = true;
+
+    if (!request->context.is_admin || (asked && strcasecmp(asked, "none") == 0))
+        return 0;
+    if (asked && !json_boolean_word(asked, true, &is_public))
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid is_public filter [%s]", asked);
+    if (is_public)
+        page_and(request, page, TYPE_SHARED_WITH("?"), &project, 1);
+    else
+        page_and(request, page, "t.is_public = 0", NULL, 0);
+    return 0;
+}
+
+static int list(struct request *request, struct page *page, struct error *err) {
+    struct volume_type *types = NULL;
+    int count = volume_type_list(&request->work, &page->query, &types, err);
+
+    page->rows = types;
+    return count;
+}
+
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct volume_type *type = arena_alloc(request->work.arena, sizeof(*type));
+
+    (void)ret_owner;
+    return volume_type_get(&request->work, id, type, err) < 0 ? NULL : type;
+}
+
+static void view(struct request *request, const void *row, bool detail) {
+    (void)detail;
+    if (!request->view) {
+        const struct type_view asked = type_view_of(request, true);
+
+        request->view = arena_copy(request->work.arena, &asked, sizeof(asked));
+    }
+    type_view_put(&request->out, request->view, row);
+}
+
+const struct resource type_resource = {
+    .name = "volume_type",
+    .plural = "volume_types",
+    .collection = "types",
+    .label = "Volume type",
+    RESOURCE_ROW(struct volume_type),
+
+    .load = load,
+
+    .table = "volume_types",
+    .alias = "t",
+    .columns = columns,
+    .default_sort = "created_at",
+    .links_word = "volume_type_links",
+    .visible = TYPE_SHARED_WITH("?"),
+    .other_filter = "extra_specs",
+    .filter = filter,
+    .narrow = narrow,
+    .list = list,
+    .view = view,
+};

@@ -1,0 +1,8 @@
+/*
+ * GET /volumes/summary: a row of the table in volumes.c.
+ */
+#pragma once
+
+#include "api/routes.h"
+
+route_handler volume_summary_show;
