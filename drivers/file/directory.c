@@ -220,14 +220,29 @@ static int marker_write(const struct directory *directory, const char *name, str
 struct own_volumes {
     const struct driver_backend *backend;
     bool found;
+    bool unanswered; /* nobody could tell of one of them at least */
 };
 
 static void look_own(void *arg, const char *name_id, int64_t bytes) {
     struct own_volumes *own = arg;
+    int known = own->found ? 1 : own->backend->knows(own->backend, NULL, name_id);
 
     (void)bytes;
-    if (!own->found)
-        own->found = own->backend->knows(own->backend, NULL, name_id) > 0;
+    own->found = known > 0;
+    own->unanswered |= known < 0;
+}
+
+static int refuse_claim(const struct directory *directory, const char *marker, bool unanswered,
+                        struct error *err) {
+    if (unanswered)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s has no file %s, and the database does not answer whether the volumes "
+                         "in it are this backend's.",
+                         directory->path, marker);
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "%s has none of the volumes that are recorded there: is it mounted? If "
+                     "they are gone for good, make a file %s in it.",
+                     directory->path, marker);
 }
 
 int directory_claim(const struct directory *directory, const struct driver_backend *backend,
@@ -246,13 +261,11 @@ int directory_claim(const struct directory *directory, const struct driver_backe
     if (errno != ENOENT)
         return error_errno(err, ERROR_BACKEND, "looking for %s in %s", marker, directory->path);
     known = backend->knows(backend, location, NULL);
+    own.unanswered = known < 0;
     if (known != 0 && directory_list(directory, look_own, &own, err) < 0)
         return -1;
     if (known != 0 && !own.found)
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "%s has none of the volumes that are recorded there: is it mounted? If "
-                         "they are gone for good, make a file %s in it.",
-                         directory->path, marker);
+        return refuse_claim(directory, marker, own.unanswered, err);
     if (marker_write(directory, marker, &unwritten) == 0)
         return 0;
     /* It is full, or only read for now; its volumes say as well as the marker where we are. */

@@ -46,6 +46,13 @@ static int knows(const struct driver_backend *backend, const char *location, con
     return volume->provider_location && (!name_id || strcmp(name_id, volume->name_id) == 0);
 }
 
+/* The database goes away between two questions. */
+static int knows_the_first(const struct driver_backend *backend, const char *location,
+                           const char *name_id) {
+    (void)backend, (void)location;
+    return name_id ? -1 : 1;
+}
+
 static void open_knowing(struct bench *bench, struct driver_volume *volume) {
     bench_new(bench);
     bench_configure(bench, &file_driver, NULL);
@@ -106,11 +113,34 @@ START_TEST(a_place_from_before_the_marker_is_known_by_its_volumes) {
     other.provider_location = "recorded";
     bench.backend.knows_arg = &other; /* these volumes are not its own */
     ck_assert_int_eq(bench_try_open(&bench), -1);
-    bench.backend.knows_arg = NULL;
-    ck_assert_int_eq(bench_try_open(&bench), -1);
     bench.backend.knows_arg = &volume;
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert(bench_has(&bench, "volumes/.scoria-" BACKEND));
+}
+END_TEST
+
+/* Nothing is said of volumes that nobody could ask for. */
+START_TEST(a_place_without_a_marker_waits_for_the_database) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    open_knowing(&bench, &volume);
+    create_recorded(&bench, &volume);
+    stop(&bench);
+    ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
+    for (int i = 0; i <= 1; i++) {
+        bench.backend.knows = i == 0 ? knows : knows_the_first;
+        bench.backend.knows_arg = NULL;
+        ck_assert_int_eq(bench_try_open(&bench), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+        ck_assert_msg(strstr(bench.err.message, "the database does not answer") != NULL, "%s",
+                      bench.err.message);
+        ck_assert_ptr_null(strstr(bench.err.message, "none of the volumes"));
+        ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
+    }
+    bench.backend.knows = knows;
+    bench.backend.knows_arg = &volume;
+    ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
 }
 END_TEST
 
@@ -171,6 +201,7 @@ START_TEST(the_pool_has_the_backends_name) {
 END_TEST
 
 CHECK_MAIN("file", the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
-           a_place_from_before_the_marker_is_known_by_its_volumes, who_only_looks_marks_nothing,
+           a_place_from_before_the_marker_is_known_by_its_volumes,
+           a_place_without_a_marker_waits_for_the_database, who_only_looks_marks_nothing,
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name)
