@@ -2,6 +2,8 @@ libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
 	drivers/fault.c drivers/fault.h \
 	drivers/file/directory.c drivers/file/directory.h \
+	drivers/file/directory_claim.c drivers/file/directory_claim.h \
+	drivers/file/directory_settings.c drivers/file/directory_settings.h \
 	drivers/file/file.c \
 	drivers/file/image.c drivers/file/image.h \
 	drivers/file/mount.c drivers/file/mount.h \

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
-#include "drivers/file/directory.h"
+#include "drivers/file/directory_claim.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/volume_file.h"
 
@@ -169,7 +169,7 @@ static int file_list_volumes(void *handle, struct arena *arena,
     const struct file_backend *backend = handle;
 
     (void)arena;
-    return directory_list(&backend->directory, found, arg, err);
+    return volume_file_list(&backend->directory, found, arg, err);
 }
 
 const struct driver file_driver = {

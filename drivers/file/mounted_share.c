@@ -1,6 +1,7 @@
 #include "drivers/file/mounted_share.h"
 
 #include "common/log.h"
+#include "drivers/file/directory_claim.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -370,7 +370,7 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
         const struct mounted_share *share =
             use_share(remotefs, remotefs->shares[i].share.address, err);
 
-        if (!share || directory_list(&share->directory, found, arg, err) < 0)
+        if (!share || volume_file_list(&share->directory, found, arg, err) < 0)
             return -1;
     }
     return 0;

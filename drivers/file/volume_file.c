@@ -4,6 +4,7 @@
 #include "drivers/file/image.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -442,4 +443,44 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
     if (driver_fence_check(volume->fence, err) < 0)
         return DRIVER_FAILED;
     return grow(directory, arena, volume, fd, bytes, err);
+}
+
+/* ---- list ---- */
+
+/* A raw volume may hold any header, so a file that looks like qcow2 has no size without its record.
+ */
+static int64_t listed_size(int directory_fd, const char *name) {
+    autoclose int fd = image_open(directory_fd, name, O_RDONLY, NULL);
+    struct image_facts facts;
+
+    if (fd < 0 || image_looks_qcow2(fd) || image_read_facts(fd, "raw", &facts, NULL) < 0)
+        return -1;
+    return facts.virtual_bytes;
+}
+
+static void cleanup_closedir(DIR *const *stream) {
+    if (*stream)
+        closedir(*stream);
+}
+
+int volume_file_list(const struct directory *directory,
+                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                     struct error *err) {
+    const size_t prefix = strlen(VOLUME_FILE_PREFIX);
+    /* Opened anew: a position of its own, so that lists may run side by side. */
+    autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!stream)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
+    fd = -1; /* the stream's from now on */
+    while ((errno = 0, entry = readdir(stream))) {
+        if (strncmp(entry->d_name, VOLUME_FILE_PREFIX, prefix) == 0 &&
+            volume_file_id_fits(entry->d_name + prefix))
+            found(arg, entry->d_name + prefix, listed_size(directory->fd, entry->d_name));
+    }
+    if (errno)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
+    return 0;
 }

@@ -35,3 +35,7 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const char **ret_name,
                         struct error *err);
+/* Every volume file; -1 for the size of one that only its record can tell. */
+int volume_file_list(const struct directory *directory,
+                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                     struct error *err);

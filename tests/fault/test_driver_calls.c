@@ -491,9 +491,9 @@ START_TEST(a_list_that_breaks_off_is_no_list) {
 
     open_place(&place, 0);
     fail_all("readdir", EIO);
-    ck_assert_int_eq(directory_list(&place.directory, ignore, NULL, &place.bench.err), -1);
+    ck_assert_int_eq(volume_file_list(&place.directory, ignore, NULL, &place.bench.err), -1);
     fail_none();
-    ck_assert_int_eq(directory_list(&place.directory, ignore, NULL, &place.bench.err), 0);
+    ck_assert_int_eq(volume_file_list(&place.directory, ignore, NULL, &place.bench.err), 0);
 }
 END_TEST
 

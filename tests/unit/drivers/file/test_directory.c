@@ -130,44 +130,6 @@ START_TEST(capabilities_follow_the_settings) {
 }
 END_TEST
 
-static void collect(void *arg, const char *name_id, int64_t bytes) {
-    struct bench *bench = arg;
-
-    bench->backend.name =
-        arena_format(bench->arena, "%s %s=%jd", bench->backend.name, name_id, (intmax_t)bytes);
-}
-
-START_TEST(only_volume_files_are_listed) {
-    autobench struct bench bench;
-    struct directory_settings settings;
-    struct directory directory;
-
-    configure(&bench, &settings, NULL);
-    bench_write(&bench, "volume-one", "12345", 0600);
-    bench_write(&bench, "volume-one.info", "", 0600);
-    bench_write(&bench, ".volume-two.new", "", 0600);
-    bench_write(&bench, "volume-", "", 0600);
-    bench_write(&bench, "other", "", 0600);
-    ck_assert_int_eq(directory_open(bench.path, &settings, &directory, &bench.err), 0);
-    bench.backend.name = "";
-    ck_assert_int_eq(directory_list(&directory, collect, &bench, &bench.err), 0);
-    ck_assert_str_eq(bench.backend.name, " one=5");
-
-    bench_write(&bench, "volume-one", "QFI\xfb", 0600);
-    bench.backend.name = "";
-    ck_assert_int_eq(directory_list(&directory, collect, &bench, &bench.err), 0);
-    ck_assert_str_eq(bench.backend.name, " one=-1");
-    ck_assert_int_eq(remove(bench_path(&bench, "volume-one")), 0);
-    ck_assert_int_eq(symlink("other", bench_path(&bench, "volume-one")), 0);
-    bench.backend.name = "";
-    ck_assert_int_eq(directory_list(&directory, collect, &bench, &bench.err), 0);
-    ck_assert_str_eq(bench.backend.name, " one=-1");
-    close(directory.fd);
-    ck_assert_int_eq(directory_list(&directory, collect, &bench, &bench.err), -1);
-}
-END_TEST
-
 CHECK_MAIN("directory", missing_directories_are_made_and_others_left,
            only_an_absolute_directory_opens, opened_anew_the_descriptor_stays,
-           sparse_files_may_promise_more_than_there_is, capabilities_follow_the_settings,
-           only_volume_files_are_listed)
+           sparse_files_may_promise_more_than_there_is, capabilities_follow_the_settings)

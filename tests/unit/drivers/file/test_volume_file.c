@@ -495,6 +495,43 @@ START_TEST(what_the_resize_says_is_the_outcome) {
 }
 END_TEST
 
+/* ---- list ---- */
+
+static void collect(void *arg, const char *name_id, int64_t bytes) {
+    struct bench *bench = arg;
+
+    bench->backend.name =
+        arena_format(bench->arena, "%s %s=%jd", bench->backend.name, name_id, (intmax_t)bytes);
+}
+
+START_TEST(only_volume_files_are_listed) {
+    autoplace struct place place;
+    struct bench *bench = &place.bench;
+
+    open_place(&place, NULL);
+    bench_write(bench, "d/volume-one", "12345", 0600);
+    bench_write(bench, "d/volume-one.info", "", 0600);
+    bench_write(bench, "d/.volume-two.new", "", 0600);
+    bench_write(bench, "d/volume-", "", 0600);
+    bench_write(bench, "d/other", "", 0600);
+    bench->backend.name = "";
+    ck_assert_int_eq(volume_file_list(&place.directory, collect, bench, &bench->err), 0);
+    ck_assert_str_eq(bench->backend.name, " one=5");
+
+    bench_write(bench, "d/volume-one", "QFI\xfb", 0600);
+    bench->backend.name = "";
+    ck_assert_int_eq(volume_file_list(&place.directory, collect, bench, &bench->err), 0);
+    ck_assert_str_eq(bench->backend.name, " one=-1");
+    ck_assert_int_eq(remove(bench_path(bench, "d/volume-one")), 0);
+    ck_assert_int_eq(symlink("other", bench_path(bench, "d/volume-one")), 0);
+    bench->backend.name = "";
+    ck_assert_int_eq(volume_file_list(&place.directory, collect, bench, &bench->err), 0);
+    ck_assert_str_eq(bench->backend.name, " one=-1");
+    close(place.directory.fd);
+    ck_assert_int_eq(volume_file_list(&place.directory, collect, bench, &bench->err), -1);
+}
+END_TEST
+
 CHECK_MAIN("volume_file", a_file_is_for_those_it_is_meant_for,
            sparse_takes_no_room_and_thick_all_of_it, what_a_crash_left_is_made_anew,
            a_foreign_file_is_not_touched, a_create_that_fails_leaves_nothing,
@@ -503,4 +540,5 @@ CHECK_MAIN("volume_file", a_file_is_for_those_it_is_meant_for,
            a_raw_volume_with_a_qcow2_header_stays_raw, a_record_that_cannot_be_true_is_refused,
            encrypted_volumes_grow_on_the_compute_side_only, qcow2_with_luks_inside_needs_its_record,
            parts_of_unknown_origin_are_refused, locks_that_say_nothing_leave_attached_volumes_alone,
-           a_lock_that_is_no_guests_fails, growth_is_read_back, what_the_resize_says_is_the_outcome)
+           a_lock_that_is_no_guests_fails, growth_is_read_back, what_the_resize_says_is_the_outcome,
+           only_volume_files_are_listed)

@@ -1,0 +1,37 @@
+#include "drivers/file/directory_settings.h"
+
+/* For the last look before a file grows, when only [DEFAULT] has a ratio: the scheduler obeys that.
+ */
+#define USUAL_OVER_SUBSCRIPTION 20.0
+
+void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret) {
+    const struct config *config = backend->config;
+    bool given = config_given(config, backend->name, "max_over_subscription_ratio");
+
+    *ret = (struct directory_settings){
+        .qemu_img = { config_text(config, backend->name, "qemu_img_program"),
+                      config_int(config, backend->name, "qemu_img_timeout") },
+        .over_subscription_given = given,
+        .over_subscription =
+            given ? config_float(config, backend->name, "max_over_subscription_ratio")
+                  : USUAL_OVER_SUBSCRIPTION,
+        .reserved_percent = config_int(config, backend->name, "reserved_percentage"),
+        .sparse = true,
+        .mode = 0600,
+    };
+}
+
+json_t *directory_capabilities(const struct directory_settings *settings, unsigned features) {
+    bool thin = settings->sparse || settings->qcow2;
+    /* QEMU refuses to share a qcow2 image between guests. */
+    bool multiattach = (features & DRIVER_MULTIATTACH) && !settings->qcow2;
+    json_t *report =
+        json_pack("{s:b, s:b, s:b, s:b, s:I}", "online_extend_support", 1, "multiattach",
+                  multiattach, "thin_provisioning_support", thin, "thick_provisioning_support",
+                  !thin, "reserved_percentage", (json_int_t)settings->reserved_percent);
+
+    if (settings->over_subscription_given)
+        json_object_set_new(report, "max_over_subscription_ratio",
+                            json_real(settings->over_subscription));
+    return report;
+}

@@ -1,0 +1,24 @@
+/*
+ * What the configuration says of volumes that are files, whatever directory they are in.
+ */
+#pragma once
+
+#include "drivers/driver.h"
+#include "drivers/file/qemu_img.h"
+
+#include <sys/types.h>
+
+struct directory_settings {
+    struct qemu_img qemu_img;
+    bool sparse;                  /* raw: blocks are taken when they are written */
+    bool qcow2;                   /* format of new volumes; else raw */
+    mode_t mode;                  /* of new files */
+    bool over_subscription_given; /* by the backend's own section: then it is reported */
+    double over_subscription;     /* sparse files may grow to this multiple of the free room */
+    int64_t reserved_percent;     /* of the whole room, kept free */
+};
+
+/* What driver_options say of a backend; the rest is the driver's own. */
+void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);
+/* How much room a backend with such settings reports beside its numbers; a new reference. */
+json_t *directory_capabilities(const struct directory_settings *settings, unsigned features);
