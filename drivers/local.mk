@@ -16,6 +16,10 @@ libscoria_a_SOURCES += \
 	drivers/file/remotefs.c drivers/file/remotefs.h \
 	drivers/file/shares.c drivers/file/shares.h \
 	drivers/file/volume_file.c drivers/file/volume_file.h \
+	drivers/file/volume_file_create.c \
+	drivers/file/volume_file_extend.c \
+	drivers/file/volume_image.c drivers/file/volume_image.h \
+	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h
 EXTRA_DIST += tests/unit/drivers/driver_test.h
 

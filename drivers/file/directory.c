@@ -72,6 +72,11 @@ int directory_reopen(const struct directory *directory, struct error *err) {
     return 0;
 }
 
+const char *directory_path(const struct directory *directory, struct arena *arena,
+                           const char *name) {
+    return arena_format(arena, "%s/%s", directory->path, name);
+}
+
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)

@@ -22,6 +22,9 @@ int directory_open(const char *path, const struct directory_settings *settings,
                    struct directory *ret, struct error *err);
 /* The mount behind the path was renewed: the same descriptor now means what is there. */
 int directory_reopen(const struct directory *directory, struct error *err);
+/* Of a file, for programs. */
+const char *directory_path(const struct directory *directory, struct arena *arena,
+                           const char *name);
 /* Gives a file another name unless that is taken: 1 it is, and nothing has changed; -1 with
  * ERROR_NOT_FOUND when there is no such file. */
 int directory_rename(const struct directory *directory, const char *from, const char *to,

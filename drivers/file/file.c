@@ -151,14 +151,14 @@ static int file_get_size(void *handle, struct arena *arena, const struct driver_
 static int file_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                         const json_t *connector, json_t **ret, struct error *err) {
     const struct file_backend *backend = handle;
-    const char *name;
+    struct volume_image image;
 
     (void)connector;
-    if (volume_file_connect(&backend->directory, arena, volume, &name, err) < 0)
+    if (volume_file_connect(&backend->directory, arena, volume, &image, err) < 0)
         return -1;
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
-                     "device_path", arena_format(arena, "%s/%s", backend->directory.path, name),
-                     "name", name, "format", volume->format);
+                     "device_path", directory_path(&backend->directory, arena, image.name), "name",
+                     image.name, "format", image.format);
     assert(*ret); /* the path is UTF-8: file_open() */
     return 0;
 }

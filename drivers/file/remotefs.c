@@ -341,16 +341,17 @@ int remotefs_connect(void *handle, struct arena *arena, const struct driver_volu
                      const json_t *connector, json_t **ret, struct error *err) {
     const struct remotefs *remotefs = handle;
     const struct directory *directory = volume_directory(remotefs, volume, err);
-    const char *options, *name;
+    struct volume_image image;
+    const char *options;
     json_t *info;
 
     (void)connector;
-    if (!directory || volume_file_connect(directory, arena, volume, &name, err) < 0)
+    if (!directory || volume_file_connect(directory, arena, volume, &image, err) < 0)
         return -1;
     info =
         json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "driver_volume_type",
                   remotefs->mounter.kind->volume_type, "mount_point_base", remotefs->base, "data",
-                  "export", volume->provider_location, "name", name, "format", volume->format);
+                  "export", volume->provider_location, "name", image.name, "format", image.format);
     assert(info); /* base and shares are UTF-8: checked when opened */
     options = find_share(remotefs, volume->provider_location)->share.options;
     if (*options)

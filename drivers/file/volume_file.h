@@ -1,18 +1,12 @@
 /*
  * One volume as a file of a directory: the calls of driver.h once the directory is known.
  *
- * The file is "volume-<name id>"; what takes long to make is ".volume-<name id>.new" meanwhile, so
- * a half-made file is never taken for a volume.  An encrypted volume is grown by nobody here: that
- * needs its secret (D11).
+ * An encrypted volume is grown by nobody here: that needs its secret (D11).
  */
 #pragma once
 
-#include "drivers/file/directory.h"
+#include "drivers/file/volume_image.h"
 
-#define VOLUME_FILE_PREFIX "volume-"
-
-/* May the id stand in a file's name: letters, digits, '-' and '_', at most 64? */
-bool volume_file_id_fits(const char *name_id);
 /* Is the file here? 1 yes, 0 no, -1 failed. */
 int volume_file_exists(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err);
@@ -31,9 +25,9 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
                                        struct error *err);
 int volume_file_get_size(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, int64_t *ret_bytes, struct error *err);
-/* Its name for an attachment; refuses one that reads from files which the service did not make. */
+/* What a guest is to open; refuses one that reads from files which the service did not make. */
 int volume_file_connect(const struct directory *directory, struct arena *arena,
-                        const struct driver_volume *volume, const char **ret_name,
+                        const struct driver_volume *volume, struct volume_image *ret,
                         struct error *err);
 /* Every volume file; -1 for the size of one that only its record can tell. */
 int volume_file_list(const struct directory *directory,

@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(a_closed_directory_fails_every_call) {
     struct place place;
-    const char *name;
+    struct volume_image image;
 
     open_place(&place, NULL);
     ck_assert_int_eq(create(&place), 0);
@@ -247,7 +247,7 @@ START_TEST(a_closed_directory_fails_every_call) {
         -1);
     ck_assert_int_eq(size_of(&place), -1);
     ck_assert_int_eq(extend(&place, 2), DRIVER_FAILED);
-    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &name,
+    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &image,
                                          &place.bench.err),
                      -1);
     ck_assert_int_eq(
@@ -263,7 +263,7 @@ START_TEST(a_raw_volume_with_a_qcow2_header_stays_raw) {
     autoplace struct place place;
     unsigned char evil[104] = { 'Q', 'F', 'I', 0xfb, 0, 0, 0, 3 };
     autoclose int fd = -1;
-    const char *name;
+    struct volume_image image;
 
     open_place(&place, NULL);
     ck_assert_int_eq(create(&place), 0);
@@ -274,10 +274,11 @@ START_TEST(a_raw_volume_with_a_qcow2_header_stays_raw) {
     ck_assert_int_eq(size_of(&place), GIB);
     ck_assert_int_eq(extend(&place, 2), DRIVER_DONE);
     ck_assert_int_eq(look(&place).st_size, 2 * GIB);
-    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &name,
+    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &image,
                                          &place.bench.err),
                      0);
-    ck_assert_str_eq(name, FILE_NAME);
+    ck_assert_str_eq(image.name, FILE_NAME);
+    ck_assert_str_eq(image.format, place.volume.format);
 }
 END_TEST
 
@@ -389,14 +390,14 @@ END_TEST
 
 START_TEST(parts_of_unknown_origin_are_refused) {
     autoplace struct place place;
-    const char *name;
+    struct volume_image image;
 
     open_place(&place, NULL);
     bench_write(&place.bench, "base", "secret of the host", 0600);
     make_by_hand(&place, "backing_file=../base,backing_fmt=raw");
     ck_assert_int_eq(extend(&place, 2), DRIVER_FAILED);
     ASSERT_ERROR(&place, "an image below it");
-    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &name,
+    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &image,
                                          &place.bench.err),
                      -1);
     ck_assert_int_eq(size_of(&place), GIB);

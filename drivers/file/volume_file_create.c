@@ -1,0 +1,140 @@
+#include "drivers/file/volume_file.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/volume_name.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *new_format(const struct directory *directory) {
+    return directory->settings->qcow2 ? "qcow2" : "raw";
+}
+
+/* One without a length was left by a crash: it is filled, never removed, because a worker that
+ * wakes up late would remove what another one has filled. */
+static int fill_empty(const struct directory *directory, const struct driver_volume *volume, int fd,
+                      int64_t bytes, struct image_facts *facts, struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    if (fchmod(fd, settings->mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions");
+    if (image_grow_raw(fd, bytes, settings->sparse, volume->fence, err) < 0)
+        return -1;
+    return image_read_flushed(fd, "raw", facts, err);
+}
+
+/* A file that an earlier call with the same arguments made, or another worker: 1 it is whole, 0
+ * there is none. */
+static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
+                           const char *name, int64_t bytes, struct error *err) {
+    const char *format = new_format(directory);
+    struct error missing = { .kind = ERROR_NONE };
+    autoclose int fd = image_open(directory->fd, name, O_RDWR, &missing);
+    struct image_facts facts;
+
+    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
+        return 0;
+    if (fd < 0)
+        return error_set(err, missing.kind, "%s", missing.message);
+    if (image_read_flushed(fd, format, &facts, err) < 0)
+        return error_context(err, "%s exists already", name);
+    if (facts.virtual_bytes == 0 && strcmp(format, "raw") == 0 &&
+        fill_empty(directory, volume, fd, bytes, &facts, err) < 0)
+        return error_context(err, "%s exists already, empty", name);
+    if (facts.virtual_bytes != bytes)
+        return error_set(err, ERROR_BACKEND, "%s exists already with %jd instead of %jd bytes.",
+                         name, (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
+    return 1;
+}
+
+static int open_new(const struct directory *directory, const char *name, struct error *err) {
+    mode_t mode = directory->settings->mode;
+    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | O_EXCL, err);
+
+    if (fd < 0)
+        return -1;
+    if (mode != 0600 && fchmod(fd, mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions of %s", name);
+    return take_fd(fd);
+}
+
+static int fill_qcow2(const struct directory *directory, struct arena *arena, int fd,
+                      const char *name, int64_t bytes, struct error *err) {
+    struct image_facts facts;
+
+    if (qemu_img_create(arena, &directory->settings->qemu_img,
+                        directory_path(directory, arena, name), bytes, err) < 0 ||
+        image_read_flushed(fd, "qcow2", &facts, err) < 0)
+        return -1;
+    if (facts.virtual_bytes != bytes)
+        return error_set(err, ERROR_BACKEND, "qemu-img create made %jd instead of %jd bytes.",
+                         (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
+    return 0;
+}
+
+/* Nobody else knows the file until it has its name: filling it needs no fence. */
+static int fill_and_publish(const struct directory *directory, struct arena *arena,
+                            const struct driver_volume *volume, const char *name, int64_t bytes,
+                            struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+    const char *unfinished = volume_name_unfinished(arena, name, volume->attempt);
+    autoclose int fd = open_new(directory, unfinished, err);
+
+    if (fd < 0 || (settings->qcow2 ? fill_qcow2(directory, arena, fd, unfinished, bytes, err)
+                                   : image_grow_raw(fd, bytes, settings->sparse, NULL, err)) < 0)
+        return -1;
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    return directory_rename(directory, unfinished, name, err);
+}
+
+/* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
+ * right in front of the name can still give it to what nobody wants any more: the fence says so
+ * behind it, and the caller takes the file away if the volume is gone. */
+static int make(const struct directory *directory, struct arena *arena,
+                const struct driver_volume *volume, const char *name, int64_t bytes,
+                struct error *err) {
+    const char *unfinished = volume_name_unfinished(arena, name, volume->attempt);
+    int result;
+
+    if (directory_check_room(directory, bytes, err) < 0 ||
+        driver_fence_check(volume->fence, err) < 0 ||
+        volume_name_remove(directory, unfinished, err) < 0)
+        return -1;
+    result = fill_and_publish(directory, arena, volume, name, bytes, err);
+    if (result != 0)
+        unlinkat(directory->fd, unfinished, 0);
+    if (result > 0) /* another worker was quicker */
+        result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
+    return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
+}
+
+int volume_file_create(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char **ret_format,
+                       struct error *err) {
+    const struct directory_settings *settings = directory->settings;
+    const char *name = volume_name(arena, volume->name_id, err);
+    int64_t bytes = volume_image_bytes(volume->size_gb);
+    int existing;
+
+    if (!name)
+        return -1;
+    if (volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
+    if (volume->multiattach && settings->qcow2)
+        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
+    existing = accept_existing(directory, volume, name, bytes, err);
+    if (existing < 0)
+        return -1;
+    if (!existing && make(directory, arena, volume, name, bytes, err) < 0)
+        return -1;
+    if (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0)
+        return -1;
+    if (directory_flush(directory, err) < 0)
+        return -1;
+    *ret_format = new_format(directory);
+    return 0;
+}

@@ -1,0 +1,44 @@
+#include "drivers/file/volume_name.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+bool volume_name_fits(const char *name_id) {
+    size_t length =
+        strspn(name_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+    return length > 0 && length <= 64 && name_id[length] == '\0';
+}
+
+const char *volume_name(struct arena *arena, const char *name_id, struct error *err) {
+    if (volume_name_fits(name_id))
+        return arena_format(arena, VOLUME_NAME_PREFIX "%s", name_id);
+    error_set(err, ERROR_BAD_REQUEST, "The id \"%.64s\" cannot stand in a file's name.", name_id);
+    return NULL;
+}
+
+/* Each worker that ever took up the create has a file of its own: one that was paused must not
+ * write into another's.  Names come again only after so many takeovers. */
+enum { UNFINISHED_NAMES = 16 };
+
+const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt) {
+    unsigned number = attempt % UNFINISHED_NAMES;
+
+    return number > 1 ? arena_format(arena, ".%s.%u.new", name, number)
+                      : arena_format(arena, ".%s.new", name);
+}
+
+int volume_name_remove(const struct directory *directory, const char *name, struct error *err) {
+    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    return 0;
+}
+
+int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
+                                  const char *name, struct error *err) {
+    for (unsigned attempt = 1; attempt < UNFINISHED_NAMES; attempt++)
+        if (volume_name_remove(directory, volume_name_unfinished(arena, name, attempt), err) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * The names of a volume's files: "volume-<name id>", and ".volume-<name id>.new" for what takes long
+ * to make meanwhile, so a half-made file is never taken for a volume.
+ */
+#pragma once
+
+#include "drivers/file/directory.h"
+
+#define VOLUME_NAME_PREFIX "volume-"
+
+/* May the id stand in a file's name: letters, digits, '-' and '_', at most 64? */
+bool volume_name_fits(const char *name_id);
+/* NULL when it may not. */
+const char *volume_name(struct arena *arena, const char *name_id, struct error *err);
+/* Of the half-made file of one worker; `attempt` as in struct driver_volume. */
+const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt);
+
+/* A name that is not there is no failure. */
+int volume_name_remove(const struct directory *directory, const char *name, struct error *err);
+/* Every worker's. */
+int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
+                                  const char *name, struct error *err);
