@@ -13,7 +13,8 @@ libscoria_a_SOURCES += \
 	drivers/file/powerstore_nfs.c \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
 	drivers/file/quobyte.c \
-	drivers/file/remotefs.c drivers/file/remotefs.h \
+	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
+	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
 	drivers/file/volume_file.c drivers/file/volume_file.h \
 	drivers/file/volume_file_create.c \

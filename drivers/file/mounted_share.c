@@ -67,8 +67,8 @@ static int mount_anew(const struct mounter *mounter, struct arena *arena,
                       struct mounted_share *share, struct mount_entry *ret, struct error *err) {
     int found;
 
-    if (mounter->kind->mount(&mounter->backend, arena, &mounter->programs, &share->share,
-                             share->point, err) < 0)
+    if (mounter->method->mount(&mounter->backend, arena, &mounter->programs, &share->share,
+                               share->point, err) < 0)
         return -1;
     share->mounted_here = true;
     found = find_mount(mounter, arena, share->point, ret, err);
@@ -125,7 +125,7 @@ static int attach(const struct mounter *mounter, struct arena *arena, struct mou
     if (directory_make(share->point, 0755, err) < 0 ||
         mount_share(mounter, arena, share, &entry, err) < 0)
         return -1;
-    if (mounter->kind->check_mount && mounter->kind->check_mount(&entry, err) < 0)
+    if (mounter->method->check && mounter->method->check(&entry, err) < 0)
         return -1;
     return open_share(mounter, share, &entry, err);
 }

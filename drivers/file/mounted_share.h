@@ -8,14 +8,22 @@
 
 #include "drivers/file/directory.h"
 #include "drivers/file/mount.h"
-#include "drivers/file/remotefs.h"
 #include "drivers/file/shares.h"
 
 #include <stdatomic.h>
 
+/* How shares of one kind are mounted. */
+struct mount_method {
+    int (*mount)(const struct driver_backend *backend, struct arena *arena,
+                 const struct mount_programs *programs, const struct share *share,
+                 const char *point, struct error *err);
+    /* Is what is mounted there the right thing?  NULL: anything is. */
+    int (*check)(const struct mount_entry *entry, struct error *err);
+};
+
 /* How a backend mounts; fixed once it is open. */
 struct mounter {
-    const struct remotefs_kind *kind;
+    const struct mount_method *method;
     struct driver_backend backend;
     struct directory_settings settings;
     struct mount_programs programs;

@@ -85,8 +85,7 @@ static const struct remotefs_kind kind = {
     .sparse_key = "quobyte_sparsed_volumes",
     .qcow2_key = "quobyte_qcow2_volumes",
     .load_shares = quobyte_load_shares,
-    .mount = quobyte_mount,
-    .check_mount = quobyte_check_mount,
+    .method = { .mount = quobyte_mount, .check = quobyte_check_mount },
 };
 
 static int quobyte_open(const struct driver_backend *backend, void **ret_handle,

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include "drivers/file/directory.h"
-#include "drivers/file/mount.h"
-#include "drivers/file/shares.h"
+#include "drivers/file/mounted_share.h"
 
 struct remotefs_kind {
     const struct driver *driver;
@@ -17,15 +15,11 @@ struct remotefs_kind {
     const char *mount_program;                     /* unless the option says another */
     bool pool_per_share;                           /* else all shares are one pool */
     const char *base_key, *sparse_key, *qcow2_key; /* names of its options */
+    struct mount_method method;
 
     /* How many, or -1; text that lives as long as the arena. */
     int (*load_shares)(const struct driver_backend *backend, struct arena *arena,
                        struct share **ret, struct error *err);
-    int (*mount)(const struct driver_backend *backend, struct arena *arena,
-                 const struct mount_programs *programs, const struct share *share,
-                 const char *point, struct error *err);
-    /* Is what is mounted there the right thing?  NULL: anything is. */
-    int (*check_mount)(const struct mount_entry *entry, struct error *err);
 };
 
 int remotefs_open(const struct remotefs_kind *kind, const struct driver_backend *backend,

@@ -1,0 +1,21 @@
+/*
+ * What a handle of this family holds; fixed once it is open, but for the shares' own state.
+ */
+#pragma once
+
+#include "drivers/file/mounted_share.h"
+
+#include <pthread.h>
+
+struct remotefs_kind;
+
+struct remotefs {
+    struct arena *arena; /* holds this struct and what it points to */
+    const struct remotefs_kind *kind;
+    struct mounter mounter;
+    const char *base; /* without symbolic links */
+    const char *pool;
+    pthread_mutex_t mounting; /* held by the one thread that mounts */
+    struct mounted_share *shares;
+    int count;
+};
