@@ -22,6 +22,15 @@ static const struct {
 
 #define FEATURES (sizeof features / sizeof features[0])
 
+/* Those that belong to it alone: its last table. */
+static const struct option *own_options(const struct driver *driver) {
+    size_t last = 0;
+
+    while (driver->options[last + 1])
+        last++;
+    return driver->options[last];
+}
+
 static void print_table(void) {
     printf("%-14s  %-8s", "driver", "protocol");
     for (unsigned i = 0; i < FEATURES; i++)
@@ -36,7 +45,7 @@ static void print_table(void) {
     }
     for (unsigned i = 0; drivers[i]; i++) {
         printf("\n%s\n", drivers[i]->name);
-        for (const struct option *option = drivers[i]->options; option->key; option++)
+        for (const struct option *option = own_options(drivers[i]); option->key; option++)
             printf("    %s\n", option->key);
     }
 }
@@ -47,7 +56,7 @@ static json_t *describe(const struct driver *driver) {
     for (unsigned i = 0; i < FEATURES; i++)
         if (driver->features & features[i].bit)
             json_array_append_new(names, json_string(features[i].name));
-    for (const struct option *option = driver->options; option->key; option++)
+    for (const struct option *option = own_options(driver); option->key; option++)
         json_array_append_new(options, json_string(option->key));
     return json_pack("{ss ss ss so so}", "driver", driver->name, "vendor", driver->vendor_name,
                      "protocol", driver->storage_protocol, "features", names, "options", options);

@@ -13,8 +13,6 @@
 #include "policy/rule.h"
 #include "rpc/amqp/amqp.h"
 
-#include <assert.h>
-
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
 
@@ -89,19 +87,14 @@ static const struct option service_options[] = {
 
 static const struct option *tables[TABLES_MOST + 1] = {
     service_options, settings_options,       identity_options, authtoken_options, policy_options,
-    amqp_options,    compute_client_options, agent_options,    own_user_options,  driver_options,
+    amqp_options,    compute_client_options, agent_options,    own_user_options,
 };
 
 const struct option *const *parts_option_tables(void) {
-    unsigned count = 0;
+    size_t count = 0;
 
     while (tables[count])
-        if (tables[count++] == driver_options) {
-            for (unsigned i = 0; drivers[i]; i++) {
-                assert(count + i < TABLES_MOST);
-                tables[count + i] = drivers[i]->options;
-            }
-            break;
-        }
+        count++;
+    driver_add_options(tables, count, TABLES_MOST);
     return tables;
 }

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "config/option_list.h"
 
+#include <assert.h>
 #include <string.h>
 
 const struct driver *const drivers[] = { &file_driver,       &nfs_driver,
@@ -16,9 +17,8 @@ int driver_fence_check(const struct driver_fence *fence, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "This work may belong to another worker by now.");
 }
 
-static const char *const permission_words[] = { "auto", "true", "false", NULL };
-
-const struct option driver_options[] = {
+/* What every backend has. */
+static const struct option backend_options[] = {
     { .section = OPTION_BACKEND,
       .key = "volume_driver",
       .type = OPTION_TEXT,
@@ -51,53 +51,28 @@ const struct option driver_options[] = {
       .min = 0,
       .max = 100,
       .help = "Part of the whole room that new volumes and growth leave free." },
-    { .section = OPTION_BACKEND,
-      .key = "qemu_img_program",
-      .type = OPTION_TEXT,
-      .fallback = "qemu-img",
-      .help = "Program that makes and grows qcow2 images: a name to be found in PATH, or a path." },
-    { .section = OPTION_BACKEND,
-      .key = "qemu_img_timeout",
-      .type = OPTION_SECONDS,
-      .fallback = "600",
-      .min = 1,
-      .max = 86400,
-      .help = "Seconds after which a run of that program has failed and is ended." },
-    { .section = OPTION_BACKEND,
-      .key = "nas_secure_file_permissions",
-      .type = OPTION_WORD,
-      .fallback = "auto",
-      .words = permission_words,
-      .help = "Image files on shares are for their owner and group alone (true, auto), or for "
-              "everybody (false)." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_program",
-      .type = OPTION_TEXT,
-      .help = "Program that mounts shares. Unset: mount, or mount.quobyte." },
-    { .section = OPTION_BACKEND,
-      .key = "umount_program",
-      .type = OPTION_TEXT,
-      .fallback = "umount",
-      .help = "Program that unmounts shares." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_timeout",
-      .type = OPTION_SECONDS,
-      .fallback = "60",
-      .min = 1,
-      .max = 3600,
-      .help = "Seconds after which one run of these two programs has failed and is ended." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_table",
-      .type = OPTION_TEXT,
-      .fallback = "/proc/self/mountinfo",
-      .help = "Table of the mounts, in the form of the kernel's mountinfo." },
-    { .section = OPTION_BACKEND,
-      .key = "unmount_at_stop",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Shares that the service mounted are unmounted when it stops, unless in use." },
     OPTIONS_END
 };
+
+static size_t add_table(const struct option **tables, size_t count, size_t most,
+                        const struct option *table) {
+    for (size_t i = 0; i < count; i++) {
+        if (tables[i] == table)
+            return count;
+    }
+    assert(count < most);
+    tables[count] = table;
+    return count + 1;
+}
+
+size_t driver_add_options(const struct option **tables, size_t count, size_t most) {
+    count = add_table(tables, count, most, backend_options);
+    for (size_t i = 0; drivers[i]; i++) {
+        for (const struct option *const *table = drivers[i]->options; *table; table++)
+            count = add_table(tables, count, most, *table);
+    }
+    return count;
+}
 
 /* What configurations written for cinder say. */
 static const struct {

@@ -96,7 +96,9 @@ struct driver {
     const char *vendor_name;
     const char *storage_protocol; /* "file", "nfs", … as reported to the scheduler */
     unsigned features;
-    const struct option *options; /* section OPTION_BACKEND; ended with OPTIONS_END */
+    /* Tables of section OPTION_BACKEND, ended with NULL: those that it shares with its family, and
+     * last the one of its own.  A key stands in one table only. */
+    const struct option *const *options;
 
     int (*open)(const struct driver_backend *backend, void **ret_handle, struct error *err);
     void (*close)(void *handle);
@@ -147,9 +149,9 @@ extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstor
 /* Every driver of this build, ended with NULL. */
 extern const struct driver *const drivers[];
 
-/* The options of a backend's section that do not belong to one driver alone: each key stands in one
- * table only.  Every configuration that names a backend has this table beside the drivers' own. */
-extern const struct option driver_options[];
+/* Puts the options of every backend and of all drivers behind the first `count` of `tables`, each
+ * table once; how many there are then, `most` at the most. */
+size_t driver_add_options(const struct option **tables, size_t count, size_t most);
 
 /* By the value of volume_driver: our short name, or the class path that cinder.conf has. */
 const struct driver *driver_find(const char *name); /* NULL: unknown */

@@ -22,7 +22,7 @@ struct fault {
     struct fault_rule rules[16];
 };
 
-static const struct option fault_options[] = {
+static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "fault_driver",
       .type = OPTION_TEXT,
@@ -47,6 +47,8 @@ static const struct option fault_options[] = {
               "calls." },
     OPTIONS_END
 };
+
+static const struct option *const fault_options[] = { own_options, NULL };
 
 static const char *const call_names[] = {
     "get_pools", "create_volume", "delete_volume", "rename_volume", "extend_volume",

@@ -29,7 +29,7 @@ struct memory {
     char pool[];
 };
 
-static const struct option memory_options[] = {
+static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "memory_capacity_gb",
       .type = OPTION_INT,
@@ -39,6 +39,8 @@ static const struct option memory_options[] = {
       .help = "Room that a backend with the driver memory says it has." },
     OPTIONS_END
 };
+
+static const struct option *const memory_options[] = { own_options, NULL };
 
 static const unsigned memory_features =
     DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;

@@ -1,5 +1,21 @@
 #include "drivers/file/directory_settings.h"
 
+const struct option directory_options[] = {
+    { .section = OPTION_BACKEND,
+      .key = "qemu_img_program",
+      .type = OPTION_TEXT,
+      .fallback = "qemu-img",
+      .help = "Program that makes and grows qcow2 images: a name to be found in PATH, or a path." },
+    { .section = OPTION_BACKEND,
+      .key = "qemu_img_timeout",
+      .type = OPTION_SECONDS,
+      .fallback = "600",
+      .min = 1,
+      .max = 86400,
+      .help = "Seconds after which a run of that program has failed and is ended." },
+    OPTIONS_END
+};
+
 /* For the last look before a file grows, when only [DEFAULT] has a ratio: the scheduler obeys that.
  */
 #define USUAL_OVER_SUBSCRIPTION 20.0

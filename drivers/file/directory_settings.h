@@ -18,7 +18,9 @@ struct directory_settings {
     int64_t reserved_percent;     /* of the whole room, kept free */
 };
 
-/* What driver_options say of a backend; the rest is the driver's own. */
+extern const struct option directory_options[];
+
+/* What they and the options of every backend say; the rest is the driver's own. */
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);
 /* How much room a backend with such settings reports beside its numbers; a new reference. */
 json_t *directory_capabilities(const struct directory_settings *settings, unsigned features);

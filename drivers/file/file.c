@@ -19,7 +19,7 @@ struct file_backend {
     const char *pool;
 };
 
-static const struct option file_options[] = {
+static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "file_volume_directory",
       .type = OPTION_TEXT,
@@ -38,6 +38,9 @@ static const struct option file_options[] = {
       .help = "Make volumes as qcow2 images instead of raw files." },
     OPTIONS_END
 };
+
+static const struct option *const file_options[] = { directory_options, mount_options, own_options,
+                                                     NULL };
 
 static const unsigned file_features =
     DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;

@@ -8,6 +8,45 @@
 #include <string.h>
 #include <time.h>
 
+static const char *const permission_words[] = { "auto", "true", "false", NULL };
+
+const struct option mount_options[] = {
+    { .section = OPTION_BACKEND,
+      .key = "nas_secure_file_permissions",
+      .type = OPTION_WORD,
+      .fallback = "auto",
+      .words = permission_words,
+      .help = "Image files on shares are for their owner and group alone (true, auto), or for "
+              "everybody (false)." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_program",
+      .type = OPTION_TEXT,
+      .help = "Program that mounts shares. Unset: mount, or mount.quobyte." },
+    { .section = OPTION_BACKEND,
+      .key = "umount_program",
+      .type = OPTION_TEXT,
+      .fallback = "umount",
+      .help = "Program that unmounts shares." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_timeout",
+      .type = OPTION_SECONDS,
+      .fallback = "60",
+      .min = 1,
+      .max = 3600,
+      .help = "Seconds after which one run of these two programs has failed and is ended." },
+    { .section = OPTION_BACKEND,
+      .key = "mount_table",
+      .type = OPTION_TEXT,
+      .fallback = "/proc/self/mountinfo",
+      .help = "Table of the mounts, in the form of the kernel's mountinfo." },
+    { .section = OPTION_BACKEND,
+      .key = "unmount_at_stop",
+      .type = OPTION_BOOL,
+      .fallback = "true",
+      .help = "Shares that the service mounted are unmounted when it stops, unless in use." },
+    OPTIONS_END
+};
+
 /* "\040" and its kind, three octal digits, become the character. */
 static char *decode(struct arena *arena, const char *text) {
     char *copy = arena_text(arena, text);

@@ -7,11 +7,13 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "config/option.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MOUNT_TABLE "/proc/self/mountinfo"
+/* Of mounted shares; "mount_table" tells also where other directories lie. */
+extern const struct option mount_options[];
 
 struct mount_entry {
     const char *point;

@@ -3,7 +3,7 @@
  */
 #include "drivers/file/nfs.h"
 
-const struct option nfs_options[] = {
+static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "nfs_shares_config",
       .type = OPTION_TEXT,
@@ -55,6 +55,8 @@ const struct option nfs_options[] = {
       .help = "Make volumes as qcow2 images instead of raw files." },
     OPTIONS_END
 };
+
+const struct option *const nfs_options[] = { directory_options, mount_options, own_options, NULL };
 
 static const char *text_or_empty(const struct driver_backend *backend, const char *key) {
     const char *text = config_text(backend->config, backend->name, key);

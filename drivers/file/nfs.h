@@ -5,7 +5,7 @@
 
 #include "drivers/file/remotefs.h"
 
-extern const struct option nfs_options[];
+extern const struct option *const nfs_options[];
 
 int nfs_load_shares(const struct driver_backend *backend, struct arena *arena, struct share **ret,
                     struct error *err);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct option quobyte_options[] = {
+static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "quobyte_volume_url",
       .type = OPTION_TEXT,
@@ -32,6 +32,9 @@ static const struct option quobyte_options[] = {
       .help = "Make volumes as qcow2 images instead of raw files." },
     OPTIONS_END
 };
+
+static const struct option *const quobyte_options[] = { directory_options, mount_options,
+                                                        own_options, NULL };
 
 static bool is_printable(const char *text) {
     for (; *text; text++) {

@@ -31,7 +31,7 @@ static const struct option bench_options[] = {
 struct bench {
     char path[64]; /* the directory */
     struct config *config;
-    const struct option *tables[8];
+    const struct option *tables[16];
     struct driver_backend backend;
     const struct driver *driver;
     void *handle; /* NULL until bench_open() */
@@ -78,12 +78,7 @@ static inline void bench_configure(struct bench *bench, const struct driver *dri
     }
     bench->driver = driver;
     bench->tables[0] = bench_options;
-    bench->tables[1] = driver_options;
-    bench->tables[2] = fault_driver.options;
-    bench->tables[3] = file_driver.options;
-    bench->tables[4] = memory_driver.options;
-    bench->tables[5] = nfs_driver.options;
-    bench->tables[6] = quobyte_driver.options;
+    driver_add_options(bench->tables, 1, LENGTH(bench->tables) - 1);
     ck_assert_msg(config_load(bench->tables, NULL, arguments, &bench->config, &bench->err) == 0,
                   "%s", bench->err.message);
     bench->backend = (struct driver_backend){ .name = BACKEND,

@@ -36,19 +36,63 @@ START_TEST(a_misspelling_has_a_neighbour) {
 END_TEST
 
 START_TEST(every_option_belongs_to_backends_and_has_help) {
-    const struct option *tables[8] = { driver_options };
+    const struct option *tables[16];
+    size_t count = driver_add_options(tables, 0, LENGTH(tables));
 
-    for (size_t i = 0; drivers[i]; i++)
-        tables[i + 1] = drivers[i]->options;
-    for (size_t i = 0; i < LENGTH(tables); i++) {
+    for (size_t i = 0; i < count; i++) {
         for (const struct option *option = tables[i]; option->type != OPTION_TYPE_END; option++) {
             ck_assert_str_eq(option->section, OPTION_BACKEND);
             ck_assert_ptr_nonnull(option->help);
             ck_assert_int_eq(option->help[strlen(option->help) - 1], '.');
         }
     }
+    ck_assert_uint_eq(driver_add_options(tables, count, LENGTH(tables)), count);
+}
+END_TEST
+
+static bool has_key(const struct driver *driver, const char *key) {
+    for (const struct option *const *table = driver->options; *table; table++) {
+        for (const struct option *option = *table; option->type != OPTION_TYPE_END; option++) {
+            if (strcmp(option->key, key) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+START_TEST(a_driver_has_the_options_of_its_family_alone) {
+    static const struct driver *const mounted[] = { &nfs_driver, &netapp_nfs_driver,
+                                                    &powerstore_nfs_driver, &quobyte_driver };
+
+    for (size_t i = 0; i < LENGTH(mounted); i++) {
+        ck_assert(has_key(mounted[i], "mount_program"));
+        ck_assert(has_key(mounted[i], "qemu_img_program"));
+        ck_assert(!has_key(mounted[i], "file_volume_directory"));
+    }
+    ck_assert(has_key(&file_driver, "qemu_img_program"));
+    ck_assert(!has_key(&quobyte_driver, "nas_host"));
+    ck_assert(!has_key(&memory_driver, "mount_program"));
+    ck_assert(!has_key(&memory_driver, "qemu_img_program"));
+}
+END_TEST
+
+/* What two tables describe stands once, as the first of them says: the other would be a lie. */
+START_TEST(each_key_stands_in_one_table) {
+    const struct option *tables[16];
+    size_t count = driver_add_options(tables, 0, LENGTH(tables));
+
+    for (size_t i = 0; i < count; i++) {
+        for (const struct option *option = tables[i]; option->type != OPTION_TYPE_END; option++) {
+            for (size_t j = 0; j < i; j++) {
+                for (const struct option *other = tables[j]; other->type != OPTION_TYPE_END;
+                     other++)
+                    ck_assert_str_ne(option->key, other->key);
+            }
+        }
+    }
 }
 END_TEST
 
 CHECK_MAIN("driver", every_driver_is_found_by_its_name, class_paths_of_cinder_are_known,
-           a_misspelling_has_a_neighbour, every_option_belongs_to_backends_and_has_help)
+           a_misspelling_has_a_neighbour, every_option_belongs_to_backends_and_has_help,
+           a_driver_has_the_options_of_its_family_alone, each_key_stands_in_one_table)
