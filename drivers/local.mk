@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
 	drivers/fault.c drivers/fault.h \
+	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/directory.c drivers/file/directory.h \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
 	drivers/file/directory_settings.c drivers/file/directory_settings.h \
