@@ -3,7 +3,7 @@
 #include "common/cleanup.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
+#include <string.h>
 
 /* LOCK_USE + n "I use permission n", LOCK_KEEP + n "I do not share it". */
 enum { LOCK_USE = 100, LOCK_KEEP = 200 };
@@ -75,4 +75,35 @@ enum image_hold image_lock_look(int fd, struct error *err) {
         return IMAGE_LOCK_FAILED;
     }
     return lock.l_type == F_UNLCK ? IMAGE_LOCKED : IMAGE_HELD;
+}
+
+/* One line such as: …: Failed to get "write" lock */
+static bool line_says_locked(const char *line, size_t length) {
+    static const char *const begins[] = { "Failed to get \"", "Failed to get shared \"" };
+    static const char end[] = "\" lock";
+    const size_t end_length = sizeof(end) - 1;
+
+    if (length < end_length || memcmp(line + length - end_length, end, end_length) != 0)
+        return false;
+    for (size_t i = 0; i < LENGTH(begins); i++) {
+        const char *found = memmem(line, length, begins[i], strlen(begins[i]));
+        const char *word = found ? found + strlen(begins[i]) : NULL;
+
+        /* The quotation mark that ends the word is the one of the end: nothing stands between. */
+        if (word && word < line + length &&
+            memchr(word, '"', (size_t)(line + length - word)) == line + length - end_length)
+            return true;
+    }
+    return false;
+}
+
+bool image_lock_told(const char *errors) {
+    while (*errors) {
+        size_t length = strcspn(errors, "\n");
+
+        if (line_says_locked(errors, length))
+            return true;
+        errors += length + (errors[length] == '\n');
+    }
+    return false;
 }

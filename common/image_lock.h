@@ -5,6 +5,8 @@
 
 #include "common/error.h"
 
+#include <stdbool.h>
+
 enum image_hold {
     IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
     IMAGE_LOCKED = 0,       /* we hold it until the descriptor is closed */
@@ -25,3 +27,7 @@ enum image_hold image_lock_alone(int fd, struct error *err);
 /* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
  * taken.  `fd` may be open for reading alone. */
 enum image_hold image_lock_look(int fd, struct error *err);
+
+/* Do these lines of a QEMU program's stderr say that somebody holds the image?  A lock service that
+ * fails says its errno text behind the same words, and is an ordinary failure. */
+bool image_lock_told(const char *errors);

@@ -31,27 +31,13 @@ static int check_image(const char *path, const char *format, struct error *err) 
     return 0;
 }
 
-/*
- * QEMU names a holder of the lock by a first line that ends so; a lock service that fails says its
- * errno text behind it, and that is an ordinary failure.
- */
-static bool says_locked(const char *errors) {
-    const char *words = strstr(errors, "Failed to get ");
-    size_t length;
-
-    if (!words)
-        return false;
-    length = strcspn(words, "\n");
-    return length > 5 && memcmp(words + length - 5, " lock", 5) == 0;
-}
-
 static int run_qemu_img(struct arena *arena, const char *const *arguments,
                         struct process_result *ret, struct error *err) {
     if (process_run(arena, arguments, &image_limits, ret, err) < 0)
         return -1;
     if (ret->exit_status == 0)
         return 0;
-    return error_set(err, says_locked(ret->errors) ? ERROR_CONFLICT : ERROR_BACKEND,
+    return error_set(err, image_lock_told(ret->errors) ? ERROR_CONFLICT : ERROR_BACKEND,
                      "qemu-img %s ended with %d: %.300s", arguments[1], ret->exit_status,
                      ret->errors);
 }

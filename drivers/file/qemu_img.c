@@ -44,37 +44,6 @@ int qemu_img_create(struct arena *arena, const struct qemu_img *tool, const char
     return 0;
 }
 
-/* One line such as: …: Failed to get "write" lock */
-static bool line_says_locked(const char *line, size_t length) {
-    static const char *const begins[] = { "Failed to get \"", "Failed to get shared \"" };
-    static const char end[] = "\" lock";
-    const size_t end_length = sizeof(end) - 1;
-
-    if (length < end_length || memcmp(line + length - end_length, end, end_length) != 0)
-        return false;
-    for (size_t i = 0; i < LENGTH(begins); i++) {
-        const char *found = memmem(line, length, begins[i], strlen(begins[i]));
-        const char *word = found ? found + strlen(begins[i]) : NULL;
-
-        /* The quotation mark that ends the word is the one of the end: nothing stands between. */
-        if (word && word < line + length &&
-            memchr(word, '"', (size_t)(line + length - word)) == line + length - end_length)
-            return true;
-    }
-    return false;
-}
-
-bool qemu_img_says_locked(const char *errors) {
-    while (*errors) {
-        size_t length = strcspn(errors, "\n");
-
-        if (line_says_locked(errors, length))
-            return true;
-        errors += length + (errors[length] == '\n');
-    }
-    return false;
-}
-
 enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *tool,
                                     const char *path, const char *format, int64_t bytes,
                                     struct error *err) {
@@ -88,7 +57,7 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
         return error_context(err, "qemu-img resize");
     if (result.exit_status == 0)
         return DRIVER_DONE;
-    if (result.exit_status == 1 && qemu_img_says_locked(result.errors))
+    if (result.exit_status == 1 && image_lock_told(result.errors))
         return DRIVER_DEFERRED;
     return fail(arena, &result, "resize", err);
 }

@@ -30,9 +30,6 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
 int qemu_img_info(struct arena *arena, const struct qemu_img *tool, const char *path,
                   const char *format, struct image_facts *ret, struct error *err);
 
-/* The two readers of what the program prints. */
+/* The reader of what the program prints. */
 int qemu_img_parse_info(const char *text, size_t size, const char *format, struct image_facts *ret,
                         struct error *err);
-/* Do these lines of stderr say that a guest holds the lock? A broken lock service does not
- * count. */
-bool qemu_img_says_locked(const char *errors);

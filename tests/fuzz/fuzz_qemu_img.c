@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     memcpy(text, bytes, size);
     text[size] = '\0';
     check_facts(qemu_img_parse_info(text, size, "qcow2", &facts, &err), &facts, &err);
-    qemu_img_says_locked(text);
+    image_lock_told(text);
     read_header(bytes, size);
     return 0;
 }
