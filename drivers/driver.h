@@ -28,6 +28,7 @@ enum driver_outcome {
     DRIVER_DEFERRED = 1, /* the compute side holds the image and must finish it (R25) */
 };
 
+/* What a driver can do; each bit has its row in tests/contract/test_driver_features.c. */
 enum driver_feature {
     DRIVER_MULTIATTACH = 1 << 0,
     DRIVER_ONLINE_EXTEND = 1 << 1,
@@ -136,7 +137,8 @@ struct driver {
                         void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                         struct error *err);
 
-    /* Optional ones; NULL means the driver has no use for it. */
+    /* Optional ones; NULL means the driver has no use for it.  What else may stand here is said
+     * at the end of this file. */
 
     /* An extend has ended, in whatever way (X39, D8). */
     void (*extend_finished)(void *handle, const struct driver_volume *volume, int64_t size_gb,
@@ -157,3 +159,81 @@ size_t driver_add_options(const struct option **tables, size_t count, size_t mos
 const struct driver *driver_find(const char *name); /* NULL: unknown */
 /* Nearest known name, for messages. */
 const char *driver_nearest(const char *name);
+
+/*
+ * Functions that not every storage has
+ *
+ * A backend can do what its driver has a function for; NULL: it cannot. Each of them has a bit
+ * in enum driver_feature, and whoever wants the work done asks for that bit before the operation
+ * begins: nobody learns it by calling. A function comes with its bit, with its call in fault.c
+ * (PASS_ON(), and NULL in fault_describe() where the next driver has none; behind a filter that
+ * a configuration made it fails with ERROR_BAD_REQUEST then), with its name in fault_plan.c, and
+ * with a promise in test_driver_features.c, which asks it of every driver that sets the bit,
+ * alone and behind the filter: once, twice, after a lost answer, without the fence, with a guest
+ * on the image. tests/fault takes every system call away from it.
+ *
+ * What the contract at the head of this file says counts for them, too. Beyond it:
+ *
+ * - What is made bears an id that the record had before the call, so every attempt finds what
+ *   another one made. It is filled under a name of its own attempt and gets its own name last,
+ *   never over another one: a crash leaves a half-made object, which the next attempt and the
+ *   delete take away, or a whole one.
+ * - What takes long tells how far it is and asks whether to go on: bool tell(progress,
+ *   done_bytes, all_bytes), from the thread of the call, at least once in each second of work.
+ *   NULL: nobody listens. false: the operation was cancelled; the call takes away what it has
+ *   half made and fails with ERROR_CONFLICT. A fence that no longer holds leaves everything
+ *   where it is, for that is another worker's now.
+ * - "Attached" means as above that a guest on any host may have the image open. Who must be sure
+ *   looks for QEMU's locks as well (image_lock_look()), as delete_volume() does.
+ *
+ * `snapshot` is {id, name_id, provider_location, size_gb} with the fence and the attempt of the
+ * work.
+ *
+ * create_snapshot(volume, snapshot, ret_created): driver_outcome
+ *     The volume's content of one moment between begin and end of the call, and its size then.
+ *     One that is there already stays as it is, however the volume went on: DONE. Attached: DONE
+ *     where the storage itself takes that moment below a guest that writes (a reflink does),
+ *     otherwise DEFERRED, and nothing has been done: the guest's host makes it.
+ * delete_snapshot(volume, snapshot, progress): driver_outcome
+ *     No other object's content changes. A crash leaves it whole, or no longer readable and to
+ *     be deleted again; the caller gives it to nobody once this was called. Attached: DEFERRED
+ *     where its file lies below the image that the guest has open.
+ * clone_volume(new volume, source volume, ret_created, progress),
+ * clone_snapshot(new volume, snapshot, ret_created, progress)
+ *     As create_volume(), with the source's content at the head and zeros behind it. The new one
+ *     needs nothing of the source when the call has succeeded: that may change and go. Smaller
+ *     than the source: ERROR_BAD_REQUEST. An attached source is taken as by create_snapshot();
+ *     where that would be DEFERRED, ERROR_CONFLICT.
+ * revert_volume(volume, snapshot, progress)
+ *     Content and size become the snapshot's, which stays. They are made beside the volume and
+ *     put in its place in one step, so a crash leaves the one or the other whole; here alone
+ *     something is replaced. A worker that comes late would undo what was written since: the
+ *     caller renames the volume first (rename_volume()), and what a late one puts under the old
+ *     name is nobody's. Attached, or open in a guest: ERROR_BACKEND, nothing has changed.
+ * manage_volume(volume, reference, ret_created, ret_bytes)
+ *     An object that somebody else made, as `reference` names it, gets the volume's name and
+ *     mode; its content and size stay. An object under the new name already is the answer of an
+ *     earlier call. ERROR_BAD_REQUEST for a name of our own naming, one that leads out of the
+ *     pool, and an image with parts in other files; ERROR_CONFLICT while it is open.
+ *     manage_snapshot() is the same for a snapshot of a volume that is managed. Unmanage needs
+ *     no function: the object stays as it is, and list_volumes() tells of it.
+ * migrate_volume(volume, pool, ret_created, progress)
+ *     The same volume once more in another pool of this backend, while the old one stays as it
+ *     is. The caller records the new place, then deletes at the old one; after a failure, at the
+ *     new one. Attached: ERROR_CONFLICT. To another backend: copy_out() there, copy_in() here.
+ * get_usage(volume, ret_bytes)
+ *     Bytes that the volume's own files take on the storage, flushed before they are counted;
+ *     what it shares with other objects is not its own. Changes nothing, attached or not.
+ * reclaim_volume(volume, ret_before, ret_after, progress)
+ *     Gives back room that holds nothing; whoever reads the volume sees no difference at any
+ *     moment, nor after a crash. Usage before and after as get_usage() has it, also when another
+ *     writer made it grow. Attached: nothing is done, both are the same.
+ * copy_out(volume or snapshot, descriptor, progress)
+ *     The content in raw form, all of its size, into a descriptor that may be a pipe. Attached:
+ *     ERROR_CONFLICT, as the content would be of no one moment; a snapshot's can always be read.
+ * copy_in(volume, descriptor, progress)
+ *     Raw content from a descriptor until its end into a volume that was made and has been
+ *     nobody's since; zeros behind the end; more than the volume holds is ERROR_BAD_REQUEST. A
+ *     crash leaves anything: the caller copies again from the beginning, or deletes the volume.
+ *     Attached, or open in a guest: ERROR_BACKEND, nothing has changed.
+ */

@@ -258,4 +258,6 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     ret->storage_protocol = next->storage_protocol;
     ret->features = next->features;
     ret->options = next->options;
+    if (!next->extend_finished)
+        ret->extend_finished = NULL;
 }

@@ -14,7 +14,8 @@
 /* A handle around another driver's handle, which it closes in its own close(). */
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg);
 
-/* The filter as a driver that describes itself like `next`; for a handle of fault_new(). */
+/* The filter as a driver that describes itself like `next`, and cannot do what that cannot; for a
+ * handle of fault_new(). */
 void fault_describe(const struct driver *next, struct driver *ret);
 
 bool fault_crashed(void *handle);

@@ -23,10 +23,13 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h
-EXTRA_DIST += tests/unit/drivers/driver_test.h
+EXTRA_DIST += tests/contract/driver_subject.h tests/unit/drivers/driver_test.h
 
 if HAVE_CHECK
-slow_tests += tests/contract/test_driver_contract tests/contract/test_driver_guest
+slow_tests += \
+	tests/contract/test_driver_contract \
+	tests/contract/test_driver_features \
+	tests/contract/test_driver_guest
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
 	tests/unit/drivers/file/test_directory \

@@ -1,0 +1,144 @@
+/*
+ * Every driver that the contract is asked of, opened alone or behind the fault filter.
+ */
+#pragma once
+
+#include "drivers/fault.h"
+#include "drivers/memory.h"
+#include "tests/unit/drivers/driver_test.h"
+
+#include <glob.h>
+
+#define SHARE "server:/export"
+
+struct subject {
+    const char *name;
+    const struct driver *driver;
+    const char *file_system; /* of the mounted share; NULL: none is mounted */
+    const char *format;
+    const char *options[4];
+};
+
+static const struct subject subjects[] = {
+    { "memory", &memory_driver, NULL, "raw", { NULL } },
+    { "file, sparse", &file_driver, NULL, "raw", { NULL } },
+    { "file, thick", &file_driver, NULL, "raw", { "file_sparsed_volumes=false" } },
+    { "file, qcow2", &file_driver, NULL, "qcow2", { "file_qcow2_volumes=true" } },
+    { "nfs", &nfs_driver, "nfs4", "raw", { "nas_host=server", "nas_share_path=/export" } },
+    { "netapp_nfs",
+      &netapp_nfs_driver,
+      "nfs4",
+      "raw",
+      { "nas_host=server", "nas_share_path=/export" } },
+    { "powerstore_nfs",
+      &powerstore_nfs_driver,
+      "nfs4",
+      "raw",
+      { "nas_host=server", "nas_share_path=/export" } },
+    { "quobyte",
+      &quobyte_driver,
+      "fuse.quobyte",
+      "qcow2",
+      { "quobyte_volume_url=quobyte://server:/export" } },
+};
+
+/* What the filter does with the next call of one kind; everything else passes. */
+struct fault_order {
+    const char *call;
+    enum fault_action action;
+};
+
+static inline struct fault_decision obey(void *arg, const char *call, const char *volume_id) {
+    struct fault_order *order = arg;
+    struct fault_decision decision = { .action = FAULT_PASS };
+
+    (void)volume_id;
+    if (order->call && strcmp(order->call, call) == 0) {
+        order->call = NULL;
+        decision.action = order->action;
+    }
+    return decision;
+}
+
+struct place {
+    struct bench bench;
+    const struct subject *subject;
+    struct driver filter;
+    struct fault_order order;
+};
+
+static inline struct driver_volume a_volume(const struct place *place) {
+    struct driver_volume volume = A_VOLUME;
+
+    volume.pool = place->subject->driver == &netapp_nfs_driver ? SHARE : BACKEND;
+    return volume;
+}
+
+static inline void open_place(struct place *place, const struct subject *subject, bool filtered) {
+    struct bench *bench = &place->bench;
+
+    *place = (struct place){ .subject = subject };
+    bench_new(bench);
+    if (subject->file_system) {
+        bench_add_mounts(bench, subject->file_system);
+        bench_configure_shares(bench, subject->driver, subject->options);
+    } else {
+        bench_configure(bench, subject->driver, subject->options);
+    }
+    ck_assert_msg(bench_try_open(bench) == 0, "%s: %s", subject->name, bench->err.message);
+    if (filtered) {
+        bench->handle = fault_new(subject->driver, bench->handle, obey, &place->order);
+        fault_describe(subject->driver, &place->filter);
+        bench->driver = &place->filter;
+    }
+}
+
+/* Runs one promise in front of every driver, alone and filtered. */
+static inline void each_subject(void (*promise)(struct place *place)) {
+    for (size_t i = 0; i < LENGTH(subjects) * 2; i++) {
+        struct place place;
+
+        open_place(&place, &subjects[i / 2], i % 2);
+        promise(&place);
+        bench_close(&place.bench);
+    }
+}
+
+static inline void each_subject_filtered(void (*promise)(struct place *place)) {
+    for (size_t i = 0; i < LENGTH(subjects); i++) {
+        struct place place;
+
+        open_place(&place, &subjects[i], true);
+        promise(&place);
+        bench_close(&place.bench);
+    }
+}
+
+static inline void assert_created(struct place *place, struct driver_volume *volume) {
+    ck_assert_msg(bench_create(&place->bench, volume) == 0, "%s: %s", place->subject->name,
+                  place->bench.err.message);
+}
+
+static inline int connect_volume(struct place *place, const struct driver_volume *volume,
+                                 json_t **ret) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->connect(bench->handle, bench->arena, volume, NULL, ret, &bench->err);
+}
+
+/* Where the volume's file is: the stand-ins mount nothing, so it lies below the bench itself. */
+static inline int open_image(const struct place *place) {
+    static const char *const patterns[] = { "volumes/" FILE_NAME, "mnt/*/" FILE_NAME };
+
+    for (size_t i = 0; i < LENGTH(patterns); i++) {
+        glob_t found = { 0 };
+        int fd = -1;
+
+        if (glob(bench_path(&place->bench, patterns[i]), 0, NULL, &found) == 0)
+            fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+        globfree(&found);
+        if (fd >= 0)
+            return fd;
+    }
+    ck_abort_msg("%s: the file is not there", place->subject->name);
+}
