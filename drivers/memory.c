@@ -1,62 +1,12 @@
 #include "drivers/memory.h"
 
 #include "common/cleanup.h"
+#include "drivers/memory.private.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <search.h>
 #include <stdio.h>
 #include <string.h>
-
-struct memory_volume {
-    int64_t bytes;
-    bool locked;
-    bool busy;           /* an extend holds the lock */
-    const char *made_as; /* its first name, behind the one that it has */
-    char name_id[];      /* the key of the tree */
-};
-
-struct memory {
-    pthread_mutex_t mutex; /* guards everything below but the pool */
-    void *volumes;         /* search tree */
-    size_t count;
-    int64_t used_bytes;
-    const char *failing_call;
-    enum error_kind failure;
-    memory_between *between;
-    void *between_arg;
-    int64_t capacity_gb;
-    char pool[];
-};
-
-static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "memory_capacity_gb",
-      .type = OPTION_INT,
-      .fallback = "1000000",
-      .min = 0,
-      .max = INT64_MAX / GIB,
-      .help = "Room that a backend with the driver memory says it has." },
-    OPTIONS_END
-};
-
-static const struct option *const memory_options[] = { own_options, NULL };
-
-static const unsigned memory_features =
-    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;
-
-static void cleanup_unlock(pthread_mutex_t **mutex) {
-    pthread_mutex_unlock(*mutex);
-}
-
-static pthread_mutex_t *lock(struct memory *memory) {
-    pthread_mutex_lock(&memory->mutex);
-    return &memory->mutex;
-}
-
-/* Holds the mutex until the end of the block. */
-#define HOLD(memory) \
-    pthread_mutex_t *held_ __attribute__((cleanup(cleanup_unlock), unused)) = lock(memory)
 
 static int compare(const void *one, const void *other) {
     const struct memory_volume *volume = one;
@@ -76,20 +26,20 @@ static struct memory_volume *volume_new(const char *name_id, const char *made_as
     return volume;
 }
 
-static struct memory_volume *find(const struct memory *memory, const char *name_id) {
+struct memory_volume *memory_find(const struct memory *memory, const char *name_id) {
     autofree struct memory_volume *key = volume_new(name_id, "", 0);
     struct memory_volume *const *place = tfind(key, &memory->volumes, compare);
 
     return place ? *place : NULL;
 }
 
-static void resize(struct memory *memory, struct memory_volume *volume, int64_t bytes) {
+void memory_resize(struct memory *memory, struct memory_volume *volume, int64_t bytes) {
     memory->used_bytes += bytes - volume->bytes;
     volume->bytes = bytes;
 }
 
-static struct memory_volume *add_volume(struct memory *memory, const char *name_id,
-                                        const char *made_as, int64_t bytes) {
+struct memory_volume *memory_add(struct memory *memory, const char *name_id, const char *made_as,
+                                 int64_t bytes) {
     struct memory_volume *volume = volume_new(name_id, made_as, bytes);
     const void *place = tsearch(volume, &memory->volumes, compare);
 
@@ -100,13 +50,13 @@ static struct memory_volume *add_volume(struct memory *memory, const char *name_
     return volume;
 }
 
-static bool remove_volume(struct memory *memory, const char *name_id) {
-    struct memory_volume *volume = find(memory, name_id);
+bool memory_take_out(struct memory *memory, const char *name_id) {
+    struct memory_volume *volume = memory_find(memory, name_id);
 
     if (!volume)
         return false;
     tdelete(volume, &memory->volumes, compare);
-    resize(memory, volume, 0);
+    memory_resize(memory, volume, 0);
     memory->count--;
     free(volume);
     return true;
@@ -127,49 +77,11 @@ static void compare_first(const void *node, VISIT order, void *arg) {
 
 /* As who has it open finds it: also under the name that it was made with. */
 static struct memory_volume *find_object(const struct memory *memory, const char *name_id) {
-    struct search search = { name_id, find(memory, name_id) };
+    struct search search = { name_id, memory_find(memory, name_id) };
 
     if (!search.found)
         twalk_r(memory->volumes, compare_first, &search);
     return search.found;
-}
-
-/* -1 when the caller was ordered to fail. */
-static int check_order(struct memory *memory, const char *call, struct error *err) {
-    if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
-        return 0;
-    memory->failing_call = NULL;
-    return error_set(err, memory->failure, "%s was told to fail.", call);
-}
-
-static int find_or_fail(struct memory *memory, const struct driver_volume *volume,
-                        struct memory_volume **ret, struct error *err) {
-    *ret = find(memory, volume->name_id);
-    if (!*ret)
-        return error_set(err, ERROR_NOT_FOUND, "There is no volume %s.", volume->name_id);
-    return 0;
-}
-
-static int pause_at(const struct memory *memory, enum memory_point point, const char *call,
-                    const char *name_id, struct error *err) {
-    if (!memory->between || memory->between(memory->between_arg, point, call, name_id))
-        return 0;
-    return error_set(err, ERROR_BACKEND, "The process died in %s.", call);
-}
-
-/* All that lies between the look and the effect; without the mutex, for a pause may take long. */
-static int act(struct memory *memory, const char *call, const struct driver_volume *volume,
-               struct error *err) {
-    int allowed;
-
-    pthread_mutex_unlock(&memory->mutex);
-    allowed = pause_at(memory, MEMORY_LOOKED, call, volume->name_id, err);
-    if (allowed == 0)
-        allowed = driver_fence_check(volume->fence, err);
-    if (allowed == 0)
-        allowed = pause_at(memory, MEMORY_FENCED, call, volume->name_id, err);
-    pthread_mutex_lock(&memory->mutex);
-    return allowed;
 }
 
 void *memory_new(const char *pool, int64_t capacity_gb) {
@@ -202,7 +114,7 @@ bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
 
     volume = find_object(memory, name_id);
     if (volume)
-        resize(memory, volume, bytes);
+        memory_resize(memory, volume, bytes);
     return volume != NULL;
 }
 
@@ -212,7 +124,7 @@ bool memory_remove(void *handle, const char *name_id) {
     HOLD(memory);
 
     volume = find_object(memory, name_id);
-    return volume && remove_volume(memory, volume->name_id);
+    return volume && memory_take_out(memory, volume->name_id);
 }
 
 void memory_watch(void *handle, memory_between *between, void *arg) {
@@ -235,7 +147,7 @@ bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size) {
     const struct memory_volume *volume;
     HOLD(memory);
 
-    volume = find(memory, name_id);
+    volume = memory_find(memory, name_id);
     if (volume)
         snprintf(ret, size, "%s", volume->made_as);
     return volume != NULL;
@@ -256,222 +168,3 @@ int64_t memory_bytes(void *handle, const char *name_id) {
     volume = find_object(memory, name_id);
     return volume ? volume->bytes : -1;
 }
-
-static int memory_open(const struct driver_backend *backend, void **ret_handle, struct error *err) {
-    const char *pool = config_text(backend->config, backend->name, "volume_backend_name");
-
-    (void)err;
-    *ret_handle = memory_new(pool ? pool : backend->name,
-                             config_int(backend->config, backend->name, "memory_capacity_gb"));
-    return 0;
-}
-
-static void memory_close(void *handle) {
-    struct memory *memory = handle;
-
-    tdestroy(memory->volumes, free);
-    pthread_mutex_destroy(&memory->mutex);
-    free(memory);
-}
-
-static int memory_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
-                            struct error *err) {
-    struct memory *memory = handle;
-    struct driver_pool *pool = arena_alloc(arena, sizeof(*pool));
-    HOLD(memory);
-
-    if (check_order(memory, "get_pools", err) < 0)
-        return -1;
-    *pool = (struct driver_pool){
-        .name = memory->pool,
-        .total_gb = (double)memory->capacity_gb,
-        .free_gb = (double)memory->capacity_gb - (double)memory->used_bytes / (double)GIB,
-        .capabilities =
-            json_pack("{s:b, s:b, s:b, s:b}", "online_extend_support", 1, "multiattach", 1,
-                      "thin_provisioning_support", 1, "thick_provisioning_support", 1),
-    };
-    *ret = pool;
-    return 1;
-}
-
-static int memory_create_volume(void *handle, struct arena *arena,
-                                const struct driver_volume *volume, struct driver_created *ret,
-                                struct error *err) {
-    struct memory *memory = handle;
-    const struct memory_volume *made;
-
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    HOLD(memory);
-    if (check_order(memory, "create_volume", err) < 0)
-        return -1;
-    made = find(memory, volume->name_id);
-    if (made && made->bytes != volume->size_gb * GIB)
-        return error_set(err, ERROR_BACKEND, "Volume %s exists already with another size.",
-                         volume->name_id);
-    if (!made) {
-        if (act(memory, "create_volume", volume, err) < 0)
-            return -1;
-        if (!find(memory, volume->name_id)) /* another worker may have been faster meanwhile */
-            add_volume(memory, volume->name_id, volume->name_id, volume->size_gb * GIB);
-    }
-    *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
-                                    .format = "raw" };
-    return 0;
-}
-
-static int memory_delete_volume(void *handle, struct arena *arena,
-                                const struct driver_volume *volume, struct error *err) {
-    struct memory *memory = handle;
-
-    (void)arena;
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    HOLD(memory);
-    if (check_order(memory, "delete_volume", err) < 0)
-        return -1;
-    if (!find(memory, volume->name_id))
-        return 0;
-    if (act(memory, "delete_volume", volume, err) < 0)
-        return -1;
-    remove_volume(memory, volume->name_id);
-    return 0;
-}
-
-static int memory_rename_volume(void *handle, struct arena *arena,
-                                const struct driver_volume *volume, const char *new_name_id,
-                                struct error *err) {
-    struct memory *memory = handle;
-    const struct memory_volume *found;
-
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    HOLD(memory);
-    if (check_order(memory, "rename_volume", err) < 0)
-        return -1;
-    if (find(memory, volume->name_id) && act(memory, "rename_volume", volume, err) < 0)
-        return -1;
-    found = find(memory, volume->name_id); /* another worker may have been faster meanwhile */
-    if (found && find(memory, new_name_id))
-        return error_set(err, ERROR_BACKEND, "Volume %s exists already.", new_name_id);
-    if (found) {
-        add_volume(memory, new_name_id, found->made_as, found->bytes)->locked = found->locked;
-        remove_volume(memory, volume->name_id);
-    }
-    (void)arena;
-    return 0;
-}
-
-/* Under the image's lock, which is let go of in whatever way it ends. */
-static enum driver_outcome extend_locked(struct memory *memory, const struct driver_volume *volume,
-                                         int64_t bytes, struct error *err) {
-    struct memory_volume *found = find(memory, volume->name_id);
-    int allowed;
-
-    found->busy = true;
-    allowed = act(memory, "extend_volume", volume, err);
-    if (find_or_fail(memory, volume, &found, err) < 0)
-        return DRIVER_FAILED;
-    found->busy = false;
-    if (allowed < 0)
-        return DRIVER_FAILED;
-    if (found->bytes < bytes)
-        resize(memory, found, bytes);
-    return DRIVER_DONE;
-}
-
-static enum driver_outcome memory_extend_volume(void *handle, struct arena *arena,
-                                                const struct driver_volume *volume, int64_t new_gb,
-                                                struct error *err) {
-    struct memory *memory = handle;
-    struct memory_volume *found;
-
-    (void)arena;
-    if (driver_fence_check(volume->fence, err) < 0)
-        return DRIVER_FAILED;
-    HOLD(memory);
-    if (check_order(memory, "extend_volume", err) < 0 ||
-        find_or_fail(memory, volume, &found, err) < 0)
-        return DRIVER_FAILED;
-    if (found->bytes >= new_gb * GIB)
-        return DRIVER_DONE;
-    if ((double)memory->used_bytes + (double)(new_gb * GIB - found->bytes) >
-        (double)memory->capacity_gb * (double)GIB)
-        return error_set(err, ERROR_BACKEND, "The pool has no room.");
-    if (found->locked || found->busy)
-        return DRIVER_DEFERRED;
-    return extend_locked(memory, volume, new_gb * GIB, err);
-}
-
-static int memory_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           int64_t *ret_bytes, struct error *err) {
-    struct memory *memory = handle;
-    struct memory_volume *found;
-    HOLD(memory);
-
-    (void)arena;
-    if (check_order(memory, "get_size", err) < 0 || find_or_fail(memory, volume, &found, err) < 0)
-        return -1;
-    *ret_bytes = found->bytes;
-    return 0;
-}
-
-static int memory_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const json_t *connector, json_t **ret, struct error *err) {
-    struct memory *memory = handle;
-    struct memory_volume *found;
-    HOLD(memory);
-
-    (void)connector;
-    if (check_order(memory, "connect", err) < 0 || find_or_fail(memory, volume, &found, err) < 0)
-        return -1;
-    *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
-                     "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
-                     volume->name_id, "format", "raw");
-    return 0;
-}
-
-struct visit {
-    void (*found)(void *arg, const char *name_id, int64_t bytes);
-    void *arg;
-};
-
-static void visit_node(const void *node, VISIT order, void *arg) {
-    const struct memory_volume *volume = *(struct memory_volume *const *)node;
-    const struct visit *visit = arg;
-
-    if (order == postorder || order == leaf)
-        visit->found(visit->arg, volume->name_id, volume->bytes);
-}
-
-static int memory_list_volumes(void *handle, struct arena *arena,
-                               void (*found)(void *arg, const char *name_id, int64_t bytes),
-                               void *arg, struct error *err) {
-    struct memory *memory = handle;
-    struct visit visit = { .found = found, .arg = arg };
-    HOLD(memory);
-
-    (void)arena;
-    if (check_order(memory, "list_volumes", err) < 0)
-        return -1;
-    twalk_r(memory->volumes, visit_node, &visit);
-    return 0;
-}
-
-const struct driver memory_driver = {
-    .name = "memory",
-    .vendor_name = "Open Source",
-    .storage_protocol = "memory",
-    .features = memory_features,
-    .options = memory_options,
-    .open = memory_open,
-    .close = memory_close,
-    .get_pools = memory_get_pools,
-    .create_volume = memory_create_volume,
-    .delete_volume = memory_delete_volume,
-    .rename_volume = memory_rename_volume,
-    .extend_volume = memory_extend_volume,
-    .get_size = memory_get_size,
-    .connect = memory_connect,
-    .list_volumes = memory_list_volumes,
-};
