@@ -3,7 +3,8 @@
  */
 #pragma once
 
-#include "identity/keystone.h"
+#include "common/arena.h"
+#include "identity/keystone_settings.h"
 
 /* Body of POST /v3/auth/tokens; it holds the secret. */
 const char *keystone_auth_write(struct arena *arena, const struct keystone_settings *settings);

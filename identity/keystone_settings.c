@@ -1,4 +1,4 @@
-#include "identity/keystone.h"
+#include "identity/keystone_settings.h"
 
 #include <string.h>
 

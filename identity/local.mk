@@ -5,7 +5,7 @@ libscoria_a_SOURCES += \
 	identity/identity_none.c \
 	identity/keystone.c identity/keystone.h \
 	identity/keystone_auth.c identity/keystone_auth.private.h \
-	identity/keystone_settings.c \
+	identity/keystone_settings.c identity/keystone_settings.h \
 	identity/own_user.c identity/own_user.h \
 	identity/token.c identity/token.h \
 	identity/token_cache.c identity/token_cache.private.h \
