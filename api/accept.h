@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "http/exchange.h"
 
 /* The offered media type (NULL ends the offers) that the client names with the highest weight, the
  * first of equals; NULL: it names none of them, or has no Accept. */

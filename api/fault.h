@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/error.h"
-#include "http/server.h"
+#include "http/exchange.h"
 
 #define MEDIA_TYPE "application/json"
 

@@ -11,7 +11,7 @@
 
 #include "api/microversion.h"
 #include "common/error.h"
-#include "http/server.h"
+#include "http/exchange.h"
 #include "ledger/pairs.h"
 #include "ledger/work.h"
 #include "policy/rule.h"

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "api/settings.h"
-#include "http/server.h"
+#include "common/error.h"
+#include "http/exchange.h"
 
 struct api;
 

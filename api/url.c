@@ -1,6 +1,6 @@
 #include "api/url.h"
 
-#include "http/server.h"
+#include "http/exchange.h"
 
 #include <string.h>
 

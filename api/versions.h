@@ -5,7 +5,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "http/server.h"
+#include "http/exchange.h"
 
 #define VERSION_HEADER "OpenStack-API-Version"
 

@@ -7,8 +7,9 @@
  */
 #pragma once
 
+#include "common/error.h"
 #include "config/option.h"
-#include "http/server.h"
+#include "http/exchange.h"
 
 struct agent;
 struct hypervisor;

@@ -7,9 +7,10 @@
  */
 #pragma once
 
+#include "common/error.h"
 #include "compute/hypervisor.h"
 #include "compute/job.h"
-#include "http/server.h"
+#include "http/exchange.h"
 
 struct event_request;
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "http/exchange.h"
 
 struct authtoken;
 

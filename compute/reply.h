@@ -3,7 +3,8 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "common/error.h"
+#include "http/exchange.h"
 #include "json/out.h"
 
 void reply_json(struct http_exchange *exchange, int status, struct json_out *out);

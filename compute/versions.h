@@ -3,7 +3,8 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "common/error.h"
+#include "http/exchange.h"
 
 #define COMPUTE_LEAST  1  /* 2.1 */
 #define COMPUTE_EXTEND 51 /* 2.51: volume-extended */

@@ -7,7 +7,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "http/server.h"
+#include "http/exchange.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "http/exchange.h"
 #include "http/tls.private.h"
 
 #include <microhttpd.h>

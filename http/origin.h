@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "http/exchange.h"
 
 struct http_origin {
     const char *const *names; /* of hosts that we are, beside localhost; ended with NULL */

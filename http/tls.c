@@ -1,6 +1,7 @@
 #include "http/tls.private.h"
 
 #include "common/cleanup.h"
+#include "http/server.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -6,10 +6,11 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "http/server.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
+
+struct http_server_settings;
 
 /* Texts of PEM files. */
 struct http_tls {

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "common/arena.h"
+#include "common/error.h"
 #include "config/config.h"
-#include "http/server.h"
+#include "http/exchange.h"
 #include "policy/context.h"
 
 struct policy;

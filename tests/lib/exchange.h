@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "http/server.h"
+#include "http/exchange.h"
 
 #include <jansson.h>
 

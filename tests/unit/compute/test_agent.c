@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "compute/agent.h"
 #include "http/client.h"
+#include "http/server.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/fake_hypervisor.h"
 #include "tests/lib/script_server.h"
