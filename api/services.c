@@ -211,8 +211,12 @@ static const struct field report_fields[] = {
     FIELDS_END,
 };
 
-/* Events will be sent there, and nowhere but over HTTP. */
-static int check_endpoint(const char *endpoint, struct error *err) {
+/* Events will be sent there, and nowhere but over HTTP, nor to a Unix socket but our own
+ * agent's. */
+static int check_endpoint(const struct settings *settings, const char *endpoint,
+                          struct error *err) {
+    if (endpoint && settings->agent_endpoint && strcmp(endpoint, settings->agent_endpoint) == 0)
+        return 0;
     if (!endpoint || strncmp(endpoint, "http://", 7) == 0 || strncmp(endpoint, "https://", 8) == 0)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
@@ -223,7 +227,7 @@ static int report_service(struct request *request, struct error *err) {
     const struct report_body *body = request->body;
     struct json_out *out = &request->out;
 
-    if (check_endpoint(body->endpoint, err) < 0 ||
+    if (check_endpoint(request->work.settings, body->endpoint, err) < 0 ||
         service_report(&request->work, body->binary, body->host, body->zone, body->endpoint, err) <
             0)
         return -1;

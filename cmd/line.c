@@ -2,6 +2,7 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "http/unix_socket.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -56,15 +57,19 @@ static void add_listener_option(struct reader *reader, const char *key, const ch
                                     general ? "" : ".", key, (int)length, value));
 }
 
-/* HOST:PORT, with brackets around an IPv6 address. */
+/* HOST:PORT, with brackets around an IPv6 address, or unix:PATH. */
 static int read_listen(struct reader *reader, const char *value) {
     const struct listener *listener = reader->command->role.listener;
     const char *colon = strrchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : 0;
 
+    if (unix_socket_path(value)) {
+        add_listener_option(reader, listener->address, value, strlen(value));
+        return 0;
+    }
     if (!colon || length == 0 || !colon[1])
-        return error_set(reader->err, ERROR_BAD_REQUEST, "--listen: \"%s\" is not HOST:PORT",
-                         value);
+        return error_set(reader->err, ERROR_BAD_REQUEST,
+                         "--listen: \"%s\" is not HOST:PORT or unix:PATH", value);
     if (value[0] == '[' && value[length - 1] == ']') {
         value++;
         length -= 2;

@@ -26,17 +26,22 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "enabled_backends", .type = OPTION_LIST, .fallback = "file",
       .help = "Backends of this node, each a section of its own with volume_driver and the driver's options." },
     { .section = "DEFAULT", .key = "osapi_volume_listen", .type = OPTION_TEXT, .fallback = "127.0.0.1",
-      .help = "Address of the HTTP API. On the command line also --listen HOST:PORT." },
+      .help = "Address of the HTTP API, or unix:PATH: a socket in the file system. On the command line also --listen "
+              "HOST:PORT or unix:PATH." },
     { .section = "DEFAULT", .key = "osapi_volume_listen_port", .type = OPTION_INT, .fallback = "8776", .max = 65535,
       .help = "Port of the HTTP API; 0 takes any free one." },
+    { .section = "DEFAULT", .key = "unix_socket_mode", .type = OPTION_TEXT, .fallback = "0660",
+      .help = "Mode of the file of a Unix socket that is listened on, octal. Who may write to it may connect." },
+    { .section = "DEFAULT", .key = "unix_socket_group", .type = OPTION_TEXT,
+      .help = "Group of that file, by name or number. Unset: the service's own." },
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
     { .section = "DEFAULT", .key = "osapi_volume_connections", .type = OPTION_INT, .fallback = "1000", .min = 8, .max = 100000,
       .help = "Most clients connected at once; fewer when the limit of descriptors leaves the service's own work less "
               "than 256. The newest is let in always: one that is silent, or idle, goes for it." },
     { .section = "DEFAULT", .key = "osapi_volume_connections_per_address", .type = OPTION_INT, .fallback = "0", .max = 100000,
-      .help = "Most of them from one address, or from one network of 64 bits in IPv6; 0: as many as there may be. "
-              "Behind a proxy all come from one address." },
+      .help = "Most of them from one address, one network of 64 bits in IPv6, or one user of a Unix socket; 0: as "
+              "many as there may be. Behind a proxy all come from one address." },
     { .section = "DEFAULT", .key = "client_socket_timeout", .type = OPTION_SECONDS, .fallback = "60", .min = 1, .max = 86400,
       .help = "A connection silent for so long is closed; twice as long is the most that a client may take over its "
               "answer." },

@@ -75,5 +75,7 @@ void part_listener_stop(struct parts *parts);
 /* The URL of a path behind it, in the arena. */
 const char *part_listener_url(const struct parts *parts, const char *path);
 
+/* Under which the managers reach the agent. */
+const char *part_agent_url(const struct parts *parts);
 int part_agent_start(struct parts *parts, struct error *err);
 void part_agent_stop(struct parts *parts);

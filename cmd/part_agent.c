@@ -46,20 +46,23 @@ static const char *volume_url(const struct parts *parts) {
     }
     return config_text(parts->config, AGENT, "volume_endpoint");
 }
-
-static const char *own_url(const struct parts *parts) {
-    return part_listener_url(parts, arena_format(parts->arena, "%s/v2.1", parts->listener->agent));
-}
 #endif
+
+const char *part_agent_url(const struct parts *parts) {
+    const char *endpoint = config_text(parts->config, AGENT, "endpoint");
+
+    return endpoint ? endpoint
+                    : part_listener_url(
+                          parts, arena_format(parts->arena, "%s/v2.1", parts->listener->agent));
+}
 
 int part_agent_start(struct parts *parts, struct error *err) {
 #ifdef HAVE_LIBVIRT
     const struct config *config = parts->config;
     const char *host = config_text(config, AGENT, "host");
-    const char *endpoint = config_text(config, AGENT, "endpoint");
     struct agent_settings settings = {
         .host = host ? host : parts_node(config),
-        .own_url = endpoint ? endpoint : own_url(parts),
+        .own_url = part_agent_url(parts),
         .token = config_text(config, AGENT, "volume_token"),
         .workers = (unsigned)config_int(config, AGENT, "workers"),
         .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),

@@ -6,6 +6,7 @@
 #include "compute/agent.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "http/unix_socket.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -18,9 +19,10 @@ static const char *listen_address(const struct parts *parts) {
 
 /* By which names clients know us; with identity nobody looks at them. */
 static void find_names(struct parts *parts) {
+    const char *address = listen_address(parts);
     const char *texts[] = {
         parts_node(parts->config),
-        listen_address(parts),
+        unix_socket_path(address) ? NULL : address,
         part_text(parts, "public_endpoint"),
         config_text(parts->config, "compute_agent", "endpoint"),
     };
@@ -37,10 +39,26 @@ static void find_names(struct parts *parts) {
     };
 }
 
+/* The agent behind a Unix socket: the managers must be here, too, or reach it in another way. */
+static int find_agent(struct parts *parts, struct error *err) {
+    const char *endpoint = config_text(parts->config, "compute_agent", "endpoint");
+
+    if (!(parts->there & PART_AGENT) || endpoint)
+        return 0;
+    if (!(parts->there & PART_API))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[compute_agent] endpoint must be set when the agent listens on a Unix "
+                         "socket.");
+    parts->settings.agent_endpoint = part_agent_url(parts);
+    return 0;
+}
+
 int part_listener_check(struct parts *parts, struct error *err) {
     const char *address = listen_address(parts);
 
     find_names(parts);
+    if (unix_socket_path(address) && find_agent(parts, err) < 0)
+        return -1;
     if (part_knows_callers(parts) || listen_is_loopback(address) ||
         config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
         return 0;
@@ -69,6 +87,7 @@ int part_listener_start(struct parts *parts, struct error *err) {
         .address = listen_address(parts),
         .port =
             (unsigned)config_int(parts->config, parts->listener->section, parts->listener->port),
+        .file = { part_text(parts, "unix_socket_mode"), part_text(parts, "unix_socket_group") },
         .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
         .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
         .address_connections =
@@ -93,11 +112,13 @@ int part_listener_start(struct parts *parts, struct error *err) {
 }
 
 const char *part_listener_url(const struct parts *parts, const char *path) {
-    const char *address = listen_address(parts);
+    const char *address = listen_address(parts), *file = unix_socket_path(address);
     bool ipv6 = strchr(address, ':') != NULL;
+    bool secure = config_text(parts->config, "ssl", "cert_file") != NULL;
 
-    return arena_format(parts->arena, "%s://%s%s%s:%u%s",
-                        config_text(parts->config, "ssl", "cert_file") ? "https" : "http",
+    if (file)
+        return arena_join(parts->arena, unix_socket_url(parts->arena, file, secure), path, NULL);
+    return arena_format(parts->arena, "%s://%s%s%s:%u%s", secure ? "https" : "http",
                         ipv6 ? "[" : "", address, ipv6 ? "]" : "", http_server_port(parts->http),
                         path);
 }

@@ -24,7 +24,8 @@ static void print_general(const struct command *command, bool json, FILE *out) {
             "  --state-dir DIR      directory of everything that the service keeps\n",
             DEFAULT_FILE);
     if (command->role.listener)
-        fputs("  --listen HOST:PORT   where it answers; port 0 takes any free one\n", out);
+        fputs("  --listen HOST:PORT   where it answers, or unix:PATH; port 0 takes any free one\n",
+              out);
     if (json)
         fputs("  --format FORM        table or json\n", out);
     fputs("  --help, -h           this text\n", out);

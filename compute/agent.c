@@ -54,7 +54,9 @@ const struct option agent_options[] = {
       .key = "listen",
       .type = OPTION_TEXT,
       .fallback = "127.0.0.1",
-      .help = "Address that takes compute events (scoria compute)." },
+      .help =
+          "Address that takes compute events (scoria compute), or unix:PATH; then endpoint must be "
+          "set, as managers call over the network." },
     { .section = SECTION,
       .key = "port",
       .type = OPTION_INT,

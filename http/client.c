@@ -171,10 +171,27 @@ static void set_end(CURL *handle, const int64_t *until_us) {
     curl_easy_setopt(handle, CURLOPT_XFERINFODATA, until_us);
 }
 
+/* One of a Unix socket is none that libcurl knows; the socket's path is told beside it. */
+static void set_url(CURL *handle, struct arena *arena, const char *url) {
+    static const char mark[] = "+unix://";
+    const char *scheme_end = strstr(url, mark), *path, *rest;
+
+    if (scheme_end && (scheme_end - url == 4 || scheme_end - url == 5)) {
+        rest = scheme_end + strlen(mark);
+        path = http_decode(arena, rest, strcspn(rest, "/?#"), false);
+        rest += strcspn(rest, "/?#");
+        if (path && *path) {
+            curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, path);
+            url = arena_format(arena, "%.*s://localhost%s", (int)(scheme_end - url), url, rest);
+        }
+    }
+    curl_easy_setopt(handle, CURLOPT_URL, url);
+}
+
 static void set_options(CURL *handle, const struct http_call *call, int64_t timeout_ms,
                         struct curl_slist *headers, struct receipt *receipt,
                         char reason[CURL_ERROR_SIZE]) {
-    curl_easy_setopt(handle, CURLOPT_URL, call->url);
+    set_url(handle, receipt->arena, call->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
 #else

@@ -2,6 +2,9 @@
  * Calls to other services (compute, our own API, Keystone) with libcurl: total and connect timeouts
  * always, no redirects, bounded answer.  Blocks the calling thread; thread-safe; connections are
  * kept per thread.
+ *
+ * A Unix socket is called by "http+unix://%2Frun%2Fscoria%2Fapi.sock/v3" (or https+unix): its path,
+ * with slashes as %2F, stands for the host.
  */
 #pragma once
 

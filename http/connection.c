@@ -7,7 +7,6 @@
 #include "http/crowd.private.h"
 #include "http/head.private.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -444,22 +443,6 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
 
 /* ---- connections ---- */
 
-static void write_peer(struct http_connection *connection) {
-    const struct sockaddr *address =
-        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-    const struct sockaddr_in6 *six = (const void *)address;
-    const void *bytes = &six->sin6_addr;
-    int family = address->sa_family;
-
-    if (family == AF_INET) {
-        bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
-    } else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-        family = AF_INET;
-        bytes = &six->sin6_addr.s6_addr[12];
-    }
-    inet_ntop(family, bytes, connection->peer, sizeof(connection->peer));
-}
-
 static struct http_connection *connection_new(struct http_server *server,
                                               struct MHD_Connection *mhd) {
     struct http_connection *connection = calloc(1, sizeof(*connection));
@@ -473,7 +456,7 @@ static struct http_connection *connection_new(struct http_server *server,
     connection->turn = HTTP_TURN_REQUEST;
     connection->since_us = clock_monotonic_us();
     pthread_mutex_init(&connection->lock, NULL);
-    write_peer(connection);
+    http_peer_write(mhd, connection->peer);
     return connection;
 }
 

@@ -5,10 +5,11 @@
 #pragma once
 
 #include "http/exchange.h"
+#include "http/peer.private.h"
 #include "http/tls.private.h"
+#include "http/unix_socket.h"
 
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -41,11 +42,8 @@ enum http_turn {
 /* See crowd.h. */
 enum http_place { HTTP_PLACE_NONE, HTTP_PLACE_OWN, HTTP_PLACE_CROWDED };
 
-struct http_address {
-    unsigned char bytes[16]; /* IPv4 in the last four; of IPv6 the network of 64 bits */
-};
-
-/* All who come from one address, behind which there may be a proxy with many clients. */
+/* All who come from one address, or of one user of this machine, behind which there may be a
+ * proxy with many clients. */
 struct http_neighbour {
     struct http_address address;
     unsigned connections, seated; /* with a place of their own */
@@ -107,6 +105,7 @@ struct http_server {
 
     pthread_t acceptor;
     int acceptor_fd, acceptor_wake;             /* listens; an eventfd */
+    struct unix_socket unix_socket;             /* the acceptor's file, or none */
     unsigned most_connections, most_of_address; /* the latter 0: no limit of its own */
     atomic_bool acceptor_closes;
 

@@ -12,21 +12,6 @@
 
 /* ---- addresses ---- */
 
-/* Of IPv6 a client has a whole network of 64 bits to choose addresses from. */
-static struct http_address address_of(const struct sockaddr *address) {
-    const struct sockaddr_in6 *six = (const void *)address;
-    const struct sockaddr_in *four = (const void *)address;
-    struct http_address bare = { { 0 } };
-
-    if (address->sa_family == AF_INET)
-        memcpy(bare.bytes + 12, &four->sin_addr, 4);
-    else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        memcpy(bare.bytes + 12, &six->sin6_addr.s6_addr[12], 4);
-    else
-        memcpy(bare.bytes, &six->sin6_addr, 8);
-    return bare;
-}
-
 static struct http_neighbours *bucket_of(struct http_server *server,
                                          const struct http_address *address) {
     unsigned hash = 0;
@@ -137,8 +122,7 @@ static bool find_place(struct http_server *server, const struct http_neighbour *
 }
 
 void http_crowd_join(struct http_server *server, struct http_connection *connection) {
-    const struct http_address address = address_of(
-        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+    const struct http_address address = http_peer_address(connection->mhd);
 
     connection->neighbour = neighbour_of(server, &address);
     connection->neighbour->connections++;

@@ -1,6 +1,7 @@
 #include "http/listen.h"
 
 #include "common/cleanup.h"
+#include "http/unix_socket.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -79,6 +80,8 @@ bool listen_is_loopback(const char *address) {
     __attribute__((cleanup(cleanup_addrinfo))) struct addrinfo *list = NULL;
     char room[NI_MAXHOST];
 
+    if (unix_socket_path(address))
+        return true;
     if (getaddrinfo(without_brackets(address, room), NULL, &hints, &list) != 0)
         return false;
     for (const struct addrinfo *where = list; where; where = where->ai_next)

@@ -14,7 +14,7 @@
  */
 int listen_open(const char *address, unsigned port, struct error *err);
 
-/* Is every address that listen_open() could take one of this machine alone? */
+/* Is every address that listen_open() could take one of this machine alone?  A Unix socket's is. */
 bool listen_is_loopback(const char *address);
 
 unsigned listen_port(int fd);

@@ -8,13 +8,16 @@ libscoria_a_SOURCES += \
 	http/head.c http/head.private.h \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
+	http/peer.c http/peer.private.h \
 	http/server.c http/server.h \
-	http/tls.c http/tls.private.h
+	http/tls.c http/tls.private.h \
+	http/unix_socket.c http/unix_socket.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/http/test_answers \
 	tests/unit/http/test_client \
 	tests/unit/http/test_origin \
-	tests/unit/http/test_server
+	tests/unit/http/test_server \
+	tests/unit/http/test_unix_socket
 endif

@@ -130,7 +130,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->most_of_address = settings->address_connections;
     server->most_answer_bytes =
         settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
-    server->acceptor_wake = -1;
+    server->acceptor_wake = server->unix_socket.lock = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -141,6 +141,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
 }
 
 static void server_free(struct http_server *server) {
+    unix_socket_remove(&server->unix_socket);
     if (server->acceptor_wake >= 0)
         close(server->acceptor_wake);
     pthread_mutex_destroy(&server->lock);
@@ -155,8 +156,8 @@ static int launch(struct http_server *server, const struct http_server_settings 
 
     server->daemon = start_daemon(server, settings->threads ? settings->threads : threads);
     if (!server->daemon)
-        return error_set(err, ERROR_INTERNAL, "cannot start the HTTP server on port %u",
-                         server->port);
+        return error_set(err, ERROR_INTERNAL, "cannot start the HTTP server on %s",
+                         settings->address);
     if (http_acceptor_open(server, fd) != 0) {
         MHD_stop_daemon(server->daemon);
         return error_set(err, ERROR_INTERNAL, "cannot start a thread of the HTTP server");
@@ -164,17 +165,28 @@ static int launch(struct http_server *server, const struct http_server_settings 
     return 0;
 }
 
+static int open_listener(struct http_server *server, const struct http_server_settings *settings,
+                         struct error *err) {
+    const char *path = unix_socket_path(settings->address);
+    int fd;
+
+    if (path)
+        return unix_socket_listen(arena_text(server->arena, path), &settings->file,
+                                  &server->unix_socket, err);
+    fd = listen_open(settings->address, settings->port, err);
+    if (fd >= 0)
+        server->port = listen_port(fd);
+    return fd;
+}
+
 int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
                       struct error *err) {
-    autoclose int fd = listen_open(settings->address, settings->port, err);
-    struct http_server *server;
+    struct http_server *server = server_new(settings);
+    autoclose int fd = open_listener(server, settings, err);
 
-    if (fd < 0)
-        return -1;
     signal(SIGPIPE, SIG_IGN);
-    server = server_new(settings);
-    server->port = listen_port(fd);
-    if ((settings->cert_file && http_tls_read(server->arena, settings, &server->tls, err) < 0) ||
+    if (fd < 0 ||
+        (settings->cert_file && http_tls_read(server->arena, settings, &server->tls, err) < 0) ||
         launch(server, settings, fd, err) < 0) {
         server_free(server);
         return -1;

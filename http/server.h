@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "http/exchange.h"
+#include "http/unix_socket.h"
 
 struct http_mount {
     const char *prefix; /* "" for everything, "/compute" for paths at or below it; longest wins */
@@ -15,8 +16,9 @@ struct http_mount {
 };
 
 struct http_server_settings {
-    const char *address;             /* numeric IPv4 or IPv6, or a name */
+    const char *address;             /* numeric IPv4 or IPv6, a name, or unix:PATH */
     unsigned port;                   /* 0: any free one */
+    struct unix_socket_access file;  /* of a Unix socket */
     unsigned threads;                /* 0: one for each processor, two at least */
     size_t body_limit;               /* bytes; 0: 114688 */
     unsigned idle_seconds;           /* a connection silent for so long is closed; 0: 60 */
@@ -35,6 +37,6 @@ struct http_server;
 
 int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
                       struct error *err);
-unsigned http_server_port(const struct http_server *server);
+unsigned http_server_port(const struct http_server *server); /* of a Unix socket: 0 */
 /* Accepts nothing new, waits up to `drain_ms` for open exchanges, ends. */
 void http_server_stop(struct http_server *server, unsigned drain_ms);

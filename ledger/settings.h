@@ -32,6 +32,8 @@ struct settings {
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
     const char *node; /* name of this one among the services; NULL: "localhost" */
     bool one_process; /* API and managers of the node are here */
+    /* Of this process's agent when the network has no URL for it; NULL: it has, or there is none */
+    const char *agent_endpoint;
 };
 
 extern const struct option settings_options[];

@@ -4,8 +4,10 @@ that changes nothing.
 """
 
 import contextlib
+import json
 import os
 import socket
+import stat
 import subprocess
 import urllib.parse
 
@@ -42,6 +44,65 @@ class BuiltInAgent(Workplace):
         second = agent_endpoint(self.state)
         self.assertNotEqual(second, first)
         self.assertEqual(second, service.endpoint.replace("/v3", "/compute/v2.1"))
+
+
+class UnixSocket(Workplace):
+    """The whole service behind a file: its clients, its own agent, and another start."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.directory, "api.sock")
+
+    def serve(self, state="state"):
+        service = program.serve(os.path.join(self.directory, state), "--host=e2e-node",
+                                "--compute_agent.libvirt_uri=test:///default",
+                                listen=f"unix:{self.path}")
+        self.addCleanup(service.kill)
+        return service
+
+    def curl(self, path, *options):
+        done = subprocess.run(["curl", "--silent", "--show-error", "--max-time", "60",
+                               "--unix-socket", self.path, "--header",
+                               "OpenStack-API-Version: volume 3.71", *options,
+                               f"http://localhost/v3{path}"],
+                              check=True, stdout=subprocess.PIPE)
+        return json.loads(done.stdout) if done.stdout else None
+
+    def reported(self):
+        return self.curl("/os-services?binary=scoria-compute")["services"][0]["updated_at"]
+
+    def test_clients_and_the_agent_come_through_the_file(self):
+        service = self.serve().start()
+        name = self.path.replace("/", "%2F")
+        self.assertEqual(service.endpoint, f"http+unix://{name}/v3")
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o660)
+        made = self.curl("/volumes", "--json", '{"volume": {"size": 1}}')["volume"]["id"]
+        until(lambda: self.curl(f"/volumes/{made}")["volume"]["status"] == "available", 60,
+              "an available volume")
+        self.assertEqual(agent_endpoint(self.state), f"http+unix://{name}/compute/v2.1")
+        first = self.reported()
+        until(lambda: self.reported() != first, 60, "the agent's next report")
+        self.assertNotIn("does not take this host's reports", service.log())
+        self.assertEqual(service.stop(), 0)
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_dead_ones_file_is_replaced_and_a_live_ones_refused(self):
+        service = self.serve().start()
+        service.kill()
+        self.assertTrue(os.path.exists(self.path))
+        service.start()
+        with self.assertRaises(program.NotStarted) as caught:
+            self.serve("other").start()
+        self.assertIn(f"unix:{self.path}: another process listens there", str(caught.exception))
+        self.assertEqual(self.curl("/volumes"), {"volumes": []})
+        self.assertEqual(service.stop(), 0)
+
+    def test_no_agent_names_a_socket_of_its_choice(self):
+        self.serve().start()
+        answer = self.curl("/os-services/report", "--request", "PUT", "--json", json.dumps(
+            {"binary": "scoria-compute", "host": "elsewhere",
+             "endpoint": "http+unix://%2Frun%2Fdocker.sock/v1"}))
+        self.assertEqual(answer["badRequest"]["code"], 400)
 
 
 class Start(Workplace):

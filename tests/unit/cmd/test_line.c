@@ -40,6 +40,11 @@ static const struct example examples[] = {
       { "--compute_agent.listen=::1", "--compute_agent.port=0" },
       { NULL },
       NULL },
+    { "api",
+      { "--listen", "unix:/run/a:1" },
+      { "--osapi_volume_listen=unix:/run/a:1" },
+      { NULL },
+      NULL },
     { "manager", { "--listen", "h:1" }, { "--listen" }, { "h:1" }, NULL },
     { "manage", { "db", "sync" }, { NULL }, { "db", "sync" }, NULL },
     { "manage", { "check", "--format", "json" }, { NULL }, { "check", "--format=json" }, NULL },
@@ -97,9 +102,9 @@ static const struct {
     { { "--config-file" }, "--config-file needs a value" },
     { { "db", "--state-dir" }, "--state-dir needs a value" },
     { { "--listen" }, "--listen needs a value" },
-    { { "--listen=127.0.0.1" }, "--listen: \"127.0.0.1\" is not HOST:PORT" },
-    { { "--listen=:80" }, "--listen: \":80\" is not HOST:PORT" },
-    { { "--listen", "h:" }, "--listen: \"h:\" is not HOST:PORT" },
+    { { "--listen=127.0.0.1" }, "--listen: \"127.0.0.1\" is not HOST:PORT or unix:PATH" },
+    { { "--listen=:80" }, "--listen: \":80\" is not HOST:PORT or unix:PATH" },
+    { { "--listen", "h:" }, "--listen: \"h:\" is not HOST:PORT or unix:PATH" },
 };
 
 START_TEST(a_word_without_its_value_is_refused) {

@@ -1,0 +1,176 @@
+#include "http/unix_socket.h"
+
+#include "common/cleanup.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SCHEME       "unix:"
+#define BACKLOG      1024
+#define DEFAULT_MODE 0660
+
+const char *unix_socket_path(const char *address) {
+    return strncmp(address, SCHEME, strlen(SCHEME)) == 0 ? address + strlen(SCHEME) : NULL;
+}
+
+char *unix_socket_url(struct arena *arena, const char *path, bool secure) {
+    char *name = arena_alloc(arena, 3 * strlen(path) + 1), *end = name;
+
+    for (const char *c = path; *c; c++)
+        if (strchr("-._~", *c) || isalnum((unsigned char)*c))
+            *end++ = *c;
+        else
+            end += sprintf(end, "%%%02X", (unsigned char)*c);
+    *end = '\0';
+    return arena_format(arena, "http%s+unix://%s", secure ? "s" : "", name);
+}
+
+/* ---- options ---- */
+
+static int read_mode(const char *text, mode_t *ret, struct error *err) {
+    char *end = NULL;
+    unsigned long mode = text ? strtoul(text, &end, 8) : DEFAULT_MODE;
+
+    if (text && (end == text || *end || text[0] < '0' || text[0] > '7' || mode > 0777))
+        return error_set(err, ERROR_BAD_REQUEST, "%s is no mode of a socket's file such as 0660",
+                         text);
+    *ret = (mode_t)mode;
+    return 0;
+}
+
+static int find_group(const char *text, gid_t *ret, struct error *err) {
+    char room[16384], *end = NULL;
+    struct group group, *found = NULL;
+    unsigned long number;
+
+    *ret = (gid_t)-1; /* as it is */
+    if (!text)
+        return 0;
+    if (getgrnam_r(text, &group, room, sizeof(room), &found) == 0 && found) {
+        *ret = group.gr_gid;
+        return 0;
+    }
+    number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || number >= (gid_t)-1)
+        return error_set(err, ERROR_BAD_REQUEST, "there is no group %s", text);
+    *ret = (gid_t)number;
+    return 0;
+}
+
+static int read_address(const char *path, struct sockaddr_un *ret, struct error *err) {
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (path[0] != '/' || strlen(path) >= sizeof(ret->sun_path))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "cannot listen on unix:%s: not an absolute path of at most %zu bytes",
+                         path, sizeof(ret->sun_path) - 1);
+    memcpy(ret->sun_path, path, strlen(path));
+    return 0;
+}
+
+/* ---- whose is the path ---- */
+
+static int refuse_live(const char *path, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "cannot listen on unix:%s: another process listens there", path);
+}
+
+/* The file stays when we go: who removed it could meet another who has just locked it. */
+static int lock_path(const char *path, struct error *err) {
+    char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(".lock")];
+    autoclose int fd = -1;
+
+    snprintf(name, sizeof(name), "%s.lock", path);
+    fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot open %s", name);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return refuse_live(path, err);
+    return take_fd(fd);
+}
+
+/* The lock is ours, so a socket that is there was left, or is another program's. */
+static int clear_path(const struct sockaddr_un *address, struct error *err) {
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const char *path = address->sun_path;
+    struct stat info = { .st_mode = 0 };
+
+    if (lstat(path, &info) < 0 && errno == ENOENT)
+        return 0;
+    if (!S_ISSOCK(info.st_mode))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "cannot listen on unix:%s: what is there is no socket", path);
+    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+        return refuse_live(path, err);
+    if (errno != ECONNREFUSED || unlink(path) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST,
+                           "cannot listen on unix:%s in the place of another", path);
+    return 0;
+}
+
+/* ---- the socket ---- */
+
+/* Nobody connects before listen(), so nobody does with another mode. */
+static int open_at(const struct sockaddr_un *address, mode_t mode, gid_t group,
+                   struct unix_socket *ret) {
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const char *path = address->sun_path;
+    struct stat info;
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+        return -1;
+    if (lstat(path, &info) < 0 || (group != (gid_t)-1 && lchown(path, (uid_t)-1, group) < 0) ||
+        chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0) {
+        int code = errno;
+
+        unlink(path);
+        errno = code;
+        return -1;
+    }
+    ret->device = info.st_dev;
+    ret->inode = info.st_ino;
+    return take_fd(fd);
+}
+
+int unix_socket_listen(const char *path, const struct unix_socket_access *access,
+                       struct unix_socket *ret, struct error *err) {
+    autoclose int lock = -1;
+    struct sockaddr_un address;
+    mode_t mode = 0;
+    gid_t group = 0;
+    int fd;
+
+    if (read_address(path, &address, err) < 0 || read_mode(access->mode, &mode, err) < 0 ||
+        find_group(access->group, &group, err) < 0)
+        return -1;
+    lock = lock_path(path, err);
+    if (lock < 0 || clear_path(&address, err) < 0)
+        return -1;
+    fd = open_at(&address, mode, group, ret);
+    if (fd < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot listen on unix:%s", path);
+    ret->path = path;
+    ret->lock = take_fd(lock);
+    return fd;
+}
+
+void unix_socket_remove(struct unix_socket *socket) {
+    struct stat info;
+
+    if (socket->lock < 0)
+        return;
+    if (lstat(socket->path, &info) == 0 && info.st_dev == socket->device &&
+        info.st_ino == socket->inode)
+        unlink(socket->path);
+    close(socket->lock);
+    socket->lock = -1;
+}
