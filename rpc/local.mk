@@ -34,8 +34,14 @@ check_PROGRAMS += \
 	tests/unit/rpc/amqp/test_monitor \
 	tests/unit/rpc/amqp/test_recent \
 	tests/unit/rpc/amqp/test_url \
+	tests/unit/rpc/amqp/test_window \
 	tests/unit/rpc/test_envelope \
 	tests/unit/rpc/test_local \
 	tests/unit/rpc/test_relay \
 	tests/unit/rpc/test_switch
+endif
+if HAVE_CHECK
+if HAVE_RABBITMQ
+check_PROGRAMS += tests/unit/rpc/amqp/test_incoming
+endif
 endif

@@ -174,6 +174,8 @@ int incoming_take(struct incoming *incoming, const amqp_frame_t *frame, struct l
     content = incoming->contents[frame->channel];
     if (!content || content->event.kind == LINK_NOTHING)
         return error_set(err, ERROR_UNAVAILABLE, "%s: content without a message", incoming->where);
+    if (frame->frame_type == AMQP_FRAME_HEADER && content->has_header)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: a message with two headers", incoming->where);
     if (frame->frame_type == AMQP_FRAME_HEADER)
         take_header(content, frame);
     else if (take_body(incoming, content, &frame->payload.body_fragment, err) < 0)
