@@ -71,6 +71,6 @@ check_PROGRAMS += \
 endif
 if HAVE_CHECK
 if HAVE_POSTGRESQL
-check_PROGRAMS += tests/unit/db/postgresql/test_postgresql
+check_PROGRAMS += tests/unit/db/postgresql/test_postgresql tests/unit/db/postgresql/test_prepared
 endif
 endif
