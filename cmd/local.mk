@@ -1,7 +1,7 @@
 # All but main(), so that tests can have them.
 noinst_LIBRARIES += libcmd.a
 libcmd_a_SOURCES = \
-	cmd/command.c cmd/command.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
+	cmd/command.h cmd/commands.c cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
 	cmd/manage_db.c cmd/manage_drivers.c cmd/manage_operations.c cmd/manage_routes.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \
 	cmd/part_agent.c cmd/part_api.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \

@@ -1,6 +1,6 @@
 /*
  * What a running service is made of, and the roles that it can be started in.  A role is a row
- * (cmd/command.c); what each part needs beside it, and in which order they start and end, are rows
+ * (cmd/commands.c); what each part needs beside it, and in which order they start and end, are rows
  * as well (cmd/run.c).
  */
 #pragma once

@@ -63,8 +63,8 @@ struct driver_volume {
     bool attached;                 /* has an attachment that is more than reserved */
     bool multiattach;
     bool encrypted;
-    const struct driver_fence *fence; /* NULL: nobody else can take the work over */
-    unsigned attempt; /* of how many workers this is which one: no two use one temporary file */
+    const struct driver_fence *fence; /* may the call still change things?  NULL: always */
+    unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
 };
 
 /* What create made; text in the arena of the call. */

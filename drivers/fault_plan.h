@@ -1,5 +1,6 @@
 /*
- * What goes wrong with which call of a driver: decided by a test, or by the plan of a configuration.
+ * What goes wrong with which call of a driver: decided by a test, or by the plan of a
+ * configuration.
  */
 #pragma once
 

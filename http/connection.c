@@ -401,7 +401,7 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
     return MHD_YES;
 }
 
-/* Who shows no certificate where one is asked for is gone without a word. */
+/* A client without the certificate that is asked for is cut off without an answer. */
 static bool is_welcome(struct http_connection *connection) {
     if (connection->server->tls.ca && !connection->client_trusted)
         connection->client_trusted = http_tls_client_is_trusted(connection->mhd);

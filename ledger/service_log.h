@@ -28,7 +28,9 @@ int service_levels_said(struct work *work, const struct service *service,
 /* Adds to what is asked of the service. */
 int service_levels_ask(struct work *work, const struct service *service,
                        const struct service_levels *wanted, struct error *err);
-/* Part of a heartbeat: *ret is what is asked of the service, and not asked any more.  The caller
- * applies it when the transaction is through; the levels that this gives are said already. */
+/*
+ * Part of a heartbeat: moves what is asked of the service into *ret.  The row already tells these
+ * levels as the service's own, so the caller applies them once the transaction has committed.
+ */
 int service_levels_take(struct work *work, const char *binary, const char *host,
                         struct service_levels *ret, struct error *err);

@@ -12,20 +12,22 @@
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend);
 void host_start(struct manager_host *host);
-/* Waits for the first report, until then (monotonic).  -1: the backend cannot be opened.  One that
- * does not answer, or is not there, is no failure: it is opened when it does. */
+/* Waits until `until_us` (monotonic) for the first report.  -1: the backend cannot be opened.  One
+ * that does not answer, or is not there, is no failure: it is opened as soon as it answers. */
 int host_wait(struct manager_host *host, int64_t until_us, struct error *err);
 /* Reports the node, and each backend at once or, when it has a thread for that, soon. */
 int hosts_report(struct manager *manager, struct error *err);
-/* Waits for the thread; when nothing works with the backend any more. */
+/* Waits for the thread.  Nothing may work with the backend any more. */
 void host_free(struct manager_host *host);
 
 /* A worker begins with a message, as soon as the backend is open. -1: the manager ends. */
 int host_enter(struct manager_host *host, struct error *err);
 void host_leave(struct manager_host *host);
-/* May a message that should have come be lost?  Not while others come, which may be before it, nor
- * soon after the start; but now and then all the same.  For one thread. */
+/*
+ * Is it time to look for messages that got lost?  Not while others arrive, as the missing one may
+ * stand behind them, and not soon after the start; but now and then even so.  Not thread-safe.
+ */
 bool host_misses_messages(struct manager_host *host);
-/* Is every worker taken, and none was done since the last call?  Then more messages would only
- * wait.  For one thread. */
+/* Is every worker busy, and has none finished since the last call?  Then further messages would
+ * only queue up.  Not thread-safe. */
 bool host_is_stuck(struct manager_host *host);

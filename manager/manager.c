@@ -165,9 +165,10 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
 }
 
 /*
- * While messages of a backend come in, what is queued has one among those that wait, and another
- * would only be more to do.  Nor is what nobody could take up told again and again: a backend that
- * does not answer for days would leave more messages than memory.
+ * While messages of a backend arrive, that of a queued operation is still among those that wait,
+ * and a second one would only be more work.  An operation that nobody could take up is not
+ * announced again and again either: a backend that is silent for days would fill the memory with
+ * messages.
  */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
     const struct clock *clock = manager->settings.settings->clock;

@@ -167,7 +167,8 @@ static bool test_roles(const struct check *check, const struct check_question *q
     return roles_have(check, question, strncmp);
 }
 
-/* A caller without the attribute equals "None" where the rule says so in words, never a target. */
+/* A caller without the attribute matches the literal None of a rule, but never a target's attribute
+ * that is missing too. */
 static bool test_attribute(const struct check *check, const struct check_question *question) {
     const char *text = check->attribute(question->context);
 

@@ -10,7 +10,6 @@ source tests/lint/folders.sh
 declare -A stated=(
     ["db/db db/engine"]="the door calls engines by a struct of functions that promise what the door says"
     ["http/acceptor http/answers http/connection http/crowd http/server http/tls"]="parts of one server, which share its state (connection.private.h) and its settings (server.h)"
-    ["cmd/command cmd/manage cmd/usage"]="to be cut"
 )
 
 # "FILE INCLUDED", each without its end.
