@@ -64,8 +64,10 @@ static void amqp_stop(struct rpc *rpc) {
     struct amqp *amqp = amqp_of(rpc);
 
     receiver_drain(amqp->receiver);
-    sender_stop(amqp->sender);
+    sender_stop(
+        amqp->sender); /* its last answers are for the receiver, which may ask it until its end */
     receiver_free(amqp->receiver);
+    sender_free(amqp->sender);
     arena_free(amqp->arena);
     free(amqp);
 }

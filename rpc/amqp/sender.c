@@ -295,6 +295,10 @@ void sender_stop(struct sender *sender) {
         link_interrupt(sender->link);
         pthread_join(sender->thread, NULL);
     }
+    window_close(sender->window);
+}
+
+void sender_free(struct sender *sender) {
     window_free(sender->window);
     forget_declared(sender);
     link_free(sender->link);

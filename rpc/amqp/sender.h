@@ -26,5 +26,7 @@ struct sender *sender_new(const struct sender_settings *settings);
  * it safely in a queue, false when it has not (no queue, or this sender stops). Thread-safe. */
 void sender_put(struct sender *sender, const struct send_message *message,
                 void (*confirm)(void *arg, bool taken), void *arg);
-/* Sends what it can within two seconds, gives back the rest. */
+/* Sends what it can within two seconds and gives back the rest, as it does at once from then on. */
 void sender_stop(struct sender *sender);
+/* After sender_stop(), when nobody puts anything any more. */
+void sender_free(struct sender *sender);

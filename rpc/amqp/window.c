@@ -35,6 +35,7 @@ struct window {
     uint64_t sent, settled;          /* tags up to which messages were given out, and confirmed */
 
     pthread_mutex_t lock; /* guards the rest */
+    bool closed;
     struct lanes ready;
     struct bucket buckets[BUCKETS];
 };
@@ -129,12 +130,19 @@ static struct outgoing *outgoing_new(const struct send_message *message) {
 void window_put(struct window *window, const struct send_message *message,
                 void (*confirm)(void *arg, bool taken), void *arg) {
     struct outgoing *outgoing = outgoing_new(message);
+    bool closed;
 
     outgoing->confirm = confirm;
     outgoing->arg = arg;
     pthread_mutex_lock(&window->lock);
-    lane_append(window, message->key, outgoing);
+    closed = window->closed;
+    if (!closed)
+        lane_append(window, message->key, outgoing);
     pthread_mutex_unlock(&window->lock);
+    if (closed) {
+        free(outgoing);
+        confirm(arg, false);
+    }
 }
 
 static bool window_has_room(const struct window *window) {
@@ -249,18 +257,23 @@ struct window *window_new(void) {
     return window;
 }
 
-void window_free(struct window *window) {
+void window_close(struct window *window) {
     struct outgoings ended = STAILQ_HEAD_INITIALIZER(ended);
     struct lane *lane;
 
     window_take_back(window);
     pthread_mutex_lock(&window->lock);
+    window->closed = true;
     while ((lane = STAILQ_FIRST(&window->ready))) {
         STAILQ_REMOVE_HEAD(&window->ready, ready);
         lane_settle(window, lane, false, &ended);
     }
     pthread_mutex_unlock(&window->lock);
     tell_ended(&ended, false);
+}
+
+void window_free(struct window *window) {
+    window_close(window);
     pthread_mutex_destroy(&window->lock);
     free(window);
 }

@@ -36,7 +36,8 @@ struct send_message {
 struct window;
 
 struct window *window_new(void);
-/* What is left was not taken. */
+/* What is left was not taken, nor is what is put from now on. */
+void window_close(struct window *window);
 void window_free(struct window *window);
 
 /* Copies the message. `confirm` is called exactly once, from any thread. */
