@@ -43,13 +43,14 @@ static void find_names(struct parts *parts) {
 static int find_agent(struct parts *parts, struct error *err) {
     const char *endpoint = config_text(parts->config, "compute_agent", "endpoint");
 
-    if (!(parts->there & PART_AGENT) || endpoint)
+    if (!(parts->there & PART_AGENT))
         return 0;
-    if (!(parts->there & PART_API))
+    if (parts->there & PART_API)
+        parts->settings.agent_endpoint = part_agent_url(parts);
+    else if (!endpoint)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[compute_agent] endpoint must be set when the agent listens on a Unix "
                          "socket.");
-    parts->settings.agent_endpoint = part_agent_url(parts);
     return 0;
 }
 

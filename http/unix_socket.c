@@ -53,7 +53,7 @@ static int find_group(const char *text, gid_t *ret, struct error *err) {
     struct group group, *found = NULL;
     unsigned long number;
 
-    *ret = (gid_t)-1; /* as it is */
+    *ret = getegid(); /* a directory may give its files another */
     if (!text)
         return 0;
     if (getgrnam_r(text, &group, room, sizeof(room), &found) == 0 && found) {
@@ -119,6 +119,22 @@ static int clear_path(const struct sockaddr_un *address, struct error *err) {
 
 /* ---- the socket ---- */
 
+/* Of the file itself, not of its name: whoever writes to the directory may have put another
+ * there. */
+static int set_access(const char *path, mode_t mode, gid_t group, struct stat *ret) {
+    autoclose int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+
+    if (fd < 0 || fstat(fd, ret) < 0)
+        return -1;
+    errno = EEXIST;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    return S_ISSOCK(ret->st_mode) && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) == 0 &&
+                   chmod(name, mode) == 0
+               ? 0
+               : -1;
+}
+
 /* Nobody connects before listen(), so nobody does with another mode. */
 static int open_at(const struct sockaddr_un *address, mode_t mode, gid_t group,
                    struct unix_socket *ret) {
@@ -128,8 +144,7 @@ static int open_at(const struct sockaddr_un *address, mode_t mode, gid_t group,
 
     if (fd < 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
         return -1;
-    if (lstat(path, &info) < 0 || (group != (gid_t)-1 && lchown(path, (uid_t)-1, group) < 0) ||
-        chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0) {
+    if (set_access(path, mode, group, &info) < 0 || listen(fd, BACKLOG) < 0) {
         int code = errno;
 
         unlink(path);

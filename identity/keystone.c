@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define RENEW_BEFORE_US (INT64_C(30) * 1000 * 1000)
 #define TOKEN_HEADER    "X-Subject-Token"
@@ -105,6 +106,12 @@ static int call_keystone(struct keystone *keystone, struct arena *arena, struct 
 
 /* ---- where it is ---- */
 
+/* What Keystone says of places is for every machine: it names no socket in the files of this
+ * one. */
+static bool is_on_network(const char *url) {
+    return url && (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0);
+}
+
 static const char *trim_slash(struct arena *arena, const char *url) {
     size_t length = strlen(url);
 
@@ -148,7 +155,7 @@ static int discover(struct keystone *keystone, struct arena *arena, int64_t dead
     if (answer.status != 200 && answer.status != 300)
         return unavailable(err, "the question for its versions", &answer);
     self = find_self(json_parse(arena, answer.body, answer.body_size, NULL));
-    if (!self)
+    if (!is_on_network(self))
         return error_set(err, ERROR_UNAVAILABLE, "%s names no version 3 of the Identity API.",
                          keystone->settings.auth_url);
     *ret = trim_slash(arena, self);
@@ -329,7 +336,7 @@ static const char *find_endpoint(const struct keystone *keystone, const char *ty
             const json_t *endpoint = json_array_get(endpoints, j);
             const char *url = json_string_value(json_object_get(endpoint, "url"));
 
-            if (url && endpoint_fits(&keystone->settings, endpoint))
+            if (is_on_network(url) && endpoint_fits(&keystone->settings, endpoint))
                 return url;
         }
     }

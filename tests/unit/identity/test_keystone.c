@@ -368,6 +368,30 @@ START_TEST(endpoints_come_from_the_catalog) {
 }
 END_TEST
 
+/* It is the whole cloud's, and its administrators' to write: files of this machine are not
+ * theirs. */
+START_TEST(a_catalog_names_no_socket_of_this_machine) {
+    struct scene *scene = scene_new();
+    const char *url;
+    char body[512];
+
+    snprintf(body, sizeof(body),
+             "{\"token\": {\"expires_at\": \"%s\", \"catalog\": [{\"type\": \"compute\", "
+             "\"endpoints\": [{\"interface\": \"public\", \"url\": "
+             "\"http+unix://%%2Frun%%2Fdocker.sock/v1\"}]}]}}",
+             script_keystone_time(3600));
+    script_server_add(scene->server, &(struct script_rule){ .method = "POST",
+                                                            .path = KEYSTONE_TOKENS,
+                                                            .status = 201,
+                                                            .body = body,
+                                                            .header = "X-Subject-Token: x" });
+    script_keystone_begin(scene->server);
+    ck_assert_int_eq(find(scene, "compute", &url), -1);
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "The catalog has no public endpoint"));
+    scene_end(scene);
+}
+END_TEST
+
 static int validate(struct scene *scene, bool allow_expired, bool catalog,
                     struct http_answer *ret) {
     const struct keystone_question question = { "theirs", allow_expired, catalog,
@@ -530,6 +554,6 @@ CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept, a_kept_token_minds_no
            without_version_3_there_is_no_token,
            refused_connections_are_tried_again_and_silence_has_an_end,
            many_threads_share_one_question, endpoints_come_from_the_catalog,
-           a_token_is_validated_as_the_middleware_does, only_200_and_404_are_words_about_the_caller,
-           a_section_without_a_url_has_nobody, a_section_may_lead_to_another,
-           what_is_missing_is_named)
+           a_catalog_names_no_socket_of_this_machine, a_token_is_validated_as_the_middleware_does,
+           only_200_and_404_are_words_about_the_caller, a_section_without_a_url_has_nobody,
+           a_section_may_lead_to_another, what_is_missing_is_named)
