@@ -93,7 +93,7 @@ static int request_load(struct request *request, struct error *err) {
     request->object = resource_load(request, resource, request->id, &request->target, err);
     if (!request->object)
         return -1;
-    request->owner = request->target.project_id ? &request->target : NULL;
+    request->owner = resource->unowned ? NULL : &request->target;
     return 0;
 }
 

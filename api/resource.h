@@ -43,12 +43,13 @@ struct resource {
 
     /*
      * One.  load: the row of `id` in the arena, with the caller's eyes, and whose it is
-     * (*ret_owner left alone: nobody's); NULL and err when there is none.  What belongs to another
-     * project is not there, and is told from what is not there by nothing: the row is sought with
-     * the project, its details are read only once it is known to be the caller's.
+     * (*ret_owner left alone when it is nobody's); NULL and err when there is none.  What belongs
+     * to another project is not there, and is told from what is not there by nothing: the row is
+     * sought with the project, its details are read only once it is known to be the caller's.
      */
     void *(*load)(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err);
+    bool unowned;     /* nobody's: the rule of a route asks about the caller alone */
     const char *sees; /* rule that says who may see one; who may not finds none; NULL: no rule */
     const char
         *absent[2]; /* the words around the id of one that is not there; NULL: by the label */

@@ -100,6 +100,7 @@ const struct resource type_resource = {
     RESOURCE_ROW(struct volume_type),
 
     .load = load,
+    .unowned = true,
 
     .table = "volume_types",
     .alias = "t",

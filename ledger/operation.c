@@ -234,8 +234,9 @@ int operation_settle(struct work *work, const char *target_id, struct error *err
     struct operation operation;
     int found = operation_of(work, target_id, &operation, err);
 
-    return found > 0 && operation.kind->settle ? operation.kind->settle(work, &operation, err)
-                                               : found;
+    if (found <= 0 || !operation.kind->settle)
+        return found < 0 ? -1 : 0;
+    return operation.kind->settle(work, &operation, err);
 }
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
