@@ -115,7 +115,7 @@ static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool
 static int fault_create_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume, struct driver_created *ret,
                                struct error *err) {
-    struct driver_created created = { NULL };
+    struct driver_created created = { 0 };
     int result = PASS_ON(handle, create_volume, volume, volume, &created, err);
 
     if (result == 0)

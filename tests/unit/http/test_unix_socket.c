@@ -156,7 +156,7 @@ START_TEST(what_a_dead_process_left_is_replaced) {
     autoclose int fd = -1;
 
     close(bind_there(scene));
-    fd = LISTEN(scene, NULL);
+    fd = LISTEN(scene, .mode = NULL);
     ck_assert_msg(fd >= 0, "%s", scene->err.message);
     close(dial(scene));
     unix_socket_remove(&scene->socket);
@@ -167,8 +167,9 @@ END_TEST
 /* Also between bind() and listen(), when a connection would be refused. */
 START_TEST(who_listens_already_is_not_replaced) {
     struct scene *scene = scene_new();
-    autoclose int fd = LISTEN(scene, NULL);
+    autoclose int fd = LISTEN(scene, .mode = NULL);
 
+    ck_assert_int_ge(fd, 0);
     expect_refusal(scene, "another process listens there");
     ck_assert_int_eq(unlink(scene->path), 0);
     expect_refusal(scene, "another process listens there");
@@ -203,8 +204,9 @@ END_TEST
 
 START_TEST(at_the_end_anothers_file_stays) {
     struct scene *scene = scene_new();
-    autoclose int fd = LISTEN(scene, NULL), other = -1;
+    autoclose int fd = LISTEN(scene, .mode = NULL), other = -1;
 
+    ck_assert_int_ge(fd, 0);
     unlink(scene->path);
     other = bind_there(scene);
     unix_socket_remove(&scene->socket);
