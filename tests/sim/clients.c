@@ -109,10 +109,18 @@ static int64_t attachments_of(struct sim *sim, const struct model *model) {
         arena_format(arena, "SELECT COUNT(*) FROM attachments WHERE volume_id = '%s'", model->id));
 }
 
+/* No guest has it, and no worker that was given up stands still while it resizes the image. */
+static bool is_unlocked(struct sim *sim, const struct model *model) {
+    void *memory = sim->world->memory;
+
+    if (guest_holds(sim, model->id) || !memory_lock(memory, model->id, true))
+        return false;
+    return memory_lock(memory, model->id, false);
+}
+
 /* Will an extend succeed?  What an operator has called available may have no image. */
 static bool is_quiet(struct sim *sim, const struct model *model) {
-    return memory_bytes(sim->world->memory, model->id) >= 0 && !guest_holds(sim, model->id) &&
-           attachments_of(sim, model) == 0;
+    return is_unlocked(sim, model) && attachments_of(sim, model) == 0;
 }
 
 static void extend(struct sim *sim, void *arg) {
