@@ -321,7 +321,7 @@ static void pass_point(void) {
 
 #define HELD(library, name, parameters, arguments)                                          \
     int name parameters {                                                                   \
-        static int(*call) parameters;                                                       \
+        static int(*_Atomic call) parameters; /* several threads may be the first */        \
         int result;                                                                         \
                                                                                             \
         if (!call)                                                                          \
@@ -410,10 +410,10 @@ static char *nodes_of(struct scene *scene) {
 
 #define HUNG_MOST 24
 
-static bool processes_hidden; /* from libvirt.c, as another host's would be */
+static _Atomic bool processes_hidden; /* from libvirt.c, as another host's would be */
 
 DIR *opendir(const char *path) {
-    static DIR *(*call)(const char *path);
+    static DIR *(*_Atomic call)(const char *path);
 
     if (!call)
         call =

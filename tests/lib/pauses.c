@@ -78,7 +78,7 @@ static void pause_now_and_then(void) {
  * pauses. */
 #define PAUSING(type, name, parameters, arguments)              \
     type name parameters {                                      \
-        static type(*call) parameters;                          \
+        static type(*_Atomic call) parameters;                  \
         type result;                                            \
                                                                 \
         if (!call)                                              \
@@ -105,7 +105,7 @@ PAUSING(pid_t, fork, (void), ())
 
 /* There are many more of these. */
 int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    static int (*call)(pthread_mutex_t * mutex);
+    static int (*_Atomic call)(pthread_mutex_t * mutex);
     int result;
 
     if (!call)
