@@ -42,10 +42,10 @@ static int check(const struct config *config, struct settings *settings, struct 
     if (parts_open_db(config, true, &check.db, err) < 0)
         return -1;
     settings->clock = db_clock(check.db);
-    if (parts_open_backends(config, &backends, err) == 0) {
+    if (parts_find_backends(config, &backends, err) == 0) {
         check.backends = backends;
         count = check_run(&check, err);
-        parts_close_backends(backends);
+        free(backends);
     }
     db_close(check.db);
     return count;

@@ -7,6 +7,7 @@
 #include "manager/manager.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* How long the start waits for backends. */
@@ -56,5 +57,5 @@ void part_manager_stop(struct parts *parts) {
         manager_stop(parts->manager);
     if (parts->compute)
         compute_sender_free(parts->compute);
-    parts_close_backends(parts->backends);
+    free(parts->backends);
 }

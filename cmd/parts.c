@@ -109,13 +109,6 @@ static int find_backend(const struct config *config, const char *name, struct ma
     return 0;
 }
 
-void parts_close_backends(struct manager_backend *backends) {
-    for (struct manager_backend *backend = backends; backend && backend->name; backend++)
-        if (backend->handle)
-            backend->driver->close(backend->handle);
-    free(backends);
-}
-
 int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err) {
     autofree struct manager_backend *backends = NULL;
@@ -131,21 +124,5 @@ int parts_find_backends(const struct config *config, struct manager_backend **re
                          &backends[i], err) < 0)
             return -1;
     *ret = take(backends);
-    return 0;
-}
-
-int parts_open_backends(const struct config *config, struct manager_backend **ret,
-                        struct error *err) {
-    struct manager_backend *backends;
-
-    if (parts_find_backends(config, &backends, err) < 0)
-        return -1;
-    for (struct manager_backend *backend = backends; backend->name; backend++)
-        if (backend->driver->open(&backend->settings, &backend->handle, err) < 0) {
-            error_context(err, "backend %s", backend->name);
-            parts_close_backends(backends);
-            return -1;
-        }
-    *ret = backends;
     return 0;
 }

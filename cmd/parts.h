@@ -20,12 +20,8 @@ int parts_open_db(const struct config *config, bool inline_writes, struct db **r
 /* For looking and for tools of the database: no writer's thread. `as_it_is`: its schema stays. */
 int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
                      struct error *err);
-/* Ended with a NULL name; not open. */
+/* Ended with a NULL name, none of them open; for free(). */
 int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);
-/* The same, every one opened. parts_close_backends() closes those and frees. */
-int parts_open_backends(const struct config *config, struct manager_backend **ret,
-                        struct error *err);
-void parts_close_backends(struct manager_backend *backends);
 /* Option host, or the machine's name. */
 const char *parts_node(const struct config *config);

@@ -86,10 +86,11 @@ struct driver_backend {
     const char *state_directory; /* of the service; a driver may keep mount points below it */
     /* Has the backend a volume that was made: at this provider_location, with this name_id, or any
      * where NULL?  1 yes, 0 no, -1 nobody can tell.  Asked while storage is opened, from that
-     * thread.  NULL: who opens it only looks. */
+     * thread.  NULL: there is nobody to ask. */
     int (*knows)(const struct driver_backend *backend, const char *provider_location,
                  const char *name_id);
     void *knows_arg;
+    bool only_looks; /* who opens it leaves nothing there */
 };
 
 struct driver {

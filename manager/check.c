@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "ledger/quota.h"
+#include "manager/known.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
 #include "volume/volume_quota.h"
@@ -165,11 +166,33 @@ struct stray {
     struct stray *next;
 };
 
+struct away {
+    const char *reason;
+    struct away *next;
+};
+
 struct backend_round {
     struct round *round;
     const char *host;
     struct stray *strays; /* objects without a row when the rows were read */
+    struct away *away;    /* what was said of storage that is not there */
 };
+
+/* Volumes that nobody can look for are not lost: it is said once, not of each (S6). */
+static int storage_away(struct backend_round *backend, const struct error *why) {
+    struct away *away = backend->away;
+
+    while (away && strcmp(away->reason, why->message) != 0)
+        away = away->next;
+    if (away)
+        return 0;
+    away = arena_alloc(backend->round->arena, sizeof *away);
+    *away = (struct away){ arena_text(backend->round->arena, why->message), backend->away };
+    backend->away = away;
+    found(backend->round, "P3", "backend %s: its storage is not there: %s", backend->host,
+          why->message);
+    return 0;
+}
 
 static const struct volume *volume_named(const struct round *round, const char *name_id) {
     const struct volume *volume = volume_of(round, name_id);
@@ -232,8 +255,9 @@ static bool object_expected(const struct round *round, const struct volume *volu
            !operation_at(round, volume->id);
 }
 
-static int check_object(struct round *round, const struct manager_backend *backend,
+static int check_object(struct backend_round *objects, const struct manager_backend *backend,
                         const struct work *base, struct volume *volume, struct error *err) {
+    struct round *round = objects->round;
     const char *pool = strchr(volume->host, '#');
     struct driver_volume object = {
         .id = volume->id,
@@ -254,6 +278,8 @@ static int check_object(struct round *round, const struct manager_backend *backe
     same = work_read(round->check->db, base, unchanged, volume, err);
     if (same <= 0)
         return same;
+    if (looked < 0 && why.kind == ERROR_UNAVAILABLE)
+        return storage_away(objects, &why);
     if (looked < 0)
         found(round, "P3", "volume %s: %s", volume->id, why.message);
     else if (bytes < volume->size_gb * GIB || bytes > volume->largest_gb * GIB)
@@ -268,25 +294,53 @@ static int check_object(struct round *round, const struct manager_backend *backe
     return 0;
 }
 
-static int check_backend(struct round *round, const struct manager_backend *backend,
+static int check_objects(struct backend_round *objects, const struct manager_backend *backend,
                          const struct work *base, struct error *err) {
-    struct backend_round objects = {
-        round, manager_backend_host(round->arena, backend, round->check->node), NULL
-    };
-    size_t length = strlen(objects.host);
+    struct round *round = objects->round;
+    size_t length = strlen(objects->host);
+    struct error why = { 0 };
 
     for (int i = 0; i < round->volume_count; i++) {
         struct volume *volume = &round->volumes[i];
 
-        if (volume->host && strncmp(volume->host, objects.host, length) == 0 &&
+        if (volume->host && strncmp(volume->host, objects->host, length) == 0 &&
             volume->host[length] == '#' && object_expected(round, volume) &&
-            check_object(round, backend, base, volume, err) < 0)
+            check_object(objects, backend, base, volume, err) < 0)
             return -1;
     }
-    if (backend->driver->list_volumes(backend->handle, round->arena, object_found, &objects, err) <
-        0)
+    if (backend->driver->list_volumes(backend->handle, round->arena, object_found, objects, &why) <
+        0) {
+        if (why.kind == ERROR_UNAVAILABLE)
+            return storage_away(objects, &why);
+        *err = why;
         return -1;
-    return work_read(round->check->db, base, judge_strays, &objects, err);
+    }
+    return work_read(round->check->db, base, judge_strays, objects, err);
+}
+
+/* Opened for the look, unless it is open. */
+static int check_backend(struct round *round, struct manager_backend backend,
+                         const struct work *base, struct error *err) {
+    const struct check *check = round->check;
+    const char *host = manager_backend_host(round->arena, &backend, check->node);
+    struct backend_round objects = { .round = round, .host = host };
+    struct known known = { check->db, check->settings, host };
+    struct error why = { 0 };
+    int result;
+
+    if (backend.handle)
+        return check_objects(&objects, &backend, base, err);
+    known_set(&backend.settings, &known);
+    backend.settings.only_looks = true;
+    if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0) {
+        if (why.kind == ERROR_UNAVAILABLE)
+            return storage_away(&objects, &why);
+        *err = why;
+        return error_context(err, "backend %s", backend.name);
+    }
+    result = check_objects(&objects, &backend, base, err);
+    backend.driver->close(backend.handle);
+    return result;
 }
 
 int check_run(const struct check *check, struct error *err) {
@@ -299,7 +353,7 @@ int check_run(const struct check *check, struct error *err) {
         return -1;
     for (const struct manager_backend *backend = check->backends; backend && backend->name;
          backend++)
-        if (check_backend(&round, backend, &base, err) < 0)
+        if (check_backend(&round, *backend, &base, err) < 0)
             return -1;
     return round.findings;
 }

@@ -16,7 +16,8 @@
 struct check {
     struct db *db;
     const struct settings *settings;
-    /* ended with a NULL name; NULL: objects are not looked at */
+    /* ended with a NULL name; NULL: objects are not looked at.  One without a handle is opened for
+     * the look; one whose storage is not there is one finding, whatever it should hold. */
     const struct manager_backend *backends;
     const char *node;
     void (*wrong)(void *arg, const char *promise, const char *text); /* called for each finding */

@@ -5,7 +5,6 @@
 #include "ledger/operation.h"
 #include "manager/report.h"
 #include "manager/ticker.h"
-#include "volume/volume.h"
 
 #include <string.h>
 
@@ -13,32 +12,6 @@
 #define AGAIN_MS  1000 /* for want of reports no volume is placed here */
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
-
-/* ---- what the driver asks ---- */
-
-struct question {
-    const char *host, *location, *name_id;
-};
-
-static int knows_body(struct work *work, void *arg, struct error *err) {
-    const struct question *question = arg;
-
-    return volume_recorded(work, question->host, question->location, question->name_id, err);
-}
-
-static int host_knows(const struct driver_backend *backend, const char *location,
-                      const char *name_id) {
-    const struct manager_host *host = backend->knows_arg;
-    autoarena struct arena *arena = arena_new();
-    const struct context nobody = { 0 };
-    const struct work base = { .arena = arena,
-                               .context = &nobody,
-                               .settings = host->manager->settings.settings };
-    struct question question = { host->host, location, name_id };
-    struct error err;
-
-    return work_read(host->manager->settings.db, &base, knows_body, &question, &err);
-}
 
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend) {
@@ -48,8 +21,8 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->backend = *backend;
     host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
     host->topic = strdup(operation_topic(arena, host->host));
-    host->backend.settings.knows = host_knows;
-    host->backend.settings.knows_arg = host;
+    host->known = (struct known){ manager->settings.db, manager->settings.settings, host->host };
+    known_set(&host->backend.settings, &host->known);
     host->open = backend->handle != NULL;
     host->heard_at = host->looked_at = clock_steady_us(manager->settings.settings->clock);
 }

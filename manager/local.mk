@@ -11,6 +11,8 @@ libscoria_a_SOURCES += \
 	manager/host.h \
 	manager/job.c \
 	manager/job.h \
+	manager/known.c \
+	manager/known.h \
 	manager/manager.c \
 	manager/manager.h \
 	manager/rename_job.c \
@@ -25,6 +27,7 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/manager/test_call \
+	tests/unit/manager/test_check \
 	tests/unit/manager/test_extend_job \
 	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_hanging \

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "manager/known.h"
 #include "manager/settings.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@
 struct manager_host {
     struct manager *manager;
     struct manager_backend backend;
+    struct known known;
     char *host; /* node@backend */
     char *topic;
     struct ticker *ticker; /* NULL: no thread */

@@ -75,6 +75,8 @@ int directory_claim(const struct directory *directory, const struct driver_backe
         return -1;
     if (known != 0 && !own.found)
         return refuse_claim(directory, marker, own.unanswered, err);
+    if (backend->only_looks)
+        return 0;
     if (marker_write(directory, marker, &unwritten) == 0)
         return 0;
     /* It is full, or only read for now; its volumes say as well as the marker where we are. */

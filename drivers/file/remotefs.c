@@ -79,13 +79,9 @@ static void load_mounter(struct mounter *mounter, const struct remotefs_kind *ki
     const char *secure = config_text(config, backend->name, "nas_secure_file_permissions");
 
     mounter->method = &kind->method;
-    mounter->backend = (struct driver_backend){
-        .name = arena_text(arena, backend->name),
-        .config = config,
-        .state_directory = arena_text(arena, backend->state_directory),
-        .knows = backend->knows,
-        .knows_arg = backend->knows_arg,
-    };
+    mounter->backend = *backend;
+    mounter->backend.name = arena_text(arena, backend->name);
+    mounter->backend.state_directory = arena_text(arena, backend->state_directory);
     directory_settings_load(backend, &mounter->settings);
     mounter->settings.sparse = config_bool(config, backend->name, kind->sparse_key);
     mounter->settings.qcow2 = config_bool(config, backend->name, kind->qcow2_key);

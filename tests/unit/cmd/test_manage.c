@@ -4,6 +4,7 @@
 #include "drivers/driver.h"
 #include "tests/unit/cmd/cmd_test.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 
 static json_t *json_of(const struct home *home, const char *line) {
@@ -136,6 +137,47 @@ START_TEST(a_check_says_what_does_not_agree) {
 }
 END_TEST
 
+static void record_volume(const struct home *home, int number) {
+    char sql[512];
+
+    snprintf(sql, sizeof sql,
+             "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, size_gb, "
+             "largest_gb, status, status_by_reset, attach_status, bootable, multiattach, "
+             "use_quota, format, provider_location, created_at) "
+             "VALUES ('00000000-0000-0000-0000-00000000000%d', 'p', 'u', 'n@file#file', 'nova', 1, "
+             "1, 'available', 0, 'detached', 0, 0, 0, 'raw', '%s/volumes', 1)",
+             number, home->path);
+    run_sql(home, sql);
+}
+
+START_TEST(a_mount_that_is_missing_is_one_finding) {
+    static const char line[] = "manage check --host=n";
+    const struct told *told;
+    char path[64], marker[80];
+    autohome struct home home;
+
+    home_make(&home);
+    snprintf(path, sizeof path, "%s/volumes", home.path);
+    snprintf(marker, sizeof marker, "%s/.scoria-file", path);
+    program_says(&home, "manage db sync");
+    record_volume(&home, 1);
+    record_volume(&home, 2);
+    for (int i = 0; i < 2; i++) { /* a look leaves no marker for the next one */
+        told = program_says(&home, line);
+        ck_assert_int_eq(told->status, EXIT_FAILURE);
+        assert_has(told->text, "P3  backend n@file: its storage is not there: ");
+        assert_has(told->text, path);
+        assert_has(told->text, "make a file .scoria-file in it");
+        assert_has(told->text, "\n1 finding\n");
+        ck_assert_int_ne(access(marker, F_OK), 0);
+    }
+    close(open(marker, O_CREAT | O_WRONLY, 0600)); /* the right place, and they are gone */
+    told = program_says(&home, line);
+    assert_has(told->text, "volume 00000000-0000-0000-0000-000000000001: ");
+    assert_has(told->text, "volume 00000000-0000-0000-0000-000000000002: ");
+}
+END_TEST
+
 START_TEST(operations_are_listed) {
     const struct told *told;
     json_t *list;
@@ -157,4 +199,4 @@ END_TEST
 CHECK_MAIN("manage", routes_are_those_of_the_tables, drivers_are_those_of_the_list,
            samples_name_what_is_known, the_schema_is_brought_up_to_date_by_sync_alone,
            a_copy_wants_a_server_to_copy_to, a_check_says_what_does_not_agree,
-           operations_are_listed)
+           a_mount_that_is_missing_is_one_finding, operations_are_listed)

@@ -146,9 +146,21 @@ END_TEST
 
 START_TEST(who_only_looks_marks_nothing) {
     autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, recorded = A_VOLUME;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
+    stop(&bench);
+    bench.backend.only_looks = true;
+    bench.backend.knows = knows;
+    bench.backend.knows_arg = &volume; /* not made */
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
+    stop(&bench);
+    recorded.provider_location = "recorded";
+    bench.backend.knows_arg = &recorded;
+    ck_assert_int_eq(bench_try_open(&bench), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
 }
 END_TEST
 

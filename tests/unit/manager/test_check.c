@@ -1,0 +1,73 @@
+#include "manager/check.h"
+
+#include "common/arena.h"
+#include "drivers/memory.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a backend on two shares, of which none can be mounted ---- */
+
+static int no_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                   int64_t *ret_bytes, struct error *err) {
+    (void)handle, (void)arena, (void)ret_bytes;
+    return error_set(err, ERROR_UNAVAILABLE, "The share %s is not mounted.",
+                     volume->provider_location);
+}
+
+static int no_list(void *handle, struct arena *arena,
+                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                   struct error *err) {
+    (void)handle, (void)arena, (void)found, (void)arg;
+    return error_set(err, ERROR_UNAVAILABLE, "The share srv:/a is not mounted.");
+}
+
+struct heard {
+    unsigned count;
+    char text[1024];
+};
+
+static void hear(void *arg, const char *promise, const char *text) {
+    struct heard *heard = arg;
+    size_t length = strlen(heard->text);
+
+    heard->count++;
+    snprintf(heard->text + length, sizeof heard->text - length, "%s %s\n", promise, text);
+}
+
+START_TEST(a_share_that_is_missing_is_told_once) {
+    autoworld struct world *world = world_new(NULL);
+    struct driver lost = memory_driver;
+    const struct manager_backend backends[2] = {
+        { .name = "memory", .driver = &lost, .handle = world->memory },
+    };
+    struct heard heard = { 0 };
+    const struct check check = {
+        .db = world->db,
+        .settings = &world->settings,
+        .backends = backends,
+        .node = WORLD_NODE,
+        .wrong = hear,
+        .arg = &heard,
+    };
+    struct error err;
+
+    lost.get_size = no_size;
+    lost.list_volumes = no_list;
+    for (int i = 0; i < 6; i++)
+        world_volume(world, 1);
+    world_sql(world, "UPDATE volumes SET provider_location = "
+                     "CASE WHEN id < '8' THEN 'srv:/a' ELSE 'srv:/b' END");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(DISTINCT provider_location) FROM volumes"),
+                     2);
+    ck_assert_int_eq(check_run(&check, &err), 2);
+    ck_assert_uint_eq(heard.count, 2);
+    ck_assert_ptr_nonnull(strstr(heard.text, "P3 backend node@memory: its storage is not there: "
+                                             "The share srv:/a is not mounted."));
+    ck_assert_ptr_nonnull(strstr(heard.text, "The share srv:/b is not mounted."));
+}
+END_TEST
+
+CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once)
