@@ -9,19 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_RETRY false
-#define RETRY    true
-
 #define ITS_OWN_TEXT NULL
 #define SEE_LOG      "The request id names the entry in the log."
 
 static const struct kind {
     const char *fault, *told; /* told NULL: its message was written for clients */
     int status;
-    bool retry_helps;
 } kinds[ERROR_KINDS] = {
-#define ERROR(kind, status_, fault_, retry_, told_) \
-    [ERROR_##kind] = { fault_, told_, status_, retry_ },
+#define ERROR(kind, status_, fault_, told_) [ERROR_##kind] = { fault_, told_, status_ },
 #include "common/error.def"
 #undef ERROR
 };
@@ -147,8 +142,4 @@ const char *error_told(const struct error *err) {
     const char *told = kind_find(err->kind)->told;
 
     return told ? told : err->message;
-}
-
-bool error_retry_helps(enum error_kind kind) {
-    return kind_find(kind)->retry_helps;
 }

@@ -12,7 +12,7 @@
 
 enum error_kind {
     ERROR_NONE,
-#define ERROR(kind, status, fault, retry, told) ERROR_##kind,
+#define ERROR(kind, status, fault, told) ERROR_##kind,
 #include "common/error.def"
 #undef ERROR
     ERROR_KINDS
@@ -48,4 +48,3 @@ const char *error_fault(enum error_kind kind);
 bool error_is_hidden(enum error_kind kind);
 /* What clients may read: the message, or the sentence of a hidden kind. */
 const char *error_told(const struct error *err);
-bool error_retry_helps(enum error_kind kind);
