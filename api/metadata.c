@@ -1,6 +1,7 @@
 #include "api/metadata.h"
 
 #include "api/view.h"
+#include "common/cleanup.h"
 #include "common/md5.h"
 #include "ledger/pairs.h"
 
@@ -166,4 +167,16 @@ int metadata_set_key(struct request *request, struct error *err) {
 
 int metadata_remove_key(struct request *request, struct error *err) {
     return metadata_of(request)->remove(&request->work, request->object, request->key, err);
+}
+
+bool metadata_route_works(const struct route *route) {
+    static route_handler *const handlers[] = { metadata_show,    metadata_add,
+                                               metadata_replace, metadata_show_key,
+                                               metadata_set_key, metadata_remove_key };
+    const struct resource_metadata *metadata = route->resource ? route->resource->metadata : NULL;
+
+    for (size_t i = 0; i < LENGTH(handlers); i++)
+        if (route->handler == handlers[i])
+            return metadata && metadata->rows && metadata->set && metadata->remove;
+    return true;
 }

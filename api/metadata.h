@@ -19,6 +19,9 @@ extern const struct field metadata_one_fields[]; /* {"meta": {…}} */
 route_handler metadata_show, metadata_add, metadata_replace;
 route_handler metadata_show_key, metadata_set_key, metadata_remove_key;
 
+/* Has the row's resource all that these handlers call?  Rows with other handlers need nothing. */
+bool metadata_route_works(const struct route *route);
+
 /* A user cannot give the names that the service gives itself (X13): ERROR_BAD_REQUEST. */
 int metadata_check(const struct resource *resource, const struct pairs *pairs, struct error *err);
 

@@ -1,5 +1,7 @@
 #include "api/route_table.h"
 
+#include "api/metadata.h"
+
 #include <string.h>
 
 #define BUCKETS 128
@@ -103,6 +105,9 @@ static int table_add(struct route_table *table, const struct route *route, struc
 
     if (!node)
         return -1;
+    if (!metadata_route_works(route))
+        return error_set(err, ERROR_INTERNAL, "Route %s has a resource without metadata to set.",
+                         route->path);
     for (place = route->action ? &node->actions : &node->plain; *place; place = &(*place)->next)
         if (strcmp(route->action ? (*place)->route->action : (*place)->route->method,
                    route->action ? route->action : route->method) == 0)

@@ -10,7 +10,8 @@
 struct route_table;
 struct route_node; /* one path pattern and its rows */
 
-/* `arrays` ends with NULL. A row that repeats another or has a path we cannot match is refused. */
+/* `arrays` ends with NULL.  A row is refused that repeats another, has a path we cannot match, or
+ * sets metadata of a resource that has none to set. */
 int route_table_new(const struct route *const *arrays, struct route_table **ret, struct error *err);
 void route_table_free(struct route_table *table);
 

@@ -1,3 +1,4 @@
+#include "api/metadata.h"
 #include "api/route_table.h"
 #include "tests/lib/check_main.h"
 
@@ -81,6 +82,9 @@ static void refused(const struct route *routes, const char *why) {
 #define ROUTES(...) ((const struct route[]){ { __VA_ARGS__ }, ROUTES_END })
 
 START_TEST(rows_that_cannot_work_are_refused) {
+    static const struct resource_metadata read_only = { .reserves = NULL };
+    static const struct resource plain = { .name = "plain" }, fixed = { .metadata = &read_only };
+
     refused(ROUTES(.method = "GET", .path = "/things"), "twice");
     refused(ROUTES(.method = "POST", .path = "/things/{id}/action", .action = "one"), "one stands");
     refused(ROUTES(.method = "GET", .path = "things"), "cannot be matched");
@@ -88,6 +92,12 @@ START_TEST(rows_that_cannot_work_are_refused) {
     refused(ROUTES(.method = "GET", .path = "/a/"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/b/c/d/e/f/g/h/i"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/{name}"), "unknown place");
+    refused(
+        (const struct route[]){ METADATA_ROUTES(plain, "/a/{id}", 0, "", "", "", ""), ROUTES_END },
+        "without metadata");
+    refused(
+        (const struct route[]){ METADATA_ROUTES(fixed, "/a/{id}", 0, "", "", "", ""), ROUTES_END },
+        "without metadata");
 }
 END_TEST
 
