@@ -10,18 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    unsigned bit;
-} features[] = {
-    { "online extend", DRIVER_ONLINE_EXTEND },
-    { "multiattach", DRIVER_MULTIATTACH },
-    { "thin", DRIVER_THIN },
-    { "thick", DRIVER_THICK },
-};
-
-#define FEATURES (sizeof features / sizeof features[0])
-
 /* Those that belong to it alone: its last table. */
 static const struct option *own_options(const struct driver *driver) {
     size_t last = 0;
@@ -33,14 +21,14 @@ static const struct option *own_options(const struct driver *driver) {
 
 static void print_table(void) {
     printf("%-14s  %-8s", "driver", "protocol");
-    for (unsigned i = 0; i < FEATURES; i++)
-        printf("  %s", features[i].name);
+    for (const struct driver_feature_row *row = driver_features; row->name; row++)
+        printf("  %s", row->name);
     putchar('\n');
     for (unsigned i = 0; drivers[i]; i++) {
         printf("%-14s  %-8s", drivers[i]->name, drivers[i]->storage_protocol);
-        for (unsigned j = 0; j < FEATURES; j++)
-            printf("  %-*s", (int)(j + 1 < FEATURES ? strlen(features[j].name) : 0),
-                   drivers[i]->features & features[j].bit ? "yes" : "no");
+        for (const struct driver_feature_row *row = driver_features; row->name; row++)
+            printf("  %-*s", row[1].name ? (int)strlen(row->name) : 0,
+                   drivers[i]->features & row->bit ? "yes" : "no");
         putchar('\n');
     }
     for (unsigned i = 0; drivers[i]; i++) {
@@ -53,9 +41,9 @@ static void print_table(void) {
 static json_t *describe(const struct driver *driver) {
     json_t *names = json_array(), *options = json_array();
 
-    for (unsigned i = 0; i < FEATURES; i++)
-        if (driver->features & features[i].bit)
-            json_array_append_new(names, json_string(features[i].name));
+    for (const struct driver_feature_row *row = driver_features; row->name; row++)
+        if (driver->features & row->bit)
+            json_array_append_new(names, json_string(row->name));
     for (const struct option *option = own_options(driver); option->key; option++)
         json_array_append_new(options, json_string(option->key));
     return json_pack("{ss ss ss so so}", "driver", driver->name, "vendor", driver->vendor_name,

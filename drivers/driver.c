@@ -11,6 +11,14 @@ const struct driver *const drivers[] = { &file_driver,       &nfs_driver,
                                          &quobyte_driver,    &memory_driver,
                                          &fault_driver,      NULL };
 
+const struct driver_feature_row driver_features[] = {
+    { DRIVER_MULTIATTACH, "multiattach", "multiattach" },
+    { DRIVER_ONLINE_EXTEND, "online extend", "online_extend_support" },
+    { DRIVER_THIN, "thin", "thin_provisioning_support" },
+    { DRIVER_THICK, "thick", "thick_provisioning_support" },
+    { .name = NULL },
+};
+
 int driver_fence_check(const struct driver_fence *fence, struct error *err) {
     if (!fence || fence->holds(fence))
         return 0;

@@ -28,13 +28,20 @@ enum driver_outcome {
     DRIVER_DEFERRED = 1, /* the compute side holds the image and must finish it (R25) */
 };
 
-/* What a driver can do; each bit has its row in tests/contract/test_driver_features.c. */
+/* What a driver can do; each bit has its row in driver_features. */
 enum driver_feature {
     DRIVER_MULTIATTACH = 1 << 0,
     DRIVER_ONLINE_EXTEND = 1 << 1,
     DRIVER_THIN = 1 << 2,
     DRIVER_THICK = 1 << 3,
 };
+
+/* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
+extern const struct driver_feature_row {
+    enum driver_feature bit;
+    const char *name;       /* as operators read it */
+    const char *capability; /* as pools report it; NULL: not at all */
+} driver_features[];
 
 /*
  * A worker that was paused may wake up after another one has taken its work over, finished it, and
@@ -166,7 +173,7 @@ const char *driver_nearest(const char *name);
  *
  * A backend can do what its driver has a function for; NULL: it cannot. Each of them has a bit
  * in enum driver_feature, and whoever wants the work done asks for that bit before the operation
- * begins: nobody learns it by calling. A function comes with its bit, with its call in fault.c
+ * begins: nobody learns it by calling. A function comes with its bit and row, its call in fault.c
  * (PASS_ON(), and NULL in fault_describe() where the next driver has none; behind a filter that
  * a configuration made it fails with ERROR_BAD_REQUEST then), with its name in fault_plan.c, and
  * with a promise in test_driver_features.c, which asks it of every driver that sets the bit,

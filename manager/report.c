@@ -27,13 +27,9 @@ static char *capabilities(struct arena *arena, const struct manager_host *host,
     json_object_set_new(tree, "free_capacity_gb", capacity(pool->free_gb, pool->infinite));
     json_object_set_new(tree, "reserved_percentage", json_integer(0));
     json_object_set_new(tree, "QoS_support", json_false());
-    json_object_set_new(tree, "multiattach", json_boolean(driver->features & DRIVER_MULTIATTACH));
-    json_object_set_new(tree, "online_extend_support",
-                        json_boolean(driver->features & DRIVER_ONLINE_EXTEND));
-    json_object_set_new(tree, "thin_provisioning_support",
-                        json_boolean(driver->features & DRIVER_THIN));
-    json_object_set_new(tree, "thick_provisioning_support",
-                        json_boolean(driver->features & DRIVER_THICK));
+    for (const struct driver_feature_row *row = driver_features; row->name; row++)
+        if (row->capability)
+            json_object_set_new(tree, row->capability, json_boolean(driver->features & row->bit));
     json_object_set_new(tree, "max_over_subscription_ratio",
                         json_real(settings->max_over_subscription_ratio));
     json_object_set_new(tree, "replication_enabled", json_false());
