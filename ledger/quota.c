@@ -72,23 +72,49 @@ static bool is_told_before(const char *resource, const char *other) {
     return is_single(resource) || (!is_single(other) && strcmp(resource, other) < 0);
 }
 
+/* What is told of each resource, and of those of its types. */
+static const struct refusal {
+    const char *resource;
+    const char *error; /* upstream's class */
+    const char *what;  /* has the size; NULL: the resource is a number of things */
+} refusals[] = {
+    { QUOTA_VOLUMES, "VolumeLimitExceeded", NULL },
+    { QUOTA_SNAPSHOTS, "SnapshotLimitExceeded", NULL },
+    { QUOTA_BACKUPS, "BackupLimitExceeded", NULL },
+    { QUOTA_GROUPS, "GroupLimitExceeded", NULL },
+    { QUOTA_GIGABYTES, "VolumeSizeExceedsAvailableQuota", "volume or snapshot" },
+    { QUOTA_BACKUP_GIGABYTES, "VolumeBackupSizeExceedsAvailableQuota", "backup" },
+    { .resource = NULL },
+};
+
+static bool is_of(const char *resource, const char *fixed) {
+    size_t length = strlen(fixed);
+
+    return strncmp(resource, fixed, length) == 0 &&
+           (resource[length] == '\0' || resource[length] == '_');
+}
+
 static int refuse(const struct quota_demand *demand, const struct standing *standing,
                   struct error *err) {
+    const struct refusal *told = refusals;
+
     if (is_single(demand->resource))
         return error_set(err, ERROR_OVER_QUOTA,
                          "VolumeSizeExceedsLimit: Requested volume size %jdG exceeds the maximum "
                          "allowed limit %jdG of a single volume.",
                          demand->amount, standing->limit);
-    if (strncmp(demand->resource, QUOTA_GIGABYTES, strlen(QUOTA_GIGABYTES)) == 0)
+    while (told->resource && !is_of(demand->resource, told->resource))
+        told++;
+    assert(told->resource); /* nothing else has a limit */
+    if (told->what)
         return error_set(err, ERROR_OVER_QUOTA,
-                         "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds "
-                         "allowed %s quota. Requested %jdG, quota is %jdG and %jdG has been "
-                         "consumed.",
-                         demand->resource, demand->amount, standing->limit, standing->used);
+                         "%s: Requested %s exceeds allowed %s quota. Requested %jdG, quota is %jdG "
+                         "and %jdG has been consumed.",
+                         told->error, told->what, demand->resource, demand->amount, standing->limit,
+                         standing->used);
     return error_set(err, ERROR_OVER_QUOTA,
-                     "VolumeLimitExceeded: Maximum number of volumes allowed (%jd) exceeded for "
-                     "quota '%s'.",
-                     standing->limit, demand->resource);
+                     "%s: Maximum number of %s allowed (%jd) exceeded for quota '%s'.", told->error,
+                     told->resource, standing->limit, demand->resource);
 }
 
 static int check_demands(const struct quota_demands *demands, const struct standing *standings,

@@ -13,9 +13,9 @@ static const struct fixed_resource {
     { QUOTA_PER_VOLUME, offsetof(struct settings, per_volume_size_limit) },
     { QUOTA_SNAPSHOTS, offsetof(struct settings, quota_snapshots) },
     { QUOTA_GIGABYTES, offsetof(struct settings, quota_gigabytes) },
-    { "backups", offsetof(struct settings, quota_backups) },
-    { "backup_gigabytes", offsetof(struct settings, quota_backup_gigabytes) },
-    { "groups", offsetof(struct settings, quota_groups) },
+    { QUOTA_BACKUPS, offsetof(struct settings, quota_backups) },
+    { QUOTA_BACKUP_GIGABYTES, offsetof(struct settings, quota_backup_gigabytes) },
+    { QUOTA_GROUPS, offsetof(struct settings, quota_groups) },
 };
 
 static const struct fixed_resource *fixed_find(const char *name) {

@@ -8,10 +8,13 @@
 
 #include "ledger/work.h"
 
-#define QUOTA_VOLUMES    "volumes"
-#define QUOTA_GIGABYTES  "gigabytes"
-#define QUOTA_SNAPSHOTS  "snapshots"
-#define QUOTA_PER_VOLUME "per_volume_gigabytes" /* of a single volume: checked, never used up */
+#define QUOTA_VOLUMES          "volumes"
+#define QUOTA_GIGABYTES        "gigabytes"
+#define QUOTA_SNAPSHOTS        "snapshots"
+#define QUOTA_BACKUPS          "backups"
+#define QUOTA_BACKUP_GIGABYTES "backup_gigabytes"
+#define QUOTA_GROUPS           "groups"
+#define QUOTA_PER_VOLUME       "per_volume_gigabytes" /* of a single one: checked, never used up */
 
 /* Resources that each type of something has for itself. */
 struct quota_types {

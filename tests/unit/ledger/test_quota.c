@@ -57,6 +57,32 @@ WORK_TEST(of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_o
     ck_assert_str_eq(usage(work), "");
 }
 
+WORK_TEST(a_refusal_is_told_as_upstream_tells_the_resource) {
+    static const char *const rows[][2] = {
+        { "volumes", "VolumeLimitExceeded: Maximum number of volumes allowed (1) exceeded" },
+        { "snapshots", "SnapshotLimitExceeded: Maximum number of snapshots allowed (1) exceeded" },
+        { "snapshots_gold", "SnapshotLimitExceeded: Maximum number of snapshots allowed (1) "
+                            "exceeded for quota 'snapshots_gold'." },
+        { "backups", "BackupLimitExceeded: Maximum number of backups allowed (1) exceeded" },
+        { "groups", "GroupLimitExceeded: Maximum number of groups allowed (1) exceeded" },
+        { "gigabytes_gold", "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds "
+                            "allowed gigabytes_gold quota. Requested 2G, quota is 1G and 0G has "
+                            "been consumed." },
+        { "backup_gigabytes", "VolumeBackupSizeExceedsAvailableQuota: Requested backup exceeds "
+                              "allowed backup_gigabytes quota. Requested 2G, quota is 1G" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct quota_demands demands = { .count = 0 };
+
+        OK(quota_limit_set(work, PROJECT, rows[i][0], 1, err));
+        quota_demand_add(&demands, work->arena, rows[i][0], NULL, 2);
+        REFUSED(quota_take(work, PROJECT, &demands, err), OVER_QUOTA);
+        ck_assert_msg(strncmp(err->message, rows[i][1], strlen(rows[i][1])) == 0, "%s",
+                      err->message);
+    }
+}
+
 WORK_TEST(what_is_only_checked_is_used_up_by_nobody) {
     struct quota_demands demands = { .count = 0 };
 
@@ -160,6 +186,7 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("quota", a_demand_of_a_type_counts_for_both,
            of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_order,
+           a_refusal_is_told_as_upstream_tells_the_resource,
            what_is_only_checked_is_used_up_by_nobody,
            as_many_demands_as_fit_are_taken_and_given_back, what_nobody_has_taken_is_not_given_back,
            what_is_reserved_is_in_use_or_given_back_when_the_operation_ends,
