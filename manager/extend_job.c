@@ -8,7 +8,7 @@
  *        ▼                   one instance: keys stored
  *     sending ──event──▶ refused ───────────────────────────▶ finished (failed)
  *        ▼                accepted, or nobody knows
- *     waiting ──deadline or nobody attached: the image decides ─▶ finished
+ *     waiting ──deadline or no instance: the image decides ─▶ finished
  *        ▼ report
  *     completing ──the image must agree ────────────────────▶ finished
  *
@@ -25,6 +25,11 @@
 #include <string.h>
 
 #define UNREADABLE_PAUSE_US 10000000
+
+/* Those who may have the disk, and can say so. */
+static unsigned instances_of(const struct job *job, const char *const **ret) {
+    return attachment_instances(job->arena, &job->volume, ret);
+}
 
 /* ---- finish ---- */
 
@@ -104,7 +109,7 @@ static int await(struct job *job, struct error *err) {
     }
     if (was_attached && !job_driver_volume(job).attached)
         return 1; /* the guest that held it has been detached since: the driver looks again */
-    instances = attachment_instances(job->arena, &job->volume, NULL);
+    instances = instances_of(job, NULL);
     error_set(&failure, ERROR_BACKEND,
               instances == 0 ? "the image is locked, but the volume is attached to no instance"
                              : "the image is locked and the volume is attached to %u instances",
@@ -138,7 +143,7 @@ static int send(struct job *job, struct error *err) {
     struct error answer = { 0 };
     enum event_verdict verdict = EVENT_REFUSED;
 
-    if (attachment_instances(job->arena, &job->volume, &instances) != 1)
+    if (instances_of(job, &instances) != 1)
         error_set(&answer, ERROR_CONFLICT,
                   "the volume is no longer attached to exactly one instance");
     else if (event_send(job, instances[0], true, &verdict, &answer, err) < 0)
@@ -165,21 +170,22 @@ static int stay(struct work *work, const struct operation *held, void *arg, stru
                        held->kind->message_action, "009", err);
 }
 
-static int settle_detached(struct job *job, const struct driver_volume *volume, struct error *err) {
+static int settle_without_instance(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
     struct error failure = { 0 };
 
-    if (job->backend->driver->extend_volume(job->backend->handle, job->arena, volume,
+    if (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
                                             job->operation.new_size_gb, &failure) == DRIVER_DONE)
         return finish(job, EXTEND_GROWN, 0, NULL, err);
     if (job_check_lease(job, err) < 0)
         return -1;
     if (!*failure.message)
-        error_set(&failure, ERROR_BACKEND, "the image is still locked after the last detach");
+        error_set(&failure, ERROR_BACKEND,
+                  "the image is still locked, and no instance is left that could grow it");
     return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 static int settle(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
     struct error failure = { 0 };
     int64_t real_gb = 0;
     int grown = has_grown(job, &real_gb, &failure);
@@ -191,8 +197,8 @@ static int settle(struct job *job, struct error *err) {
     }
     if (grown > 0)
         return finish(job, EXTEND_GROWN, real_gb, NULL, err);
-    if (!volume.attached)
-        return settle_detached(job, &volume, err);
+    if (instances_of(job, NULL) == 0)
+        return settle_without_instance(job, err);
     return finish(job, EXTEND_COMPUTE_FAILED, real_gb, "the compute side did not report in time",
                   err);
 }
@@ -235,7 +241,7 @@ int job_extend(struct job *job, struct error *err) {
         case PHASE_SENDING:
             if (job_look_again(job, err) < 0)
                 return -1;
-            more = job_driver_volume(job).attached ? send(job, err) : settle(job, err);
+            more = instances_of(job, NULL) > 0 ? send(job, err) : settle(job, err);
             break;
         case PHASE_WAITING:
             more = settle(job, err);

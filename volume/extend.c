@@ -293,13 +293,13 @@ static int extend_cancel(struct work *work, const struct operation *operation, s
     return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
 }
 
-/* X30: nobody is left to report.  X21: somebody may be where the event never came. */
+/* X30: nobody is left who could report; one who has only reserved hears of nothing.  X21: somebody may be where the event never came. */
 static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
-    if (volume.attachment_count == 0)
+    if (attachment_instances(work->arena, &volume, NULL) == 0)
         return operation_hurry(work, operation, err);
     return volume_extend_pending(&volume) ? volume_notify_attached(work, &volume, err) : 0;
 }

@@ -424,6 +424,46 @@ START_TEST(detach_with_the_image_still_locked_is_rolled_back) {
 }
 END_TEST
 
+#define RESERVE_AGAIN "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}"
+#define HOST_ATTACH   "{\"os-attach\": {\"mountpoint\": \"/dev/vdc\", \"host_name\": \"h\"}}"
+
+/* What stays behind when the only instance leaves a pending extend: a place that was reserved, as
+ * for a server that is shelved or moves while it is off, or a host that asks nobody. */
+static void leave_behind(bool a_host, bool freed) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2), *attachment;
+    const char *stays = a_host ? "in-use" : "reserved";
+
+    if (a_host)
+        world_sql(world, "UPDATE volumes SET multiattach = 1");
+    attachment = world_attach(world, id, WORLD_INSTANCE);
+    if (a_host)
+        ck_assert_int_eq(world_action(world, id, HOST_ATTACH), 202);
+    else
+        ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                    arena_format(world->arena, RESERVE_AGAIN, id, WORLD_INSTANCE)),
+                         200);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_settle(world);
+    ck_assert_uint_eq(world->event_count, 1);
+    assert_volume(world, id, "extending", 2);
+
+    memory_lock(world->memory, id, !freed);
+    detach(world, attachment);
+    world_settle(world);
+    assert_volume(world, id, freed ? stays : "error_extending", freed ? 5 : 2);
+    assert_quota(world, freed ? 5 : 2, 0);
+    ck_assert_uint_eq(world->event_count, 1);
+    assert_settled(world);
+}
+
+/* X30: who is left cannot report. */
+START_TEST(the_last_instance_leaves_others_behind) {
+    for (int i = 0; i < 4; i++)
+        leave_behind(i & 1, i & 2);
+}
+END_TEST
+
 /* ---- attachments that change while the manager is at it ---- */
 
 static const char *leaving; /* the attachment that goes in the middle */
@@ -886,6 +926,7 @@ CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
            deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
            detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,
+           the_last_instance_leaves_others_behind,
            detach_during_the_drivers_call_is_settled_at_once,
            the_event_goes_to_who_is_attached_at_the_hand_over,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
