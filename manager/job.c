@@ -62,32 +62,17 @@ int job_finish(struct job *job, void *ending, struct error *err) {
 
 /* ---- claimed ---- */
 
-/* This process slept beyond the lease of what one of its own threads still has in its hands. */
-static bool is_running(struct manager *manager, const char *operation_id) {
-    bool found = false;
-
-    pthread_mutex_lock(&manager->lock);
-    for (const struct running *running = manager->running; running && !found;
-         running = running->next)
-        found = strcmp(running->operation_id, operation_id) == 0;
-    pthread_mutex_unlock(&manager->lock);
-    return found;
-}
-
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
+    bool draining;
     int claimed;
 
-    if (is_running(job->manager, job->operation.id))
-        return 0;
     pthread_mutex_lock(&job->manager->lock);
-    claimed = job->manager->draining ? 0 : 1;
+    draining = job->manager->draining;
     pthread_mutex_unlock(&job->manager->lock);
-    if (!claimed)
+    if (draining)
         return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
-    claimed = operation_claim(work, job->operation.id, job->manager->settings.owner,
-                              &job->operation, err);
-
+    claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
     if (claimed <= 0)
         return claimed;
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
@@ -111,10 +96,25 @@ static void job_identify(struct job *job) {
     };
 }
 
-static void running_begin(struct manager *manager, struct running *running) {
+/* False: a thread of this process has it in its hands, and slept beyond its lease. */
+static bool running_begin(struct manager *manager, struct running *running) {
+    const struct running *other;
+
     pthread_mutex_lock(&manager->lock);
-    running->next = manager->running;
-    manager->running = running;
+    other = manager->running;
+    while (other && strcmp(other->operation_id, running->operation_id) != 0)
+        other = other->next;
+    if (!other) {
+        running->next = manager->running;
+        manager->running = running;
+    }
+    pthread_mutex_unlock(&manager->lock);
+    return !other;
+}
+
+static void running_claimed(struct manager *manager, struct running *running, int64_t asked_us) {
+    pthread_mutex_lock(&manager->lock);
+    running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
     pthread_mutex_unlock(&manager->lock);
 }
 
@@ -148,8 +148,7 @@ static bool is_wanted(const struct job *job) {
 }
 
 static bool fence_holds(const struct driver_fence *fence) {
-    const struct job *job =
-        (const struct job *)(const void *)((const char *)fence - offsetof(struct job, fence));
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
     struct manager *manager = job->manager;
     int64_t safe_until_us;
     bool holds;
@@ -158,8 +157,7 @@ static bool fence_holds(const struct driver_fence *fence) {
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
     holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
-    if (!holds)
-        *job->fence_refused = true;
+    job->fenced_off |= !holds;
     return holds;
 }
 
@@ -230,32 +228,31 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .backend = &host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
+        .running = { .operation_id = operation_id },
         .fence = { .holds = fence_holds },
     };
     struct error reason;
     int64_t asked_us;
-    int claimed, result;
+    int claimed, result = 0;
 
-    job.fence_refused = &job.fenced_off;
     job.base = (struct work){
         .arena = arena,
         .context = &job.context,
         .settings = manager->settings.settings,
     };
     claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
+    if (claimed <= 0 || !running_begin(manager, &job.running))
+        return claimed < 0 ? -1 : 0;
     asked_us = clock_steady_us(manager->settings.settings->clock);
-    if (claimed > 0)
-        claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
+    claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
+    if (claimed > 0) {
+        job_identify(&job);
+        running_claimed(manager, &job.running, asked_us);
+        result = job_do(&job, &reason);
+    }
+    running_end(manager, &job.running);
     if (claimed <= 0)
         return claimed;
-    job_identify(&job);
-    job.running = (struct running){
-        .operation_id = operation_id,
-        .safe_until_us = operation_safe_until(manager->settings.settings, asked_us),
-    };
-    running_begin(manager, &job.running);
-    result = job_do(&job, &reason);
-    running_end(manager, &job.running);
     result = job_let_go(&job, result, &reason, err);
     if (manager->settings.operation_ended)
         manager->settings.operation_ended(manager->settings.operation_ended_arg);

@@ -21,7 +21,6 @@ struct job {
     struct running running;
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
-    bool *fence_refused;
     bool renamed; /* a delete: the object has a name that no worker before this one knows */
 };
 

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "ledger/message.h"
+#include "ledger/query.h"
 #include "manager/call.h"
 #include "manager/host.h"
 #include "manager/job.h"
@@ -99,18 +100,18 @@ struct hand_out {
     int count;
 };
 
-/* The ids of what runs in this process, copied: their owners may end at any moment. */
+/* The ids of what this process has claimed, copied: their owners may end at any moment. */
 static const char **running_ids(struct manager *manager, struct arena *arena, unsigned *ret_count) {
     const char **ids = NULL;
     unsigned count = 0;
 
     pthread_mutex_lock(&manager->lock);
-    for (const struct running *running = manager->running; running; running = running->next)
-        count++;
-    ids = arena_alloc(arena, (count + 1) * sizeof *ids);
-    count = 0;
-    for (const struct running *running = manager->running; running; running = running->next)
+    for (const struct running *running = manager->running; running; running = running->next) {
+        if (running->safe_until_us == 0)
+            continue;
+        ids = query_grow(arena, ids, count, sizeof *ids);
         ids[count++] = arena_text(arena, running->operation_id);
+    }
     pthread_mutex_unlock(&manager->lock);
     *ret_count = count;
     return ids;

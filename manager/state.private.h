@@ -31,7 +31,9 @@ struct manager_host {
 /* An operation that a thread of this process has in its hands: its lease is kept alive. */
 struct running {
     const char *operation_id;
-    int64_t safe_until_us; /* manager->lock; steady: until then no other worker begins with it */
+    /* manager->lock; steady: until then no other worker begins with it.  0: it is not claimed yet,
+     * or another's by now. */
+    int64_t safe_until_us;
     struct running *next;
 };
 

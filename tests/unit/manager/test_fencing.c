@@ -213,6 +213,38 @@ START_TEST(a_fence_that_has_refused_once_is_no_failure) {
 }
 END_TEST
 
+static struct world *sleeper;
+static const struct db_engine *engine;
+
+/* Another thread of the process hears of the operation before the sleeper has looked up. */
+static void sleep_after_commit(struct db *db, struct db_job *job) {
+    db->engine = engine;
+    engine->submit(db, job);
+    world_advance(sleeper, 60);
+    world_settle(sleeper);
+    ck_assert_int_eq(world_count(sleeper, "SELECT attempts FROM operations"), 1);
+}
+
+/* They have one name: a lease that is renewed for the one would let the other go on. */
+START_TEST(two_threads_of_a_process_never_have_one_operation) {
+    autoworld struct world *world = sleeper = world_new(NULL);
+    const char *id = world_volume(world, 2);
+    struct db_engine sleepy = *(engine = world->db->engine);
+
+    sleepy.submit = sleep_after_commit;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    ck_assert_uint_eq(world_relay(world), 1);
+    world->db->engine = &sleepy;
+    ck_assert(world_step(world, 0));
+    ck_assert_ptr_eq(world->db->engine, engine);
+    assert_volume(world, id, "extending", 2);
+    world_advance(world, 20);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 /* A manager of another place is not disturbed by the start of this one. */
 START_TEST(leases_of_other_places_outlive_a_start) {
     autoworld struct world *world = world_new(NULL);
@@ -326,6 +358,7 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
+           two_threads_of_a_process_never_have_one_operation,
            leases_of_other_places_outlive_a_start, who_is_not_sure_of_the_time_ends_nothing,
            every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)
