@@ -64,9 +64,8 @@ static void print_table(struct arena *arena, const struct listing *listing) {
 
 int manage_operations(const struct config *config, bool json) {
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
     struct settings settings;
-    struct work base = { .arena = arena, .context = &context, .settings = &settings };
+    const struct work base = work_own(&settings, arena);
     struct listing listing = { 0 };
     struct error err;
     struct db *db;

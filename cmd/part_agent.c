@@ -29,8 +29,7 @@ static int register_body(struct work *work, void *arg, struct error *err) {
 
 static int register_agent(struct parts *parts, const struct agent_settings *agent,
                           struct error *err) {
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+    const struct work base = work_own(&parts->settings, parts->arena);
     struct registration registration = { agent->host, agent->own_url };
 
     return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;

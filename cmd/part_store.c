@@ -15,8 +15,7 @@ static int bootstrap_body(struct work *work, void *arg, struct error *err) {
 }
 
 int part_store_start(struct parts *parts, struct error *err) {
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = parts->arena, .context = &context, .settings = &parts->settings };
+    const struct work base = work_own(&parts->settings, parts->arena);
 
     if (parts_open_db(parts->config, false, &parts->db, err) < 0)
         return -1;

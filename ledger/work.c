@@ -1,5 +1,11 @@
 #include "ledger/work.h"
 
+struct work work_own(const struct settings *settings, struct arena *arena) {
+    static const struct context own = { .request_id = "-", .is_admin = true };
+
+    return (struct work){ .arena = arena, .context = &own, .settings = settings };
+}
+
 struct work_call {
     struct db *db;
     const struct work *base;

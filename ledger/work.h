@@ -38,6 +38,9 @@ static inline char *work_uuid(const struct work *work) {
     return arena_text(work->arena, clock_uuid(work->settings->clock, text));
 }
 
+/* What the service does by itself, for nobody's request and with an administrator's rights. */
+struct work work_own(const struct settings *settings, struct arena *arena);
+
 typedef int work_body(struct work *work, void *arg, struct error *err);
 
 /*

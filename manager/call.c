@@ -76,12 +76,7 @@ static int completion_body(struct work *work, void *arg, struct error *err) {
 }
 
 static int transaction(const struct call *call, work_body *body, void *arg, struct error *err) {
-    const struct context context = { .request_id = "-", .is_admin = true };
-    const struct work base = {
-        .arena = call->arena,
-        .context = &context,
-        .settings = call->manager->settings.settings,
-    };
+    const struct work base = work_own(call->manager->settings.settings, call->arena);
 
     return work_transaction(call->manager->settings.db, &base, body, arg, err);
 }

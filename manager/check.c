@@ -345,8 +345,7 @@ static int check_backend(struct round *round, struct manager_backend backend,
 
 int check_run(const struct check *check, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = arena, .context = &context, .settings = check->settings };
+    const struct work base = work_own(check->settings, arena);
     struct round round = { .check = check, .arena = arena };
 
     if (work_read(check->db, &base, read_rows, &round, err) < 0)

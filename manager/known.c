@@ -16,8 +16,7 @@ static int knows_body(struct work *work, void *arg, struct error *err) {
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
     const struct known *known = backend->knows_arg;
     autoarena struct arena *arena = arena_new();
-    const struct context nobody = { 0 };
-    const struct work base = { .arena = arena, .context = &nobody, .settings = known->settings };
+    const struct work base = work_own(known->settings, arena);
     struct question question = { known->host, location, name_id };
     struct error err;
 

@@ -204,10 +204,7 @@ static void prolong(struct manager *manager, const struct round *round) {
 
 static int do_round(struct manager *manager, bool expire, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = arena,
-                         .context = &context,
-                         .settings = manager->settings.settings };
+    const struct work base = work_own(manager->settings.settings, arena);
     struct round round = { .manager = manager, .expire = expire };
 
     round.asked_us = clock_steady_us(manager->settings.settings->clock);
@@ -259,10 +256,7 @@ static int disown_body(struct work *work, void *arg, struct error *err) {
 /* A former incarnation of this place is dead: nobody has to wait for its leases. */
 static int disown(struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = arena,
-                         .context = &context,
-                         .settings = manager->settings.settings };
+    const struct work base = work_own(manager->settings.settings, arena);
 
     return work_transaction(manager->settings.db, &base, disown_body, manager, err);
 }

@@ -78,10 +78,7 @@ static int report_body(struct work *work, void *arg, struct error *err) {
 int report_host(const struct manager_host *host, struct error *err) {
     const struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = arena,
-                         .context = &context,
-                         .settings = manager->settings.settings };
+    const struct work base = work_own(manager->settings.settings, arena);
     struct driver_pool *pools = NULL;
     struct host_report report = { .manager = manager, .host = host };
     int result;
@@ -117,10 +114,7 @@ static int node_body(struct work *work, void *arg, struct error *err) {
 
 int report_node(const struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct context context = { .request_id = "-", .is_admin = true };
-    struct work base = { .arena = arena,
-                         .context = &context,
-                         .settings = manager->settings.settings };
+    const struct work base = work_own(manager->settings.settings, arena);
     struct node_report node = { .settings = &manager->settings };
 
     if (work_transaction(manager->settings.db, &base, node_body, &node, err) < 0)

@@ -141,9 +141,8 @@ static struct db *open_db(void) {
 /* One database is made with its schema, every world starts as a copy of it. */
 static struct db *pristine_db(const struct settings *settings) {
     static struct db *pristine;
-    const struct context context = { .request_id = "req-world", .is_admin = true };
     autoarena struct arena *arena = arena_new();
-    struct work base = { .arena = arena, .context = &context, .settings = settings };
+    const struct work base = work_own(settings, arena);
     struct error err;
 
     if (pristine)

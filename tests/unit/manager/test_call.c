@@ -53,10 +53,7 @@ static int lookup_body(struct work *work, void *arg, struct error *err) {
 
 /* The list that the pending extend holds. */
 static const char *pending_reservations(struct world *world, const char *id) {
-    const struct context context = { .is_admin = true };
-    const struct work base = { .arena = world->arena,
-                               .context = &context,
-                               .settings = &world->settings };
+    const struct work base = work_own(&world->settings, world->arena);
     struct lookup lookup = { .volume_id = id };
     struct error err;
 
