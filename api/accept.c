@@ -58,8 +58,8 @@ const char *accept_best(const struct http_exchange *exchange, const char *const 
     return best;
 }
 
-static const char *json_text(struct arena *arena, int status, const char *title,
-                             const char *sentence) {
+static const char *sentence_json(struct arena *arena, int status, const char *title,
+                                 const char *sentence) {
     struct json_out out;
 
     json_out_init(&out, arena, 256);
@@ -81,7 +81,7 @@ void accept_render(struct http_exchange *exchange, int status, const char *title
     if (!type)
         exchange->reply_body = arena_format(arena, "%s\n", sentence);
     else if (strcmp(type, JSON) == 0)
-        exchange->reply_body = json_text(arena, status, title, sentence);
+        exchange->reply_body = sentence_json(arena, status, title, sentence);
     else
         exchange->reply_body =
             arena_format(arena, "<html><head><title>%d %s</title></head><body>%s</body></html>\n",

@@ -143,16 +143,12 @@ static int create_specs(struct request *request, struct error *err) {
     return set_specs(request, body->specs, err);
 }
 
-static void release_tree(void *tree) {
-    json_decref(tree);
-}
-
 /* The body is the spec itself: {key: value}, with the key of the path. */
 static int update_spec(struct request *request, struct error *err) {
-    json_t *wrapped = json_pack("{s:O}", "extra_specs", request->json_outer);
+    const json_t *wrapped =
+        json_keep(request->work.arena, json_pack("{s:O}", "extra_specs", request->json_outer));
     struct specs_body body;
 
-    arena_defer(request->work.arena, release_tree, wrapped);
     if (json_decode(request->work.arena, wrapped, "body", specs_fields, request->minor, true, &body,
                     err) < 0)
         return -1;

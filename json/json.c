@@ -1,5 +1,7 @@
 #include "json/json.h"
 
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH_MOST ((size_t)64)
@@ -33,6 +35,19 @@ static void release_tree(void *tree) {
     json_decref(tree);
 }
 
+json_t *json_keep(struct arena *arena, json_t *tree) {
+    arena_defer(arena, release_tree, tree);
+    return tree;
+}
+
+char *json_text(struct arena *arena, const json_t *tree) {
+    char *text = json_dumps(tree, JSON_COMPACT);
+
+    assert(text);
+    arena_defer(arena, free, text);
+    return text;
+}
+
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
     json_error_t failure;
     json_t *tree;
@@ -52,8 +67,7 @@ json_t *json_parse(struct arena *arena, const char *text, size_t size, struct er
                   failure.line, failure.column, failure.text);
         return NULL;
     }
-    arena_defer(arena, release_tree, tree);
-    return tree;
+    return json_keep(arena, tree);
 }
 
 static int decode_field(struct arena *arena, const json_t *object, const char *what,

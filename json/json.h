@@ -29,3 +29,8 @@ bool json_has(const json_t *object, const char *key);
  * refused, no NUL in strings. Released with the arena. NULL and ERROR_BAD_REQUEST on failure.
  */
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err);
+
+/* The reference is the arena's from now on. */
+json_t *json_keep(struct arena *arena, json_t *tree);
+/* As compact text, in the arena. */
+char *json_text(struct arena *arena, const json_t *tree);

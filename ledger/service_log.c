@@ -1,10 +1,9 @@
 #include "ledger/service_log.h"
 
-#include "common/cleanup.h"
 #include "ledger/query.h"
+#include "json/json.h"
 
 #include <assert.h>
-#include <jansson.h>
 #include <string.h>
 
 static struct service_levels nothing(void) {
@@ -50,21 +49,18 @@ static struct service_levels laid_over(struct service_levels below,
 /* ---- as the row has them: {"scoria.api": "INFO", …} ---- */
 
 static struct db_value levels_value(struct arena *arena, const struct service_levels *levels) {
-    json_t *object = json_object();
-    autofree char *text = NULL;
+    json_t *object = json_keep(arena, json_object());
 
     for (unsigned i = 0; i < log_loggers(); i++)
         if (levels->of[i] != SERVICE_LEVEL_UNNAMED)
             json_object_set_new(object, log_logger(i),
                                 json_string(log_level_name((enum log_level)levels->of[i])));
-    text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    return DB_TEXT(arena_text(arena, text));
+    return DB_TEXT(json_text(arena, object));
 }
 
 /* Loggers and levels of another version of this program are left out. */
-static struct service_levels levels_read(const char *text) {
-    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+static struct service_levels levels_read(struct arena *arena, const char *text) {
+    const json_t *object = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
     struct service_levels levels = nothing();
 
     for (unsigned i = 0; object && i < log_loggers(); i++) {
@@ -74,7 +70,6 @@ static struct service_levels levels_read(const char *text) {
         if (name && log_level_parse(name, &level))
             levels.of[i] = (int)level;
     }
-    json_decref(object);
     return levels;
 }
 
@@ -88,7 +83,7 @@ static int column_read(struct work *work, const char *column, const char *binary
     if (query_one(work, db_query(work->tx, err, sql, DB_TEXT(binary), DB_TEXT(host)), query_text,
                   &text, err) < 0)
         return -1;
-    *ret = levels_read(text);
+    *ret = levels_read(work->arena, text);
     return text != NULL;
 }
 

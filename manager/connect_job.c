@@ -1,21 +1,15 @@
 /*
  * A connector's question to the backend: how does this host reach the volume?
  */
-#include "common/cleanup.h"
 #include "manager/job.h"
 #include "volume/connect.h"
 #include "json/json.h"
 
 #include <string.h>
 
-static void release_tree(void *tree) {
-    json_decref(tree);
-}
-
 /* What every backend's answer gets beside its own data. */
 static const char *complete(struct job *job, json_t *info, const char *mode) {
     json_t *data = json_object_get(info, "data");
-    autofree char *text = NULL;
 
     json_object_set_new(data, "access_mode", json_string(mode));
     json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
@@ -23,8 +17,7 @@ static const char *complete(struct job *job, json_t *info, const char *mode) {
     json_object_set_new(data, "cacheable", json_false());
     json_object_set_new(data, "enforce_multipath", json_false());
     json_object_set_new(info, "enforce_multipath", json_false());
-    text = json_dumps(info, JSON_COMPACT);
-    return arena_text(job->arena, text);
+    return json_text(job->arena, info);
 }
 
 static const char *connect(struct job *job, struct error *failure) {
@@ -38,8 +31,7 @@ static const char *connect(struct job *job, struct error *failure) {
         job->backend->driver->connect(job->backend->handle, job->arena, &volume,
                                       json_object_get(arguments, "connector"), &info, failure) < 0)
         return NULL;
-    arena_defer(job->arena, release_tree, info);
-    return complete(job, info, mode ? mode : "rw");
+    return complete(job, json_keep(job->arena, info), mode ? mode : "rw");
 }
 
 int job_connect(struct job *job, struct error *err) {

@@ -1,8 +1,8 @@
 #include "manager/report.h"
 
-#include "common/cleanup.h"
 #include "ledger/service_log.h"
 #include "volume/pool.h"
+#include "json/json.h"
 
 #define DRIVER_VERSION "1.0.0"
 
@@ -15,8 +15,7 @@ static char *capabilities(struct arena *arena, const struct manager_host *host,
                           const struct driver_pool *pool, const struct settings *settings,
                           const char *backend_name) {
     const struct driver *driver = host->backend.driver;
-    json_t *tree = json_object();
-    autofree char *text = NULL;
+    json_t *tree = json_keep(arena, json_object());
 
     json_object_set_new(tree, "pool_name", json_string(pool->name));
     json_object_set_new(tree, "volume_backend_name", json_string(backend_name));
@@ -36,9 +35,7 @@ static char *capabilities(struct arena *arena, const struct manager_host *host,
     json_object_set_new(tree, "backend_state", json_string("up"));
     if (pool->capabilities)
         json_object_update(tree, pool->capabilities);
-    text = json_dumps(tree, JSON_COMPACT);
-    json_decref(tree);
-    return arena_text(arena, text);
+    return json_text(arena, tree);
 }
 
 struct host_report {

@@ -90,19 +90,6 @@ static int64_t read_beat_ms(const json_t *inner) {
     return timeout_s * 1000 < 2 * BEAT_MOST_MS ? (int64_t)(timeout_s * 500) : BEAT_MOST_MS;
 }
 
-static void release_text(void *text) {
-    free(text);
-}
-
-static const char *arguments_text(struct arena *arena, const json_t *arguments) {
-    char *text = json_dumps(arguments, JSON_COMPACT);
-
-    if (!text)
-        abort();
-    arena_defer(arena, release_text, text);
-    return text;
-}
-
 static int read_head(const json_t *inner, struct envelope *envelope, struct error *err) {
     unsigned major, minor;
 
@@ -140,7 +127,7 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
     if (arguments && !json_is_object(arguments))
         return refuse(err, "args is no object");
     envelope.beat_ms = envelope.reply_queue ? read_beat_ms(inner) : 0;
-    envelope.arguments = arguments ? arguments_text(arena, arguments) : "{}";
+    envelope.arguments = arguments ? json_text(arena, arguments) : "{}";
     *ret = envelope;
     return 0;
 }

@@ -1,6 +1,5 @@
 #include "volume/connect.h"
 
-#include "common/cleanup.h"
 #include "ledger/message.h"
 #include "volume/attach.h"
 #include "volume/attach_status.h"
@@ -8,13 +7,9 @@
 #include "volume/connector.private.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "json/json.h"
 
 #include <string.h>
-
-static inline void cleanup_tree(json_t **tree) {
-    json_decref(*tree);
-}
-#define autofree_tree __attribute__((cleanup(cleanup_tree)))
 
 static const char *connector_text(struct arena *arena, const json_t *connector, const char *key) {
     return arena_text(arena, json_string_value(json_object_get(connector, key)));
@@ -58,16 +53,17 @@ static int check_questions(struct work *work, const char *volume_id, struct erro
     return 0;
 }
 
+/* `connector` as JSON text. */
 static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
-                         const json_t *connector, const char *mode, const char **ret_operation_id,
+                         const char *connector, const char *mode, const char **ret_operation_id,
                          struct error *err) {
-    autofree char *text = json_dumps(connector, JSON_COMPACT);
     struct operation former, fields = {
         .volume_id = volume->id,
         .target_id = target_id,
         .host = volume->host,
         .project_id = volume->project_id,
-        .arguments = arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", text, mode),
+        .arguments =
+            arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", connector, mode),
     };
     int found = operation_of(work, target_id, &former, err);
 
@@ -82,7 +78,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
     const char *host = connector_text(work->arena, connector, "host");
     const char *mountpoint = connector_text(work->arena, connector, "mountpoint");
     const char *mode = connector_text(work->arena, connector, "mode");
-    autofree char *text = json_dumps(connector, JSON_COMPACT);
+    const char *text = json_text(work->arena, connector);
     struct volume volume;
 
     if (!host || !*host)
@@ -111,7 +107,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         attach_status_follow(work, volume.id, err) < 0 ||
         notification_of(work, "volume.attach.start", volume.id, err) < 0)
         return -1;
-    return begin_connect(work, &volume, attachment->id, connector, mode, ret_operation_id, err);
+    return begin_connect(work, &volume, attachment->id, text, mode, ret_operation_id, err);
 }
 
 int volume_initialize_connection(struct work *work, const struct volume *volume,
@@ -124,7 +120,7 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
     if (connector_check(connector, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
         return -1;
-    return begin_connect(work, volume, work_uuid(work), connector,
+    return begin_connect(work, volume, work_uuid(work), json_text(work->arena, connector),
                          volume_is_readonly(volume) ? "ro" : "rw", ret_operation_id, err);
 }
 
@@ -143,14 +139,12 @@ int volume_terminate_connection(struct work *work, const struct volume *volume, 
 
 /* The attachment keeps the backend's data in one level, with its own id beside it. */
 static char *flatten(struct arena *arena, const char *connection_info, const char *attachment_id) {
-    autofree_tree json_t *info = json_loads(connection_info, 0, NULL);
-    autofree_tree json_t *flat = json_copy(json_object_get(info, "data"));
-    autofree char *text = NULL;
+    const json_t *info = json_parse(arena, connection_info, strlen(connection_info), NULL);
+    json_t *flat = json_object_get(info, "data");
 
     json_object_set(flat, "driver_volume_type", json_object_get(info, "driver_volume_type"));
     json_object_set_new(flat, "attachment_id", json_string(attachment_id));
-    text = json_dumps(flat, JSON_COMPACT);
-    return arena_text(arena, text);
+    return json_text(arena, flat);
 }
 
 /* Why, the manager's log says: once, and no client reads it. */

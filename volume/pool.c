@@ -89,18 +89,10 @@ int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct 
 
 /* ---- capabilities ---- */
 
-static void release_tree(void *tree) {
-    json_decref(tree);
-}
-
 json_t *pool_reported(struct work *work, const struct pool *pool) {
     json_t *tree = json_parse(work->arena, pool->capabilities, strlen(pool->capabilities), NULL);
 
-    if (json_is_object(tree))
-        return tree;
-    tree = json_object();
-    arena_defer(work->arena, release_tree, tree);
-    return tree;
+    return json_is_object(tree) ? tree : json_keep(work->arena, json_object());
 }
 
 static json_t *capacity(const struct pool *pool, double gb) {
