@@ -2,19 +2,17 @@
 
 #include "ledger/operation.h"
 
-#include <string.h>
-
 int connect_read_answer(struct request *request, const json_t **ret, struct error *err) {
     struct operation operation;
     const char *failure;
-    json_t *answer;
+    const json_t *answer;
     int found = operation_get(&request->work, request->wait_operation, &operation, err);
 
     if (found <= 0)
         return found;
     if (operation.phase != PHASE_ANSWERED || !operation.arguments)
         return error_set(err, ERROR_TRY_LATER, "The backend has not answered in time.");
-    answer = json_parse(request->work.arena, operation.arguments, strlen(operation.arguments), err);
+    answer = operation_arguments(request->work.arena, &operation);
     if (!answer)
         return error_set(err, ERROR_INTERNAL, "The answer of operation %s is no JSON.",
                          operation.id);

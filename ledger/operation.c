@@ -4,6 +4,7 @@
 #include "db/outbox.h"
 #include "ledger/host.h"
 #include "ledger/query.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -87,6 +88,12 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
         .updated_at = db_int(rows, 18),
     };
     return 0;
+}
+
+const json_t *operation_arguments(struct arena *arena, const struct operation *operation) {
+    const char *text = operation->arguments;
+
+    return text ? json_parse(arena, text, strlen(text), NULL) : NULL;
 }
 
 char *operation_topic(struct arena *arena, const char *host) {

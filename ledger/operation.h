@@ -17,6 +17,8 @@
 #include "ledger/status.h"
 #include "ledger/work.h"
 
+#include <jansson.h>
+
 enum operation_phase {
 #define PHASE(name, text) PHASE_##name,
 #include "ledger/phase.def"
@@ -172,6 +174,9 @@ int operation_count(struct work *work, const char *volume_id, const struct opera
                     int64_t *ret, struct error *err);
 /* Every operation, oldest first; how many. */
 int operation_list(struct work *work, struct operation **ret, struct error *err);
+
+/* Its `arguments`, read; NULL when there are none. */
+const json_t *operation_arguments(struct arena *arena, const struct operation *operation);
 
 /* The topic of the managers of a host (node@backend#pool or node@backend). */
 char *operation_topic(struct arena *arena, const char *host);

@@ -5,8 +5,6 @@
 #include "volume/connect.h"
 #include "json/json.h"
 
-#include <string.h>
-
 /* What every backend's answer gets beside its own data. */
 static const char *complete(struct job *job, json_t *info, const char *mode) {
     json_t *data = json_object_get(info, "data");
@@ -22,13 +20,11 @@ static const char *complete(struct job *job, json_t *info, const char *mode) {
 
 static const char *connect(struct job *job, struct error *failure) {
     const struct driver_volume volume = job_driver_volume(job);
-    const char *text = job->operation.arguments ? job->operation.arguments : "{}";
-    const json_t *arguments = json_parse(job->arena, text, strlen(text), failure);
+    const json_t *arguments = operation_arguments(job->arena, &job->operation);
     const char *mode = json_string_value(json_object_get(arguments, "mode"));
     json_t *info = NULL;
 
-    if (!arguments ||
-        job->backend->driver->connect(job->backend->handle, job->arena, &volume,
+    if (job->backend->driver->connect(job->backend->handle, job->arena, &volume,
                                       json_object_get(arguments, "connector"), &info, failure) < 0)
         return NULL;
     return complete(job, json_keep(job->arena, info), mode ? mode : "rw");

@@ -3,7 +3,6 @@
 #include "ledger/service.h"
 #include "volume/attachment.h"
 #include "volume/extend.h"
-#include "json/json.h"
 
 #include <string.h>
 
@@ -120,16 +119,9 @@ int event_send(struct job *job, const char *instance_uuid, bool completion, enum
 
 /* ---- the news that a disk has grown already, or shall, when the guest has moved since ---- */
 
-static const char *instance_of(struct job *job) {
-    struct error ignored;
-    const char *text = job->operation.arguments ? job->operation.arguments : "{}";
-    const json_t *arguments = json_parse(job->arena, text, strlen(text), &ignored);
-
-    return json_string_value(json_object_get(arguments, "instance_uuid"));
-}
-
 int job_notify(struct job *job, struct error *err) {
-    const char *instance_uuid = instance_of(job);
+    const json_t *arguments = operation_arguments(job->arena, &job->operation);
+    const char *instance_uuid = json_string_value(json_object_get(arguments, "instance_uuid"));
     enum event_verdict verdict = EVENT_ACCEPTED;
     struct error answer = { 0 };
 

@@ -8,7 +8,6 @@
 #include "volume/operations.h"
 #include "volume/pool.h"
 #include "volume/volume_quota.h"
-#include "json/json.h"
 
 #include <string.h>
 
@@ -118,9 +117,7 @@ int volume_delete_rename(struct work *work, const struct operation *operation, c
 
 bool volume_delete_renamed(struct arena *arena, const struct operation *operation,
                            const char **ret_from, const char **ret_to) {
-    const char *text = operation->arguments ? operation->arguments : "{}";
-    struct error ignored;
-    const json_t *names = json_parse(arena, text, strlen(text), &ignored);
+    const json_t *names = operation_arguments(arena, operation);
 
     *ret_from = json_string_value(json_object_get(names, "from"));
     *ret_to = json_string_value(json_object_get(names, "to"));
