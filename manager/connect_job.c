@@ -35,7 +35,7 @@ int job_connect(struct job *job, struct error *err) {
     struct connect_ending ending = { 0 };
 
     if (!job->has_volume)
-        return job_finish(job, NULL, err) < 0 ? -1 : 0;
+        return job_end(job, err);
     ending.connection_info = connect(job, &failure);
     if (!ending.connection_info) {
         ending.failure = &failure;

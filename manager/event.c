@@ -126,7 +126,7 @@ int job_notify(struct job *job, struct error *err) {
     struct error answer = { 0 };
 
     if (!job->has_volume || !instance_uuid)
-        return job_finish(job, NULL, err) < 0 ? -1 : 0;
+        return job_end(job, err);
     if (event_send(job, instance_uuid, volume_extend_pending(&job->volume), &verdict, &answer,
                    err) < 0)
         return -1;
@@ -136,5 +136,5 @@ int job_notify(struct job *job, struct error *err) {
         log_warning(&job->context.log, "an instance did not hear how large its disk is",
                     "volume_id", job->volume.id, "instance_uuid", instance_uuid, "reason",
                     answer.message, NULL);
-    return job_finish(job, NULL, err) < 0 ? -1 : 0;
+    return job_end(job, err);
 }

@@ -51,13 +51,17 @@ int job_held(struct job *job, operation_body *body, void *arg, struct error *err
     return job_transaction(job, held_body, &call, err);
 }
 
-static int end(struct work *work, const struct operation *held, void *ending, struct error *err) {
-    (void)ending;
+int job_finish(struct job *job, void *ending, struct error *err) {
+    return job_held(job, job->operation.kind->finish, ending, err);
+}
+
+static int end(struct work *work, const struct operation *held, void *arg, struct error *err) {
+    (void)arg;
     return operation_end(work, held->id, err);
 }
 
-int job_finish(struct job *job, void *ending, struct error *err) {
-    return job_held(job, ending ? job->operation.kind->finish : end, ending, err);
+int job_end(struct job *job, struct error *err) {
+    return job_held(job, end, NULL, err) < 0 ? -1 : 0;
 }
 
 /* ---- claimed ---- */

@@ -58,8 +58,10 @@ int job_look_again(struct job *job, struct error *err);
  * operation is not this manager's any more, or has moved on from the phase that the job knows.
  */
 int job_held(struct job *job, operation_body *body, void *arg, struct error *err);
-/* The same with the finish() of its kind, or where `ending` is NULL, without: it goes. */
+/* The same with the finish() of its kind. */
 int job_finish(struct job *job, void *ending, struct error *err);
+/* Without one: it goes.  0 also when it was another's already. */
+int job_end(struct job *job, struct error *err);
 /* For what need not be held: the job's own transaction, or look at the rows. */
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
 int job_read(struct job *job, work_body *body, void *arg, struct error *err);

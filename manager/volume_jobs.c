@@ -40,7 +40,7 @@ int job_create(struct job *job, struct error *err) {
     int ended;
 
     if (!job->has_volume)
-        return job_finish(job, NULL, err) < 0 ? -1 : 0;
+        return job_end(job, err);
     if (job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, &created,
                                             &failure) < 0) {
         if (job_check_lease(job, &failure) < 0) {
@@ -102,7 +102,7 @@ int job_delete(struct job *job, struct error *err) {
     bool gone;
 
     if (!job->has_volume)
-        return job_finish(job, NULL, err) < 0 ? -1 : 0;
+        return job_end(job, err);
     /* Nothing is destroyed, and no failure is called one, under a name that others know. */
     if (begun_before(job) && volume_delete_wanted(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
