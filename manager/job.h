@@ -59,7 +59,7 @@ int job_look_again(struct job *job, struct error *err);
  */
 int job_held(struct job *job, operation_body *body, void *arg, struct error *err);
 /* The same with the finish() of its kind. */
-int job_finish(struct job *job, void *ending, struct error *err);
+__attribute__((nonnull(2))) int job_finish(struct job *job, void *ending, struct error *err);
 /* Without one: it goes.  0 also when it was another's already. */
 int job_end(struct job *job, struct error *err);
 /* For what need not be held: the job's own transaction, or look at the rows. */
