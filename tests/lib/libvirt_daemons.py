@@ -8,8 +8,9 @@ libvirtd waits until a QEMU that it has ended is gone from the process table. QE
 orphan, and process 1 often collects no orphans there: forty seconds. So this process adopts and
 collects them.
 
-libvirtd asks QEMU again for what it can do while there is a /dev/kvm that libvirt's QEMU user may
-not open: seven seconds. So such a /dev/kvm is hidden from it, and domains are emulated.
+libvirtd asks QEMU again for what it can do, seconds long and with every start, when QEMU finds a
+/dev/kvm that works and libvirt's QEMU user may not open it, or the other way about. So where that user
+may not, a device that is none and that nobody may open is put in its place: domains are emulated.
 """
 
 import ctypes
@@ -17,6 +18,7 @@ import grp
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -24,7 +26,7 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNS = 0x20000
-MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
+MS_BIND, MS_REC, MS_SLAVE, MNT_DETACH = 0x1000, 0x4000, 0x80000, 2
 
 
 def is_running(pid_file):
@@ -49,11 +51,15 @@ def kvm_is_closed():
         status.st_gid != group or status.st_mode & 0o060 != 0o060)
 
 
-def hide_kvm(libc):
-    """For this process and its children; mounts of others still appear."""
+def close_kvm(libc):
+    """For this process and its children; mounts of others still appear. What is put there must be a
+    device, and of mode 0: libvirt asks whether its QEMU user may open it."""
     if libc.unshare(CLONE_NEWNS) == 0:
         libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None)
-        libc.mount(b"/dev/null", b"/dev/kvm", None, MS_BIND, None)
+        libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)
+        os.mknod("/mnt/kvm", stat.S_IFCHR, os.makedev(1, 3))
+        libc.mount(b"/mnt/kvm", b"/dev/kvm", None, MS_BIND, None)
+        libc.umount2(b"/mnt", MNT_DETACH)
 
 
 def await_listener(path, seconds=60):
@@ -77,7 +83,7 @@ def main():
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
     if kvm_is_closed():
-        hide_kvm(libc)
+        close_kvm(libc)
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     daemons = [] if is_running("/run/virtlogd.pid") else [launch("/usr/sbin/virtlogd")]
