@@ -74,5 +74,10 @@ void request_put_links(struct request *request, const char *collection, const ch
 
 void request_header(struct request *request, const char *name, const char *value);
 
+/* Of a body: what is empty counts as absent. */
+static inline const char *text_or_null(const char *text) {
+    return text && *text ? text : NULL;
+}
+
 /* Object of strings to pairs (values may be NULL for null). */
 struct pairs request_pairs(struct request *request, const json_t *object);

@@ -43,7 +43,7 @@ static bool asks_for_us(const struct request *request) {
 /* Services with a log that we can reach: none of the agents, whose hosts have no database. */
 static int find_services(struct request *request, struct service **ret, struct error *err) {
     const struct service_log_body *body = request->body;
-    const char *host = body->server && *body->server ? body->server : NULL;
+    const char *host = text_or_null(body->server);
     int count = service_list(&request->work, NULL, host, ret, err), kept = 0;
 
     for (int i = 0; i < count; i++)

@@ -15,10 +15,6 @@ static int authorize(struct request *request, const char *rule, struct error *er
     return request_authorize(request, rule, request->owner, err);
 }
 
-static const char *text_or_null(const char *text) {
-    return text && *text ? text : NULL;
-}
-
 /* ---- extend ---- */
 
 struct extend_body {

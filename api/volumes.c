@@ -88,10 +88,6 @@ static const struct field hint_fields[] = {
     FIELDS_END,
 };
 
-static const char *text_or_null(const char *text) {
-    return text && *text ? text : NULL;
-}
-
 static bool holds_uuid_before(const json_t *list, size_t end, const char *uuid) {
     char other[UUID_SIZE];
 
@@ -127,23 +123,12 @@ static int check_host_hint(const json_t *value, const char *name, struct error *
 }
 
 /* Hints stand beside the volume; below 3.53, where unknown keys pass, also within it. */
-static int read_hints(struct request *request, const json_t **ret, struct error *err) {
+static const json_t *hints_of(const struct request *request) {
     const json_t *hints = json_object_get(request->json_outer, HINTS);
-    struct hints known = { 0 };
 
     if (!hints && request->minor < MV_STRICT_VOLUME_BODIES)
         hints = json_object_get(request->json, "scheduler_hints");
-    if (!hints || json_is_null(hints)) {
-        *ret = NULL;
-        return 0;
-    }
-    if (json_decode(request->http->arena, hints, HINTS, hint_fields, request->minor, false, &known,
-                    err) < 0 ||
-        check_host_hint(known.same_host, "same_host", err) < 0 ||
-        check_host_hint(known.different_host, "different_host", err) < 0)
-        return -1;
-    *ret = hints;
-    return 0;
+    return json_is_null(hints) ? NULL : hints;
 }
 
 static int check_outer_keys(struct request *request, struct error *err) {
@@ -159,9 +144,16 @@ static int check_outer_keys(struct request *request, struct error *err) {
 }
 
 static int check_create(struct request *request, struct error *err) {
-    const json_t *hints;
+    const json_t *hints = hints_of(request);
+    struct hints known = { 0 };
 
-    return check_outer_keys(request, err) < 0 ? -1 : read_hints(request, &hints, err);
+    if (check_outer_keys(request, err) < 0 ||
+        (hints && json_decode(request->http->arena, hints, HINTS, hint_fields, request->minor,
+                              false, &known, err) < 0) ||
+        check_host_hint(known.same_host, "same_host", err) < 0 ||
+        check_host_hint(known.different_host, "different_host", err) < 0)
+        return -1;
+    return 0;
 }
 
 static struct volume_new volume_wanted(struct request *request) {
@@ -182,6 +174,7 @@ static struct volume_new volume_wanted(struct request *request) {
         .image_ref = text_or_null(body->image_ref ? body->image_ref : body->image_id),
         .group_id =
             body->consistencygroup_id ? body->consistencygroup_id : text_or_null(body->group_id),
+        .hints = hints_of(request),
     };
 }
 
@@ -191,8 +184,7 @@ static int create_volume(struct request *request, struct error *err) {
     struct policy_target owner;
     struct volume volume;
 
-    if (read_hints(request, &wanted.hints, err) < 0 ||
-        metadata_check(&volume_resource, &wanted.metadata, err) < 0)
+    if (metadata_check(&volume_resource, &wanted.metadata, err) < 0)
         return -1;
     if (body->multiattach)
         return error_set(err, ERROR_BAD_REQUEST,
