@@ -139,6 +139,7 @@ static int create_attachment(struct request *request, struct error *err) {
                           err) < 0)
         return -1;
     request->object = attachment;
+    request->wait_project = volume->project_id;
     if (json_object_size(body->connector) > 0)
         return attachment_connect(&request->work, attachment, body->connector,
                                   &request->wait_operation, err);
@@ -165,8 +166,10 @@ static int check_update(struct request *request, struct error *err) {
 }
 
 static int update_attachment(struct request *request, struct error *err) {
+    const struct attached *attached = request->object;
     const struct update_body *body = request->body;
 
+    request->wait_project = attached->volume->project_id;
     return attachment_connect(&request->work, request->object, body->connector,
                               &request->wait_operation, err);
 }

@@ -30,6 +30,8 @@ static void reply(struct call *call, const struct error *err) {
     const struct log_context *log = &call->request.context.log;
     const char *reason = err ? err->message : NULL;
 
+    if (call->seat)
+        seats_leave(call->request.api->seats, call->seat);
     if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
@@ -123,6 +125,20 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     json_out_init(&request->out, request->http->arena, 1024);
 }
 
+/* Kept until the answer, also by a body that runs again. */
+static int call_sit(struct call *call, struct error *err) {
+    struct seats *seats = call->request.api->seats;
+
+    if (!seats || call->seat)
+        return 0;
+    if (seats_take(seats, call->request.wait_project))
+        call->seat = call->request.wait_project;
+    return call->seat ? 0
+                      : error_set(err, ERROR_TRY_LATER,
+                                  "Too many requests wait for the backends of this project's "
+                                  "volumes; try again.");
+}
+
 /* A db_body: may run again, so everything that the last run left is set anew. */
 static int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
@@ -135,7 +151,8 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
         request->http->refuse_arg = call;
     }
     if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
-        request->route->handler(request, err) < 0)
+        request->route->handler(request, err) < 0 ||
+        (request->wait_operation && call_sit(call, err) < 0))
         return -1;
     request_render(request);
     return 0;

@@ -6,6 +6,7 @@
 
 #include "api/request.h"
 #include "api/route_table.h"
+#include "api/seats.h"
 #include "api/settings.h"
 #include "api/waiting.h"
 
@@ -16,6 +17,7 @@ struct api {
     struct api_settings settings;
     struct route_table *routes;
     struct waiting *waiting;
+    struct seats *seats;         /* NULL: nobody counts */
     const char *public_endpoint; /* without slash at the end; NULL: from the request */
     struct arena *arena;
     regex_t project_regex;
@@ -31,6 +33,7 @@ struct call {
     struct identity_later later;
     struct db_job job;
     struct waiter waiter;
+    const char *seat; /* of this project, until the answer (seats.h); NULL: none */
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
 };
 

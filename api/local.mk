@@ -28,6 +28,8 @@ libscoria_a_SOURCES += \
 	api/resource_list.c \
 	api/route_table.c api/route_table.h \
 	api/router.c api/router.h api/routes.def api/routes.h \
+	api/seats.c \
+	api/seats.h \
 	api/service_log.c api/service_log.h \
 	api/services.c \
 	api/settings.h \
@@ -59,6 +61,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_rights \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
+	tests/unit/api/test_seats \
 	tests/unit/api/test_service_log \
 	tests/unit/api/test_services \
 	tests/unit/api/test_type_encryption \

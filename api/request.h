@@ -46,6 +46,7 @@ struct request {
     void *view; /* of resource->view() */
     /* answer only when this operation has ended: then route->after runs */
     const char *wait_operation;
+    const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
 
     /* private: see request_query(), request_link(), and owner */
     const struct pair *queries;

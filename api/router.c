@@ -305,6 +305,8 @@ static int api_prepare(struct api *api, struct error *err) {
     if (route_table_new(api_routes, &api->routes, err) < 0)
         return -1;
     api->waiting = waiting_new(call_check, !api->settings.inline_transactions);
+    if (api->settings.seats > 0)
+        api->seats = seats_new(api->settings.seats);
     return api->waiting ? 0 : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
 }
 
@@ -331,6 +333,7 @@ void api_free(struct api *api) {
         nanosleep(&moment, NULL);
     if (api->waiting)
         waiting_free(api->waiting);
+    seats_free(api->seats);
     if (api->routes)
         route_table_free(api->routes);
     if (api->own_project_regex)

@@ -17,6 +17,7 @@ struct api_settings {
     const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
     const char *public_endpoint;      /* NULL: from the request's Host */
     const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
+    unsigned seats; /* of clients that wait for backends (seats.h); 0: nobody counts them */
     /* answer in the calling thread (tests): db_transaction instead of db_submit */
     bool inline_transactions;
 };

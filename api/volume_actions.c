@@ -217,12 +217,14 @@ static const struct field terminate_fields[] = {
 
 static int initialize_connection(struct request *request, struct error *err) {
     const struct connection_body *body = request->body;
+    const struct volume *volume = request->object;
 
     if (!json_is_object(body->connector))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input for field/attribute connector: a text says nothing about "
                          "the host; an object is needed.");
-    return volume_initialize_connection(&request->work, request->object, body->connector,
+    request->wait_project = volume->project_id;
+    return volume_initialize_connection(&request->work, volume, body->connector,
                                         &request->wait_operation, err);
 }
 

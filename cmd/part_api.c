@@ -14,14 +14,16 @@ bool part_knows_callers(const struct parts *parts) {
     return strcmp(part_text(parts, "auth_strategy"), "keystone") == 0;
 }
 
+static unsigned quarter_of_clients(const struct parts *parts) {
+    return (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections") / 4;
+}
+
 /* Half of the clients, and no more, may wait for Keystone to say who they are: a quarter with
  * tokens of their own, a quarter with the same as another. */
 int part_gate_start(struct parts *parts, struct error *err) {
-    unsigned clients = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections");
-
     if (!part_knows_callers(parts))
         return 0;
-    return authtoken_new(parts->config, clients / 4, &parts->authtoken, err);
+    return authtoken_new(parts->config, quarter_of_clients(parts), &parts->authtoken, err);
 }
 
 void part_gate_hurry(struct parts *parts) {
@@ -73,6 +75,7 @@ int part_api_start(struct parts *parts, struct error *err) {
         .identity = &identity_none,
         .origin = parts->authtoken ? NULL : &parts->origin,
         .public_endpoint = part_text(parts, "public_endpoint"),
+        .seats = quarter_of_clients(parts),
     };
 
     if (policy_load(&policy, &parts->policy, err) < 0)

@@ -293,7 +293,8 @@ static int extend_cancel(struct work *work, const struct operation *operation, s
     return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
 }
 
-/* X30: nobody is left who could report; one who has only reserved hears of nothing.  X21: somebody may be where the event never came. */
+/* X30: nobody is left who could report; one who has only reserved hears of nothing.  X21:
+ * somebody may be where the event never came. */
 static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 

@@ -3,8 +3,12 @@ A backend that does not answer, beside one that does: at the start, in the midst
 The filter `fault` stands for the storage that hangs.
 """
 
+import http.client
+import json
+import select
 import time
 import unittest
+import urllib.parse
 
 import program
 from block_storage import BlockStorage, until
@@ -123,6 +127,44 @@ class Hanging(Workplace):
         self.begin = time.monotonic()
         self.assertEqual(service.stop(), 0)
         self.assertLess(self.seconds(), 2 + SLACK_S)
+
+    def ask_connection(self, service, token, volume_id):
+        """A connection on which the question was sent; nobody waits for the answer."""
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(service.endpoint).netloc,
+                                                timeout=60)
+        self.addCleanup(connection.close)
+        connection.request("POST", f"/v3/volumes/{volume_id}/action",
+                           json.dumps({"os-initialize_connection": {"connector": {"host": "h"}}}),
+                           {"Content-Type": "application/json", "X-Auth-Token": token})
+        return connection
+
+    def test_who_asks_it_for_connections_leaves_places_to_others(self):
+        service = self.start(f"connect:delay:1:{NEVER}", "--graceful_shutdown_timeout=2",
+                             "--osapi_volume_connections=16")  # seats for 4, for 2 of one project
+        self.add_types()
+        self.api.token = "greedy:00000000000000000000000000000001"
+        stuck, sound = self.create("stuck"), self.create("sound")
+        asked = [self.ask_connection(service, self.api.token, stuck) for _ in range(6)]
+        answered = set()
+        deadline = time.monotonic() + 30
+        while len(answered) < 4 and time.monotonic() < deadline:
+            left = [connection for connection in asked if connection not in answered]
+            ready = select.select([connection.sock for connection in left], [], [], 1)[0]
+            answered.update(connection for connection in left if connection.sock in ready)
+        self.assertEqual(len(answered), 4)
+        for connection in answered:
+            answer = connection.getresponse()
+            self.assertEqual((answer.status, answer.getheader("Retry-After")), (503, "5"))
+            answer.read()
+        with self.ask_connection(service, self.api.token, sound).getresponse() as answer:
+            self.assertEqual(answer.status, 503)
+        self.assertEqual(self.api.show(stuck)["status"], "available")
+
+        self.api.token = "other:00000000000000000000000000000002"
+        mine = self.create("sound")
+        with self.ask_connection(service, self.api.token, mine).getresponse() as answer:
+            self.assertEqual(answer.status, 200)
+        self.assertEqual(service.stop(), 0)
 
     def test_a_start_that_fails_ends_beside_it(self):
         service = self.serve(f"open:delay:1:{NEVER}", "--sound.file_volume_directory=nowhere")

@@ -238,6 +238,68 @@ START_TEST(questions_to_a_silent_backend_do_not_gather) {
 }
 END_TEST
 
+/* ---- places ---- */
+
+#define CONNECT "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}"
+
+static struct test_exchange *ask_connection(struct world *world, struct api *api, const char *token,
+                                            const char *volume_id) {
+    struct http_header *headers = arena_alloc(world->arena, 3 * sizeof(*headers));
+    struct test_exchange *exchange;
+
+    headers[0] = (struct http_header){ "X-Auth-Token", token };
+    headers[1] = (struct http_header){ "Content-Type", "application/json" };
+    exchange = test_exchange_new(
+        "POST", PATH("/v3/%s/volumes/%s/action", strchr(token, ':') + 1, volume_id), headers,
+        CONNECT);
+    api_handle(api, test_exchange_of(exchange));
+    return exchange;
+}
+
+static void assert_try_later(struct test_exchange *exchange) {
+    ck_assert_int_eq(test_exchange_await(exchange), 503);
+    ck_assert_str_eq(test_exchange_header(exchange, "Retry-After"), "5");
+    test_exchange_free(exchange);
+}
+
+/* The backend does not answer until the world is settled. */
+START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
+    autoworld struct world *world = world_new(NULL);
+    const char *mine = world->token, *other = "other:" WORLD_OTHER;
+    struct api_settings settings = world_api_settings(world);
+    struct test_exchange *asked[3];
+    const char *volume, *others;
+    struct error err;
+    struct api *api;
+
+    settings.seats = 4;
+    ck_assert_int_eq(api_new(&settings, &api, &err), 0);
+    volume = world_volume(world, 1);
+    world->token = other;
+    others = world_volume(world, 1);
+    asked[0] = ask_connection(world, api, mine, volume);
+    asked[1] = ask_connection(world, api, mine, volume);
+    assert_try_later(ask_connection(world, api, mine, volume));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 2);
+    asked[2] = ask_connection(world, api, other, others);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!test_exchange_answered(asked[i]));
+
+    world_settle(world);
+    api_operations_ended(api);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(test_exchange_await(asked[i]), 200);
+        test_exchange_free(asked[i]);
+    }
+    for (int i = 0; i < 2; i++) /* the seats are free again, also for what fails in the end */
+        asked[i] = ask_connection(world, api, mine, volume);
+    assert_try_later(ask_connection(world, api, mine, volume));
+    api_free(api);
+    for (int i = 0; i < 2; i++)
+        assert_try_later(asked[i]);
+}
+END_TEST
+
 /* ---- pages ---- */
 
 /* Follows the links from the first page on; every volume must come once. Returns the pages. */
@@ -348,6 +410,7 @@ CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
            image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
            a_key_costs_the_same_whatever_else_is_there,
            a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
-           questions_to_a_silent_backend_do_not_gather, a_page_of_large_volumes_ends_early,
+           questions_to_a_silent_backend_do_not_gather,
+           who_waits_for_a_backend_leaves_places_to_others, a_page_of_large_volumes_ends_early,
            a_page_of_much_text_ends_early, a_summary_of_too_many_metadata_is_refused,
            a_list_of_values_takes_the_memory_of_its_text)

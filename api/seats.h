@@ -1,0 +1,20 @@
+/*
+ * The places of the server that clients hold while a backend is asked for them.
+ *
+ * A backend that does not answer keeps every client that asks for it, for as long as a request may
+ * wait.  So there are so many seats for all of them, and one project has as many as it leaves to
+ * the others: alone half of them, and however many projects sit there already, the next one finds a
+ * seat.  Thread-safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct seats;
+
+struct seats *seats_new(unsigned count);
+void seats_free(struct seats *seats); /* all are left; NULL is nothing */
+
+/* False: the project has its share. */
+bool seats_take(struct seats *seats, const char *project);
+void seats_leave(struct seats *seats, const char *project);
