@@ -3,6 +3,7 @@
 #include "api/page_filter.h"
 #include "api/page_sort.h"
 #include "common/cleanup.h"
+#include "common/words.h"
 
 #include <string.h>
 
@@ -75,10 +76,8 @@ static bool parameter_is_paging(const struct request *request, const char *name)
     static const char *const names[] = { "limit",    "marker",   "offset",     "sort",
                                          "sort_key", "sort_dir", "all_tenants" };
 
-    for (size_t i = 0; i < LENGTH(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return strcmp(name, "with_count") == 0 && request->minor >= MV_WITH_COUNT;
+    return words_have(names, LENGTH(names), name) ||
+           (strcmp(name, "with_count") == 0 && request->minor >= MV_WITH_COUNT);
 }
 
 /* Of a parameter that comes twice the last one counts. */

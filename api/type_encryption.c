@@ -6,6 +6,7 @@
 
 #include "api/routes.h"
 #include "api/type_resource.h"
+#include "common/cleanup.h"
 
 #include <string.h>
 
@@ -66,7 +67,7 @@ static unsigned put_members(struct json_out *out, const struct type_encryption *
                             const char *key) {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+    for (unsigned i = 0; i < LENGTH(members); i++) {
         if (key && strcmp(key, members[i].key) != 0)
             continue;
         out_key_text(out, members[i].key);

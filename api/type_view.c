@@ -1,8 +1,7 @@
 #include "api/type_view.h"
 
 #include "common/cleanup.h"
-
-#include <string.h>
+#include "common/words.h"
 
 struct type_view type_view_of(struct request *request, bool with_access) {
     return (struct type_view){
@@ -19,10 +18,7 @@ struct type_view type_view_of(struct request *request, bool with_access) {
 bool type_view_shows_spec(const char *key) {
     static const char *const keys[] = { TYPE_SPEC_ZONES, "multiattach", "replication_enabled" };
 
-    for (size_t i = 0; i < LENGTH(keys); i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return false;
+    return words_have(keys, LENGTH(keys), key);
 }
 
 void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool sensitive) {

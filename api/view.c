@@ -1,6 +1,7 @@
 #include "api/view.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "volume/extend.h"
 
 #include <string.h>
@@ -8,23 +9,16 @@
 /* An encryption key id that stands for "no key". */
 #define NO_KEY "00000000-0000-0000-0000-000000000000"
 
-static bool is_one_of(const char *text, const char *const *words, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, words[i]) == 0)
-            return true;
-    return false;
-}
-
 bool view_shows_admin_key(const char *key) {
     static const char *const keys[] = { "readonly", "attached_mode", EXTEND_KEY_SIZE };
 
-    return is_one_of(key, keys, LENGTH(keys));
+    return words_have(keys, LENGTH(keys), key);
 }
 
 bool view_reserves_key(const char *key) {
     static const char *const keys[] = { EXTEND_KEY_SIZE, EXTEND_KEY_RESERVATIONS };
 
-    return is_one_of(key, keys, LENGTH(keys));
+    return words_have(keys, LENGTH(keys), key);
 }
 
 void view_pairs(struct json_out *out, const struct pairs *pairs) {

@@ -1,5 +1,6 @@
 #include "manager/event.h"
 
+#include "common/words.h"
 #include "ledger/service.h"
 #include "volume/attachment.h"
 #include "volume/extend.h"
@@ -18,13 +19,6 @@ struct receivers {
     unsigned count;
 };
 
-static bool has_host(const struct receivers *receivers, const char *host) {
-    for (unsigned i = 0; i < receivers->count; i++)
-        if (strcmp(receivers->hosts[i], host) == 0)
-            return true;
-    return false;
-}
-
 /* The agent of an attachment's host, when there is one that was not found before. */
 static int add_receiver(struct work *work, const struct attachment *attachment,
                         struct receivers *receivers, struct error *err) {
@@ -32,7 +26,8 @@ static int add_receiver(struct work *work, const struct attachment *attachment,
     struct service service;
     int found;
 
-    if (!host || has_host(receivers, host) || receivers->count == HOSTS_MOST)
+    if (!host || receivers->count == HOSTS_MOST ||
+        words_have(receivers->hosts, receivers->count, host))
         return 0;
     found = service_find(work, SERVICE_COMPUTE, host, &service, err);
     if (found <= 0 || !service.up || service.disabled || !service.endpoint)

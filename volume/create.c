@@ -1,5 +1,6 @@
 #include "volume/create.h"
 
+#include "common/cleanup.h"
 #include "ledger/message.h"
 #include "ledger/pairs.h"
 #include "ledger/service.h"
@@ -20,7 +21,7 @@ static int check_sources(struct work *work, const struct volume_new *request, st
     struct volume source;
     unsigned given = 0;
 
-    for (unsigned i = 0; i < sizeof sources / sizeof sources[0]; i++)
+    for (unsigned i = 0; i < LENGTH(sources); i++)
         given += sources[i] != NULL;
     if (given > 1)
         return error_set(err, ERROR_BAD_REQUEST,

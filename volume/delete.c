@@ -1,5 +1,7 @@
 #include "volume/delete.h"
 
+#include "common/cleanup.h"
+#include "common/words.h"
 #include "ledger/host.h"
 #include "ledger/message.h"
 #include "ledger/service.h"
@@ -19,12 +21,8 @@ bool volume_delete_wanted(const struct volume *volume) {
 static bool migrating(const struct volume *volume) {
     static const char *const not_migrating[] = { "deleting", "error", "success" };
 
-    if (!volume->migration_status)
-        return false;
-    for (unsigned i = 0; i < sizeof not_migrating / sizeof not_migrating[0]; i++)
-        if (strcmp(volume->migration_status, not_migrating[i]) == 0)
-            return false;
-    return true;
+    return volume->migration_status &&
+           !words_have(not_migrating, LENGTH(not_migrating), volume->migration_status);
 }
 
 static int check(const struct volume *volume, bool force, struct error *err) {
@@ -73,7 +71,7 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
         "DELETE FROM volumes WHERE id = $1",
     };
 
-    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (unsigned i = 0; i < LENGTH(texts); i++)
         if (db_run(work->tx, err, texts[i], DB_TEXT(volume->id)) < 0)
             return -1;
     if (volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0)

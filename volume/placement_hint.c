@@ -1,5 +1,6 @@
 #include "volume/placement_hint.private.h"
 
+#include "common/words.h"
 #include "ledger/query.h"
 
 #include <string.h>
@@ -82,13 +83,6 @@ int placement_hint_read(struct work *work, const json_t *hints, struct placement
     return 0;
 }
 
-static bool has_host(const char *const *hosts, unsigned count, const char *pool) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(hosts[i], pool) == 0)
-            return true;
-    return false;
-}
-
 static bool has_node(const char *const *nodes, unsigned count, const char *pool) {
     size_t length = strcspn(pool, "@#");
 
@@ -99,7 +93,7 @@ static bool has_node(const char *const *nodes, unsigned count, const char *pool)
 }
 
 bool placement_hint_allows(const struct placement_hint *hint, const char *pool) {
-    return (!hint->same || has_host(hint->same_hosts, hint->same_count, pool)) &&
-           (!hint->different || !has_host(hint->different_hosts, hint->different_count, pool)) &&
+    return (!hint->same || words_have(hint->same_hosts, hint->same_count, pool)) &&
+           (!hint->different || !words_have(hint->different_hosts, hint->different_count, pool)) &&
            (!hint->local || has_node(hint->local_nodes, hint->local_count, pool));
 }

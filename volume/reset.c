@@ -1,6 +1,7 @@
 #include "volume/reset.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "ledger/operation.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
@@ -16,13 +17,6 @@ static char *lower(struct arena *arena, const char *text) {
     for (char *c = copy; c && *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return copy;
-}
-
-static bool is_one_of(const char *text, const char *const *words, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(text, words[i]) == 0)
-            return true;
-    return false;
 }
 
 static int refuse_value(const char *field, const char *value, struct error *err) {
@@ -58,7 +52,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
                                const char *attach_status, struct error *err) {
     static const char *const words[] = { "attached", "detached" };
 
-    if (!is_one_of(attach_status, words, LENGTH(words)))
+    if (!words_have(words, LENGTH(words), attach_status))
         return refuse_value("attach_status", attach_status, err);
     if (conflict_settle(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
         db_run(work->tx, err,
@@ -87,7 +81,7 @@ static int reset_migration_status(struct work *work, const struct volume *volume
     static const char *const words[] = { "migrating",  "error", "success",
                                          "completing", "none",  "starting" };
 
-    if (!is_one_of(migration_status, words, LENGTH(words)))
+    if (!words_have(words, LENGTH(words), migration_status))
         return refuse_value("migration_status", migration_status, err);
     if (conflict_settle(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
         return -1;
