@@ -14,7 +14,7 @@
 static char *lower(struct arena *arena, const char *text) {
     char *copy = arena_text(arena, text);
 
-    for (char *c = copy; c && *c; c++)
+    for (char *c = copy; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return copy;
 }
@@ -91,31 +91,17 @@ static int reset_migration_status(struct work *work, const struct volume *volume
                      DB_INT(work->now_us), DB_TEXT(volume->id));
 }
 
-static int reset(struct work *work, const struct volume *volume, const char *status,
-                 const char *attach_status, const char *migration_status, struct error *err) {
-    if (status && *status && reset_status(work, volume, lower(work->arena, status), err) < 0)
-        return -1;
-    if (attach_status && *attach_status &&
-        reset_attach_status(work, volume, lower(work->arena, attach_status), err) < 0)
-        return -1;
-    if (migration_status && *migration_status)
-        return reset_migration_status(work, volume, lower(work->arena, migration_status), err);
-    return 0;
-}
-
 int volume_reset_status(struct work *work, const struct volume *volume, const char *status,
                         const char *attach_status, const char *migration_status,
                         struct error *err) {
-    bool none = (!status || !*status) && (!attach_status || !*attach_status) &&
-                (!migration_status || !*migration_status);
+    struct arena *arena = work->arena;
 
-    if (none)
-        return error_set(
-            err, ERROR_BAD_REQUEST,
-            "Invalid input received: one of status, attach_status and migration_status "
-            "is required.");
     if (notification_put(work, "volume.reset_status.start", volume, err) < 0 ||
-        reset(work, volume, status, attach_status, migration_status, err) < 0)
+        (status && reset_status(work, volume, lower(arena, status), err) < 0) ||
+        (attach_status &&
+         reset_attach_status(work, volume, lower(arena, attach_status), err) < 0) ||
+        (migration_status &&
+         reset_migration_status(work, volume, lower(arena, migration_status), err) < 0))
         return -1;
     return notification_of(work, "volume.reset_status.end", volume->id, err);
 }

@@ -5,6 +5,6 @@
 
 #include "volume/volume.h"
 
-/* os-reset_status: each may be NULL; values in any case. */
+/* Each may be NULL; values in any case. */
 int volume_reset_status(struct work *work, const struct volume *volume, const char *status,
                         const char *attach_status, const char *migration_status, struct error *err);
