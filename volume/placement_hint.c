@@ -40,23 +40,24 @@ static int read_places(struct work *work, const char *select, const char *const 
                      ret, err);
 }
 
-/* 1 when the hint is given. */
 static int read_hint(struct work *work, const json_t *hints, const char *name, const char *select,
-                     const char ***ret, unsigned *ret_count, struct error *err) {
+                     struct hinted *ret, struct error *err) {
     const json_t *value = json_object_get(hints, name);
     const char **ids = NULL;
     int count;
 
+    *ret = (struct hinted){ .given = false };
     if (!value || json_is_null(value))
         return 0;
     count = read_ids(work, value, name, &ids, err);
     if (count <= 0)
         return count;
-    count = read_places(work, select, ids, (unsigned)count, ret, err);
+    count = read_places(work, select, ids, (unsigned)count, &ret->places, err);
     if (count < 0)
         return -1;
-    *ret_count = (unsigned)count;
-    return 1;
+    ret->given = true;
+    ret->count = (unsigned)count;
+    return 0;
 }
 
 int placement_hint_read(struct work *work, const json_t *hints, struct placement_hint *ret,
@@ -64,36 +65,26 @@ int placement_hint_read(struct work *work, const json_t *hints, struct placement
     static const char volumes[] = "SELECT host FROM volumes WHERE host IS NOT NULL AND id IN (";
     static const char attachments[] = "SELECT DISTINCT attached_host FROM attachments "
                                       "WHERE attached_host IS NOT NULL AND instance_uuid IN (";
-    struct placement_hint hint = { 0 };
-    int same =
-        read_hint(work, hints, "same_host", volumes, &hint.same_hosts, &hint.same_count, err);
-    int different = same < 0 ? -1
-                             : read_hint(work, hints, "different_host", volumes,
-                                         &hint.different_hosts, &hint.different_count, err);
-    int local = different < 0 ? -1
-                              : read_hint(work, hints, "local_to_instance", attachments,
-                                          &hint.local_nodes, &hint.local_count, err);
 
-    if (local < 0)
+    if (read_hint(work, hints, "same_host", volumes, &ret->same, err) < 0 ||
+        read_hint(work, hints, "different_host", volumes, &ret->different, err) < 0 ||
+        read_hint(work, hints, "local_to_instance", attachments, &ret->local, err) < 0)
         return -1;
-    hint.same = same > 0;
-    hint.different = different > 0;
-    hint.local = local > 0 && hint.local_count > 0; /* else nobody knows where it runs */
-    *ret = hint;
     return 0;
 }
 
-static bool has_node(const char *const *nodes, unsigned count, const char *pool) {
+static bool has_node(const struct hinted *hinted, const char *pool) {
     size_t length = strcspn(pool, "@#");
 
-    for (unsigned i = 0; i < count; i++)
-        if (strlen(nodes[i]) == length && strncmp(nodes[i], pool, length) == 0)
+    for (unsigned i = 0; i < hinted->count; i++)
+        if (strlen(hinted->places[i]) == length && strncmp(hinted->places[i], pool, length) == 0)
             return true;
     return false;
 }
 
+/* Where an instance without attachments runs nobody knows. */
 bool placement_hint_allows(const struct placement_hint *hint, const char *pool) {
-    return (!hint->same || words_have(hint->same_hosts, hint->same_count, pool)) &&
-           (!hint->different || !words_have(hint->different_hosts, hint->different_count, pool)) &&
-           (!hint->local || has_node(hint->local_nodes, hint->local_count, pool));
+    return (!hint->same.given || words_have(hint->same.places, hint->same.count, pool)) &&
+           !words_have(hint->different.places, hint->different.count, pool) &&
+           (hint->local.count == 0 || has_node(&hint->local, pool));
 }

@@ -10,10 +10,12 @@
 #include <jansson.h>
 
 struct placement_hint {
-    bool same, different, local;                /* which of them bind */
-    const char **same_hosts, **different_hosts; /* node@backend#pool of the volumes named */
-    const char **local_nodes;                   /* nodes where the instance has attachments */
-    unsigned same_count, different_count, local_count;
+    struct hinted {
+        bool given;
+        const char **places;
+        unsigned count;
+    } same, different;   /* node@backend#pool of the volumes named */
+    struct hinted local; /* nodes where the instance has attachments */
 };
 
 /* `hints` may be NULL. ERROR_BAD_REQUEST names the hint that holds no ids. */
