@@ -1,5 +1,7 @@
 #include "api/dict_text.h"
 
+#include "api/literal.h"
+
 #include <string.h>
 
 struct scan {
@@ -20,31 +22,14 @@ static bool skip_mark(struct scan *scan, char mark) {
     return true;
 }
 
-static char unescaped(char mark) {
-    return mark == 'n' ? '\n' : mark == 't' ? '\t' : mark == 'r' ? '\r' : mark;
-}
-
-/* Where the text that `quote` opened ends; its '\0' when it does not. */
-static const char *find_quote(const char *at, char quote) {
-    while (*at && *at != quote)
-        at += *at == '\\' && at[1] ? 2 : 1;
-    return at;
-}
-
 /* A quoted text; Python 2 put a "u" before it. NULL when there is none. */
 static const char *read_text(struct scan *scan) {
-    const char *at = scan->at + (*scan->at == 'u'), *stop;
-    char *text, *end;
+    const char *text;
+    const char *end = literal_quoted(scan->arena, scan->at + (*scan->at == 'u'), &text);
 
-    if (*at != '\'' && *at != '"')
+    if (!end)
         return NULL;
-    stop = find_quote(at + 1, *at);
-    if (!*stop)
-        return NULL;
-    text = end = arena_alloc(scan->arena, (size_t)(stop - at));
-    while (++at < stop)
-        *end++ = *at == '\\' ? unescaped(*++at) : *at;
-    scan->at = stop + 1;
+    scan->at = end;
     return text;
 }
 

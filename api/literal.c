@@ -14,9 +14,12 @@ static const char *find_quote(const char *at, char quote) {
     return at;
 }
 
-/* 'text' or "text" with backslash escapes of quotes; NULL when there is none.  It takes the memory of
- * its own text: a list has thousands. */
-static const char *read_quoted(struct arena *arena, const char *at, const char **ret) {
+static char unescaped(char mark) {
+    return mark == 'n' ? '\n' : mark == 't' ? '\t' : mark == 'r' ? '\r' : mark;
+}
+
+/* It takes the memory of its own text: a list has thousands. */
+const char *literal_quoted(struct arena *arena, const char *at, const char **ret) {
     char quote = *at;
     const char *stop;
     char *text, *end;
@@ -28,7 +31,7 @@ static const char *read_quoted(struct arena *arena, const char *at, const char *
         return NULL;
     text = end = arena_alloc(arena, (size_t)(stop - at));
     while (++at < stop)
-        *end++ = *at == '\\' ? *++at : *at;
+        *end++ = *at == '\\' ? unescaped(*++at) : *at;
     *ret = text;
     return stop + 1;
 }
@@ -48,7 +51,7 @@ static const char *read_word(struct arena *arena, const char *at, const char **r
 }
 
 static const char *read_one(struct arena *arena, const char *at, const char **ret) {
-    const char *end = read_quoted(arena, at, ret);
+    const char *end = literal_quoted(arena, at, ret);
 
     return end ? end : read_word(arena, at, ret);
 }

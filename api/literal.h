@@ -11,4 +11,7 @@ struct literal {
     unsigned count;
 };
 
+/* The text in quotes at `at` into the arena: where it ends, or NULL when there is none. */
+const char *literal_quoted(struct arena *arena, const char *at, const char **ret);
+
 void literal_read(struct arena *arena, const char *text, struct literal *ret);

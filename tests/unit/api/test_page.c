@@ -683,6 +683,7 @@ START_TEST(literals_are_numbers_texts_names_and_lists_of_them) {
     literal(" 'a b' ", "a b");
     literal("\"a'b\"", "a'b");
     literal("'a\\'b'", "a'b");
+    literal("['a\\nb\\t']", "a\nb\t");
     literal("None", "<none>");
     literal("True", "True");
     literal("[1, 'b',None ]", "1|b|<none>");
