@@ -125,7 +125,7 @@ static const char *next_query(struct request *request, const char *last_id) {
 }
 
 void page_put_links(struct request *request, const struct page *page, unsigned shown, int64_t count,
-                    const char *last_id, bool detail) {
+                    bool detail) {
     struct json_out *out = &request->out;
     struct arena *arena = request->work.arena;
     const char *list;
@@ -140,7 +140,7 @@ void page_put_links(struct request *request, const struct page *page, unsigned s
     out_put_text(out, "rel", "next");
     out_put_text(out, "href",
                  arena_format(arena, "%s?%s", request_collection(request, list),
-                              next_query(request, last_id)));
+                              next_query(request, page->last_id)));
     out_end_object(out);
     out_end_array(out);
 }

@@ -45,4 +45,4 @@ int page_count(struct request *request, struct page *page, int64_t *ret, struct 
 /* Writes "<word>_links" behind the list when there is a next page; "count" is the caller's. `count`
  * is looked at only with_count. */
 void page_put_links(struct request *request, const struct page *page, unsigned shown, int64_t count,
-                    const char *last_id, bool detail);
+                    bool detail);

@@ -53,13 +53,11 @@ static bool column_value(const struct resource_column *column, const char *text,
 /* "column IN (?,…)" with a power of two of places, so that few statements differ. */
 static const char *condition_in(struct arena *arena, const char *column, struct db_value *values,
                                 unsigned *count) {
-    unsigned places = 1;
+    unsigned places = query_in_count(*count);
     char *text, *end;
 
     if (*count == 0)
         return "1=0";
-    while (places < *count)
-        places *= 2;
     text = arena_alloc(arena, strlen(column) + strlen(" IN ()") + 2 * (size_t)places + 1);
     end = stpcpy(stpcpy(text, column), " IN (");
     for (unsigned i = 0; i < places; i++) {

@@ -76,7 +76,7 @@ static int list(struct request *request, bool detail, struct error *err) {
     out_begin_object(&request->out);
     shown = put_rows(request, &page, detail, (unsigned)count);
     if (resource->links_word)
-        page_put_links(request, &page, shown, total, page.last_id, detail);
+        page_put_links(request, &page, shown, total, detail);
     if (resource->counted && page.with_count)
         out_put_int(&request->out, "count", total);
     out_end_object(&request->out);

@@ -17,10 +17,6 @@ static const struct resource_column columns[] = {
     { .name = NULL },
 };
 
-static bool sees_sensitive(struct request *request) {
-    return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
-}
-
 #define HAS_SPEC(holds) \
     PAGE_HAS_PAIR("volume_type_extra_specs", "volume_type_id = t.id", "m.value " holds)
 
@@ -46,7 +42,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
     if (strcmp(key, "extra_specs") != 0)
         return 0;
     return page_filter_pairs(request, page, key, value,
-                             sees_sensitive(request) ? match_spec : match_seen_spec, err);
+                             type_view_sees_all(request) ? match_spec : match_seen_spec, err);
 }
 
 /* Admins choose with is_public (none: all); everybody else gets what is visible. */

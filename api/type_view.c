@@ -3,11 +3,14 @@
 #include "common/cleanup.h"
 #include "common/words.h"
 
+bool type_view_sees_all(struct request *request) {
+    return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
+}
+
 struct type_view type_view_of(struct request *request, bool with_access) {
     return (struct type_view){
         .specs = request_allows(request, "volume_extension:access_types_extra_specs", NULL),
-        .sensitive =
-            request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL),
+        .sensitive = type_view_sees_all(request),
         .qos = request_allows(request, "volume_extension:access_types_qos_specs_id", NULL),
         .access =
             with_access && request_allows(request, "volume_extension:volume_type_access", NULL),

@@ -22,5 +22,6 @@ void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool s
 void type_view_answer(struct request *request, const struct type_view *view,
                       const struct volume_type *type);
 
-/* May every user see the extra spec? */
+/* May every user see the extra spec?  May this one see all of them? */
 bool type_view_shows_spec(const char *key);
+bool type_view_sees_all(struct request *request);

@@ -89,17 +89,13 @@ static const struct field specs_fields[] = {
     FIELDS_END,
 };
 
-static bool sees_sensitive(struct request *request) {
-    return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
-}
-
 static int list_specs(struct request *request, struct error *err) {
     const struct volume_type *type = request->object;
 
     (void)err;
     out_begin_object(&request->out);
     out_key(&request->out, "extra_specs");
-    type_view_put_specs(&request->out, &type->extra_specs, sees_sensitive(request));
+    type_view_put_specs(&request->out, &type->extra_specs, type_view_sees_all(request));
     out_end_object(&request->out);
     return 0;
 }
@@ -110,8 +106,9 @@ static const struct pair *find_spec(struct request *request) {
 
     for (unsigned i = 0; i < specs->count; i++)
         if (strcmp(specs->items[i].key, request->key) == 0)
-            return type_view_shows_spec(request->key) || sees_sensitive(request) ? &specs->items[i]
-                                                                                 : NULL;
+            return type_view_shows_spec(request->key) || type_view_sees_all(request)
+                       ? &specs->items[i]
+                       : NULL;
     return NULL;
 }
 

@@ -52,8 +52,8 @@ static int list(struct request *request, struct error *err) {
         return -1;
     assert(count <= total || page.empty);
     out_begin_object(&request->out);
-    page_put_links(request, &page, (unsigned)count, total, count ? volumes[count - 1].id : NULL,
-                   true);
+    page.last_id = count ? volumes[count - 1].id : NULL;
+    page_put_links(request, &page, (unsigned)count, total, true);
     out_end_object(&request->out);
     return 0;
 }

@@ -53,18 +53,12 @@ static int load_rules(const char *rules, struct policy **ret, struct error *err)
 }
 
 void roles_enter(struct world *world, const char *rules) {
-    struct api_settings settings = {
-        .db = world->db,
-        .settings = &world->settings,
-        .policy = world->policy,
-        .identity = &identity_roles,
-        .public_endpoint = "http://world",
-        .inline_transactions = true,
-    };
+    struct api_settings settings = world_api_settings(world);
     static struct policy *own; /* no world owns it */
     struct policy *former = own;
     struct error err = { .message = "the file cannot be written" };
 
+    settings.identity = &identity_roles;
     if (rules) {
         if (load_rules(rules, &own, &err) < 0) {
             fprintf(stderr, "roles: %s\n", err.message);

@@ -103,7 +103,6 @@ static int put_rows(struct request *request, const char *sql, const struct page 
 }
 
 static int list_by(struct request *request, const struct resource *resource, struct error *err) {
-    const char *last = NULL;
     unsigned shown = 0;
     int64_t count = 0;
     struct page page;
@@ -121,10 +120,10 @@ static int list_by(struct request *request, const struct resource *resource, str
                          "SELECT v.id FROM volumes v WHERE %s ORDER BY %s LIMIT %jd OFFSET %jd",
                          page.query.where, page.query.order, (intmax_t)page.query.limit,
                          (intmax_t)page.query.offset),
-            &page, &last, &shown, err) < 0)
+            &page, &page.last_id, &shown, err) < 0)
         return -1;
     out_end_array(&request->out);
-    page_put_links(request, &page, shown, count, last, true);
+    page_put_links(request, &page, shown, count, true);
     if (page.with_count)
         out_put_int(&request->out, "count", count);
     out_put_bool(&request->out, "empty", page.empty);
