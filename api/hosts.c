@@ -1,6 +1,7 @@
 #include "api/hosts.h"
 
 #include "ledger/service.h"
+#include "volume/summary.h"
 
 #include <string.h>
 
@@ -37,8 +38,8 @@ int hosts_list(struct request *request, struct error *err) {
 }
 
 /* Numbers are text in this answer, as upstream. */
-static void put_resource(struct request *request, const char *project, int64_t count,
-                         int64_t size_gb) {
+static void put_resource(struct request *request, const struct summary *summary) {
+    const char *project = summary->project_id;
     struct arena *arena = request->work.arena;
     struct json_out *out = &request->out;
 
@@ -46,46 +47,31 @@ static void put_resource(struct request *request, const char *project, int64_t c
     out_key(out, "resource");
     out_begin_object(out);
     out_put_text(out, "host", request->id);
-    out_put_text(out, "project", project);
-    out_put_text(out, "volume_count", arena_format(arena, "%jd", count));
-    out_put_text(out, "total_volume_gb", arena_format(arena, "%jd", size_gb));
+    out_put_text(out, "project", project ? project : "(total)");
+    out_put_text(out, "volume_count", arena_format(arena, "%jd", summary->count));
+    out_put_text(out, "total_volume_gb", arena_format(arena, "%jd", summary->size_gb));
     out_put_text(out, "snapshot_count", "0");
     out_put_text(out, "total_snapshot_gb", "0");
     out_end_object(out);
     out_end_object(out);
 }
 
-/* The total first, then each project; a row with a NULL project is the total. */
-static int put_resources(struct request *request, struct error *err) {
-    autorows struct db_rows *rows = db_query(
-        request->work.tx, err,
-        "SELECT 0 AS place, NULL AS project, COUNT(*), CAST(COALESCE(SUM(v.size_gb), 0) AS BIGINT) "
-        "FROM volumes v JOIN pools p ON p.name = v.host WHERE p.host = $1 UNION ALL "
-        "SELECT 1, v.project_id, COUNT(*), CAST(SUM(v.size_gb) AS BIGINT) "
-        "FROM volumes v JOIN pools p ON p.name = v.host WHERE p.host = $1 GROUP BY v.project_id "
-        "ORDER BY place, project",
-        DB_TEXT(request->id));
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0)
-        put_resource(request, db_is_null(rows, 1) ? "(total)" : db_text(rows, 1), db_int(rows, 2),
-                     db_int(rows, 3));
-    return more;
-}
-
 int hosts_show(struct request *request, struct error *err) {
     struct service service;
+    struct summary *summaries;
+    int count;
 
     if (error_if_none(service_find(&request->work, SERVICE_VOLUME, request->id, &service, err), err,
                       ERROR_NOT_FOUND, "Host %s could not be found.", request->id) < 0)
         return -1;
+    count = summary_of_host(&request->work, request->id, &summaries, err);
+    if (count < 0)
+        return -1;
     out_begin_object(&request->out);
     out_key(&request->out, "host");
     out_begin_array(&request->out);
-    if (put_resources(request, err) < 0)
-        return -1;
+    for (int i = 0; i < count; i++)
+        put_resource(request, &summaries[i]);
     out_end_array(&request->out);
     out_end_object(&request->out);
     return 0;

@@ -30,20 +30,20 @@ int volume_summary_show(struct request *request, struct error *err) {
     const char *asked = request_query(request, "all_tenants");
     struct json_out *out = &request->out;
     struct pairs metadata = { 0 };
-    int64_t count, size_gb;
+    struct summary volumes;
     bool all = false;
 
     if (asked && !json_boolean_word(asked, true, &all))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid value for all_tenants: %s", asked);
-    if (volume_summary(&request->work, all, &count, &size_gb, err) < 0 ||
+    if (summary_volumes(&request->work, all, &volumes, err) < 0 ||
         (request->minor >= MV_SUMMARY_METADATA &&
          summary_metadata(&request->work, all, &metadata, err) < 0))
         return -1;
     out_begin_object(out);
     out_key(out, "volume-summary");
     out_begin_object(out);
-    out_put_int(out, "total_count", count);
-    out_put_int(out, "total_size", size_gb);
+    out_put_int(out, "total_count", volumes.count);
+    out_put_int(out, "total_size", volumes.size_gb);
     if (request->minor >= MV_SUMMARY_METADATA)
         put_values_by_key(out, &metadata);
     out_end_object(out);

@@ -5,6 +5,39 @@
 #define PAIRS_MOST      20000
 #define CHARACTERS_MOST (4 * 1024 * 1024)
 
+/* ---- count and size ---- */
+
+#define COUNT_AND_SIZE "COUNT(*), CAST(COALESCE(SUM(v.size_gb), 0) AS BIGINT) FROM volumes v"
+#define ON_HOST        " JOIN pools p ON p.name = v.host WHERE p.host = $1"
+
+static int read_summary(struct work *work, const struct db_rows *rows, void *ret,
+                        struct error *err) {
+    (void)err;
+    *(struct summary *)ret =
+        (struct summary){ db_copy(rows, 0, work->arena), db_int(rows, 1), db_int(rows, 2) };
+    return 0;
+}
+
+int summary_volumes(struct work *work, bool all_projects, struct summary *ret, struct error *err) {
+    static const char all[] = "SELECT NULL, " COUNT_AND_SIZE;
+    static const char own[] = "SELECT NULL, " COUNT_AND_SIZE " WHERE v.project_id = $1";
+    struct db_rows *rows = all_projects && work->context->is_admin
+                               ? db_query(work->tx, err, all)
+                               : db_query(work->tx, err, own, DB_TEXT(work->context->project_id));
+
+    return query_one(work, rows, read_summary, ret, err) < 0 ? -1 : 0;
+}
+
+int summary_of_host(struct work *work, const char *host, struct summary **ret, struct error *err) {
+    static const char sql[] = "SELECT NULL AS project, " COUNT_AND_SIZE ON_HOST
+                              " UNION ALL SELECT v.project_id, " COUNT_AND_SIZE ON_HOST
+                              " GROUP BY v.project_id ORDER BY project NULLS FIRST";
+
+    return query_all(work, db_query(work->tx, err, sql, DB_TEXT(host)), read_summary, ret, err);
+}
+
+/* ---- metadata ---- */
+
 /* The volumes come first: those of one project are found by its index, whatever others have. */
 #define PAIRS_OF_ALL            "FROM volumes v CROSS JOIN volume_metadata m WHERE m.volume_id = v.id"
 #define PAIRS_OF_PROJECT(place) PAIRS_OF_ALL " AND v.project_id = " place

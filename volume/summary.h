@@ -1,10 +1,18 @@
 /*
- * What the caller's volumes have in common, without reading the volumes one by one.
- * Count and size are volume_summary() of volume.h.
+ * What volumes have in common, without reading them one by one.  `all_projects` is for admins;
+ * everybody else gets what their own project has.
  */
 #pragma once
 
 #include "volume/volume.h"
 
-/* Every different pair of user metadata, ordered by key and value. `all_projects` is for admins. */
+struct summary {
+    const char *project_id; /* NULL: of all that were asked for */
+    int64_t count, size_gb;
+};
+
+int summary_volumes(struct work *work, bool all_projects, struct summary *ret, struct error *err);
+/* Of a backend (node@backend): of all its volumes first, then of each project's; how many. */
+int summary_of_host(struct work *work, const char *host, struct summary **ret, struct error *err);
+/* Every different pair of user metadata, ordered by key and value. */
 int summary_metadata(struct work *work, bool all_projects, struct pairs *ret, struct error *err);

@@ -344,19 +344,3 @@ int volume_get(struct work *work, const char *id, struct volume *ret, struct err
 int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
     return volume_one(work, id, work->context->is_admin, false, ret, err);
 }
-
-int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
-                   struct error *err) {
-#define SUMMARY "SELECT COUNT(*), COALESCE(SUM(size_gb), 0) FROM volumes"
-    bool all = all_projects && work->context->is_admin;
-    const struct db_value project = DB_TEXT(work->context->project_id);
-    autorows struct db_rows *rows = db_query_values(
-        work->tx, err, all ? SUMMARY : SUMMARY " WHERE project_id = $1", &project, all ? 0 : 1);
-#undef SUMMARY
-
-    if (!rows || db_next(rows, err) < 0)
-        return -1;
-    *ret_count = db_int(rows, 0);
-    *ret_size_gb = db_int(rows, 1);
-    return 0;
-}

@@ -79,7 +79,3 @@ bool volume_is_readonly(const struct volume *volume);
 /* os-update_readonly_flag: admin metadata readonly = "True" / "False"; only when available. */
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
                         struct error *err);
-
-/* {total_count, total_size} of the volumes the caller sees. */
-int volume_summary(struct work *work, bool all_projects, int64_t *ret_count, int64_t *ret_size_gb,
-                   struct error *err);
