@@ -8,7 +8,6 @@
 #include "volume/connect.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
-#include "volume/image_metadata.h"
 #include "volume/reset.h"
 
 static int authorize(struct request *request, const char *rule, struct error *err) {
@@ -308,7 +307,7 @@ static int set_image_metadata(struct request *request, struct error *err) {
     struct pairs pairs = request_pairs(request, body->metadata);
 
     if (authorize(request, "volume:update_volume_metadata", err) < 0 ||
-        image_metadata_set(&request->work, volume, &pairs, err) < 0 ||
+        volume_image_metadata_set(&request->work, volume, &pairs, err) < 0 ||
         pair_rows_get(&request->work, &image_metadata_rows, volume->id, &volume->image_metadata,
                       err) < 0)
         return -1;
@@ -330,7 +329,7 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
     if (authorize(request, "volume:delete_volume_metadata", err) < 0)
         return -1;
-    return image_metadata_delete(&request->work, request->object, body->key, err);
+    return volume_image_metadata_delete(&request->work, request->object, body->key, err);
 }
 
 /* ---- rows ---- */

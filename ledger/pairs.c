@@ -61,6 +61,11 @@ int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *
                      query_text, ret, err);
 }
 
+int pair_rows_remove(struct work *work, const struct pair_rows *rows, const char *owner_id,
+                     const char *key, struct error *err) {
+    return db_run(work->tx, err, rows->remove, DB_TEXT(owner_id), DB_TEXT(key));
+}
+
 static int read_pair(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     (void)err;
     *(struct pair *)item =

@@ -22,7 +22,8 @@ const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when 
 /* A table of sets: whoever owns it says so once. */
 struct pair_rows {
     const char *what; /* "Metadata of volume": in a refusal */
-    const char *insert, *clear, *count, *characters, *select, *find; /* SQL; $1: the owner */
+    const char *insert, *clear, *count, *characters, *select, *find,
+        *remove;             /* SQL; $1: the owner */
     int64_t characters_most; /* of one set; 0: not bounded */
 };
 
@@ -38,7 +39,8 @@ struct pair_rows {
     .characters = "SELECT CAST(COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) AS BIGINT) " \
                   "FROM " table " WHERE " owner " = $1", \
     .select = "SELECT key, value FROM " table " WHERE " owner " = $1 ORDER BY key", \
-    .find = "SELECT value FROM " table " WHERE " owner " = $1 AND key = $2"
+    .find = "SELECT value FROM " table " WHERE " owner " = $1 AND key = $2", \
+    .remove = "DELETE FROM " table " WHERE " owner " = $1 AND key = $2"
 /* clang-format on */
 
 /* Reads and ends rows of key and value; `rows` may be NULL when the query failed. */
@@ -53,6 +55,9 @@ int pair_rows_put(struct work *work, const struct pair_rows *rows, const char *o
 /* The value of one key: 1, or 0 when there is none. */
 int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,
                    const char *key, const char **ret, struct error *err);
+/* Takes one key away: 1, or 0 when there was none. */
+int pair_rows_remove(struct work *work, const struct pair_rows *rows, const char *owner_id,
+                     const char *key, struct error *err);
 /* The set as it is, by key. */
 int pair_rows_get(struct work *work, const struct pair_rows *rows, const char *owner_id,
                   struct pairs *ret, struct error *err);

@@ -11,7 +11,6 @@ libscoria_a_SOURCES += \
 	volume/default_type.c volume/default_type.h \
 	volume/delete.c volume/delete.h \
 	volume/extend.c volume/extend.h \
-	volume/image_metadata.c volume/image_metadata.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \
 	volume/operations.c volume/operations.def volume/operations.h \

@@ -319,15 +319,11 @@ int volume_type_specs_set(struct work *work, const struct volume_type *type,
 
 int volume_type_spec_delete(struct work *work, const struct volume_type *type, const char *key,
                             struct error *err) {
-    int deleted;
-
     if (volume_type_check_unused(work, type, err) < 0)
         return -1;
-    deleted = db_run(work->tx, err,
-                     "DELETE FROM volume_type_extra_specs WHERE volume_type_id = $1 AND key = $2",
-                     DB_TEXT(type->id), DB_TEXT(key));
-    return error_if_none(deleted, err, ERROR_NOT_FOUND,
-                         "Volume Type %s has no extra specs with key %s.", type->id, key);
+    return error_if_none(pair_rows_remove(work, &extra_spec_rows, type->id, key, err), err,
+                         ERROR_NOT_FOUND, "Volume Type %s has no extra specs with key %s.",
+                         type->id, key);
 }
 
 int volume_type_bootstrap(struct work *work, struct error *err) {

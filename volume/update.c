@@ -1,6 +1,6 @@
 /*
  * What a user or operator changes of a volume without any work of the backend: name, description,
- * metadata, bootable and read-only flags.
+ * metadata, also the image's, bootable and read-only flags.
  */
 #include "ledger/pairs.h"
 #include "volume/conflict.h"
@@ -12,6 +12,12 @@
 const struct pair_rows metadata_rows = {
     .what = "Metadata of volume",
     PAIR_ROWS("volume_metadata", "volume_id"),
+};
+
+const struct pair_rows image_metadata_rows = {
+    .what = "Image metadata of volume",
+    PAIR_ROWS("volume_glance_metadata", "volume_id"),
+    .characters_most = 128 * 1024,
 };
 
 static int require_not(const struct volume *volume, uint64_t refused, const char *what,
@@ -53,10 +59,16 @@ int volume_update(struct work *work, const struct volume *volume,
     return notification_of(work, "volume.update.end", volume->id, err);
 }
 
+static int require_quiet(struct work *work, const struct volume *volume, const char *what,
+                         enum volume_action action, struct error *err) {
+    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), what, err) < 0)
+        return -1;
+    return conflict_settle(work, volume->id, action, err);
+}
+
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err) {
-    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_METADATA, err) < 0 ||
+    if (require_quiet(work, volume, "A change of the metadata", ACTION_METADATA, err) < 0 ||
         pair_rows_put(work, &metadata_rows, volume->id, pairs, merge, err) < 0)
         return -1;
     return touch(work, volume->id, err);
@@ -64,17 +76,30 @@ int volume_metadata_set(struct work *work, const struct volume *volume, const st
 
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err) {
-    int deleted;
-
-    if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), "A change of the metadata", err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_METADATA, err) < 0)
-        return -1;
-    deleted = db_run(work->tx, err, "DELETE FROM volume_metadata WHERE volume_id = $1 AND key = $2",
-                     DB_TEXT(volume->id), DB_TEXT(key));
-    if (error_if_none(deleted, err, ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.",
-                      volume->id, key) < 0)
+    if (require_quiet(work, volume, "A change of the metadata", ACTION_METADATA, err) < 0 ||
+        error_if_none(pair_rows_remove(work, &metadata_rows, volume->id, key, err), err,
+                      ERROR_NOT_FOUND, "Volume %s has no metadata with key %s.", volume->id,
+                      key) < 0)
         return -1;
     return touch(work, volume->id, err);
+}
+
+int volume_image_metadata_set(struct work *work, const struct volume *volume,
+                              const struct pairs *pairs, struct error *err) {
+    if (require_quiet(work, volume, "A change of the image metadata", ACTION_IMAGE_METADATA, err) <
+        0)
+        return -1;
+    return pair_rows_put(work, &image_metadata_rows, volume->id, pairs, true, err);
+}
+
+int volume_image_metadata_delete(struct work *work, const struct volume *volume, const char *key,
+                                 struct error *err) {
+    if (require_quiet(work, volume, "A change of the image metadata", ACTION_IMAGE_METADATA, err) <
+        0)
+        return -1;
+    return error_if_none(pair_rows_remove(work, &image_metadata_rows, volume->id, key, err), err,
+                         ERROR_NOT_FOUND, "Volume %s has no image metadata with key %s.",
+                         volume->id, key);
 }
 
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,

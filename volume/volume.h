@@ -64,12 +64,18 @@ struct volume_changes {
 int volume_update(struct work *work, const struct volume *volume,
                   const struct volume_changes *changes, struct error *err);
 
-extern const struct pair_rows metadata_rows;
-/* User metadata. merge: adds or overwrites; else the set becomes exactly `pairs`. */
+extern const struct pair_rows metadata_rows, image_metadata_rows;
+/* User metadata; neither it nor that of the image changes while the volume is in maintenance or
+ * being uploaded.  merge: adds or overwrites; else the set becomes exactly `pairs`. */
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err);
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err); /* -1 ERROR_NOT_FOUND when absent */
+/* What the image said that the volume was made from: adds or overwrites. */
+int volume_image_metadata_set(struct work *work, const struct volume *volume,
+                              const struct pairs *pairs, struct error *err);
+int volume_image_metadata_delete(struct work *work, const struct volume *volume, const char *key,
+                                 struct error *err);
 /* Admin metadata, key by key (X15); a NULL value removes the key. */
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
                               const char *value, struct error *err);
