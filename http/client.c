@@ -277,15 +277,24 @@ static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {
     return ((until_us != 0 && until_us < end_us ? until_us : end_us) - clock_monotonic_us()) / 1000;
 }
 
-/* Waits before the next try; false when there is no time for it. */
-static bool pause_before(unsigned tries, int64_t wanted_s, int64_t left_ms) {
-    int64_t pause_ms = (int64_t)PAUSE_FIRST_MS << (tries < DOUBLINGS ? tries : DOUBLINGS);
-    struct timespec pause;
+/* Waits before the next try; false when there is no time for it, or none any more. */
+static bool pause_before(const struct http_call *call, unsigned tries, int64_t wanted_s,
+                         int64_t end_us) {
+    int64_t pause_ms = (int64_t)PAUSE_FIRST_MS << (tries < DOUBLINGS ? tries : DOUBLINGS), step_ms;
 
-    if (pause_ms >= left_ms || wanted_s >= left_ms / 1000)
+    if (wanted_s >= until_end_ms(call, end_us) / 1000)
         return false;
-    pause = clock_timespec((wanted_s * 1000 > pause_ms ? wanted_s * 1000 : pause_ms) * 1000);
-    nanosleep(&pause, NULL);
+    if (wanted_s * 1000 > pause_ms)
+        pause_ms = wanted_s * 1000;
+    for (; pause_ms > 0; pause_ms -= step_ms) {
+        struct timespec pause;
+
+        if (pause_ms >= until_end_ms(call, end_us))
+            return false;
+        step_ms = pause_ms < PAUSE_FIRST_MS ? pause_ms : PAUSE_FIRST_MS;
+        pause = clock_timespec(step_ms * 1000);
+        nanosleep(&pause, NULL);
+    }
     return true;
 }
 
@@ -304,7 +313,7 @@ int http_call(struct arena *arena, const struct http_call *call, struct http_ans
         if (outcome == HTTP_NOT_SENT && arrived)
             outcome = HTTP_NO_ANSWER;
         if (!worth || tries >= call->repeats ||
-            !pause_before(tries, outcome == 0 ? ret->retry_after_s : 0, until_end_ms(call, end_us)))
+            !pause_before(call, tries, outcome == 0 ? ret->retry_after_s : 0, end_us))
             return outcome;
         timeout_ms = until_end_ms(call, end_us);
         if (timeout_ms <= 0)

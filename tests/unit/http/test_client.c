@@ -7,10 +7,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 /* ---- a peer that says what the test wants ---- */
 
@@ -296,6 +298,45 @@ START_TEST(silent_peer_is_given_up_in_time) {
 }
 END_TEST
 
+/* Does the caller pause?  The kernel says in which system call a thread is. */
+static bool is_pausing(pid_t thread) {
+    char path[64], text[64] = "";
+    autofile FILE *file = NULL;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)thread);
+    file = fopen(path, "re");
+    return !file || !fgets(text, sizeof(text), file) || atol(text) == SYS_clock_nanosleep;
+}
+
+static int64_t end_us; /* of the call */
+
+static void *end_pause(void *arg) {
+    while (!is_pausing(*(pid_t *)arg))
+        sched_yield();
+    __atomic_store_n(&end_us, clock_monotonic_us(), __ATOMIC_RELAXED);
+    return NULL;
+}
+
+START_TEST(a_pause_ends_with_the_call) {
+    struct peer peer = { .answer = "HTTP/1.1 503 Busy\r\nRetry-After: 3000\r\n"
+                                   "Content-Length: 0\r\n\r\n" };
+    pid_t self = gettid();
+    pthread_t thread;
+    int64_t start_us = clock_monotonic_us();
+
+    peer_start(&peer);
+    ck_assert_int_eq(pthread_create(&thread, NULL, end_pause, &self), 0);
+    ck_assert_int_eq(
+        CALL(&peer, "/", .timeout_ms = 3600000, .repeats = 9, .safe = true, .until_us = &end_us),
+        0);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(got.status, 503);
+    ck_assert_uint_eq(peer.connections, 1);
+    ck_assert_int_lt(clock_monotonic_us() - start_us, INT64_C(180) * 1000000);
+    peer_stop(&peer);
+}
+END_TEST
+
 START_TEST(answer_is_bounded) {
     struct peer peer = { .answer = "HTTP/1.1 200 OK\r\n\r\n", .filler = 16 * 1024 * 1024 };
 
@@ -343,4 +384,4 @@ END_TEST
 CHECK_MAIN("http_client", answer_of_any_status_is_an_answer, request_is_sent_as_asked,
            head_waits_for_no_body, redirect_is_not_followed, what_reached_nobody_was_not_sent,
            what_was_sent_without_a_whole_answer_is_uncertain, silent_peer_is_given_up_in_time,
-           answer_is_bounded, threads_call_side_by_side)
+           a_pause_ends_with_the_call, answer_is_bounded, threads_call_side_by_side)
