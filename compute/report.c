@@ -96,12 +96,13 @@ static int report_round(struct reporter *reporter, struct error *err) {
 }
 
 static void tell_outage(struct reporter *reporter, int result, const struct error *err) {
+    const char *url = reporter->settings.api.url ? reporter->settings.api.url : "of the catalog";
+
     if (result < 0 && !reporter->out_of_reach)
-        log_warning(&no_request, "the volume API does not take this host's reports", "url",
-                    reporter->settings.api.url, "reason", err->message, NULL);
+        log_warning(&no_request, "the volume API does not take this host's reports", "url", url,
+                    "reason", err->message, NULL);
     if (result == 0 && reporter->out_of_reach)
-        log_info(&no_request, "the volume API takes this host's reports again", "url",
-                 reporter->settings.api.url, NULL);
+        log_info(&no_request, "the volume API takes this host's reports again", "url", url, NULL);
     reporter->out_of_reach = result < 0;
 }
 
