@@ -22,7 +22,7 @@ libscoria_a_SOURCES += \
 	db/postgresql/commit.c db/postgresql/commit.h \
 	db/postgresql/engine.c \
 	db/postgresql/listener.c db/postgresql/listener.h \
-	db/postgresql/pool.c db/postgresql/pool.h \
+	db/postgresql/session_pool.c db/postgresql/session_pool.h \
 	db/postgresql/postgresql.h \
 	db/postgresql/prepared.c db/postgresql/prepared.h \
 	db/postgresql/query.c db/postgresql/query.h \

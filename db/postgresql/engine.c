@@ -137,13 +137,13 @@ static int database_prepare(struct postgresql_db *db, const struct db_settings *
 static void engine_close(struct db *base) {
     struct postgresql_db *db = postgresql_db(base);
 
-    pool_refuse(&db->writers);
+    session_pool_refuse(&db->writers);
     if (db->writer)
         postgresql_writer_stop(db->writer);
     if (db->listener)
         listener_stop(db->listener);
-    pool_end(&db->writers);
-    pool_end(&db->readers);
+    session_pool_end(&db->writers);
+    session_pool_end(&db->readers);
     pthread_mutex_destroy(&db->hook_lock);
     free(db);
 }
@@ -160,8 +160,9 @@ static int pools_init(const struct db_settings *settings, struct postgresql_db *
     reading.connect_ms = writing.connect_ms = CONNECT_MS;
     reading.statement_ms = writing.statement_ms = STATEMENT_MS;
     writing.writes = true;
-    pool_init(&db->readers, &reading, most, wait_ms);
-    pool_init(&db->writers, &writing, settings->inline_writes ? INLINE_WRITERS : WRITERS, wait_ms);
+    session_pool_init(&db->readers, &reading, most, wait_ms);
+    session_pool_init(&db->writers, &writing, settings->inline_writes ? INLINE_WRITERS : WRITERS,
+                      wait_ms);
     return 0;
 }
 
@@ -246,15 +247,15 @@ static int engine_reset_from(struct db *base, struct db *pristine, struct error 
     struct session *to, *from;
     int result;
 
-    if (pool_take(&db->writers, &to, err) < 0)
+    if (session_pool_take(&db->writers, &to, err) < 0)
         return -1;
-    if (pool_take(&source->readers, &from, err) < 0) {
-        pool_give(&db->writers, to);
+    if (session_pool_take(&source->readers, &from, err) < 0) {
+        session_pool_give(&db->writers, to);
         return -1;
     }
     result = reset_rows(to, from, err);
-    pool_give(&db->writers, to);
-    pool_give(&source->readers, from);
+    session_pool_give(&db->writers, to);
+    session_pool_give(&source->readers, from);
     return result;
 }
 

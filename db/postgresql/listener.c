@@ -123,7 +123,7 @@ static int told_hear(struct listener *listener, struct error *err) {
     return 0;
 }
 
-static int listener_work(struct listener *listener, struct error *err) {
+static int listener_step(struct listener *listener, struct error *err) {
     int64_t left_us;
 
     if (!listener->session && listener_connect(listener, err) < 0)
@@ -142,7 +142,7 @@ static void *listener_main(void *arg) {
     struct error err;
 
     while (!atomic_load(&listener->stopping)) {
-        if (listener_work(listener, &err) == 0)
+        if (listener_step(listener, &err) == 0)
             continue;
         listener_drop(listener, &err);
         listener_sleep(listener, listener->pause_ms);

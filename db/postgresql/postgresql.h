@@ -3,14 +3,14 @@
  */
 #pragma once
 
-#include "db/postgresql/pool.h"
+#include "db/postgresql/session_pool.h"
 
 struct listener;
 struct postgresql_writer;
 
 struct postgresql_db {
     struct db base;
-    struct pool readers, writers;
+    struct session_pool readers, writers;
     struct postgresql_writer *writer;
     struct listener *listener; /* NULL with inline_writes */
     _Atomic int64_t offset_us; /* of the server's wall clock before the steady one */

@@ -123,7 +123,7 @@ static void pause_us(int64_t duration_us) {
     nanosleep(&pause, NULL);
 }
 
-static bool pool_ends(struct pool *pool) {
+static bool is_ending(struct session_pool *pool) {
     bool ending;
 
     pthread_mutex_lock(&pool->lock);
@@ -149,7 +149,7 @@ static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *w
             break;
         if (outcome != COMMIT_IN_DOUBT)
             return outcome;
-        if (clock_monotonic_us() > until_us || pool_ends(&db->writers))
+        if (clock_monotonic_us() > until_us || is_ending(&db->writers))
             break;
         pause_us(PAUSE_MOST_US);
     }
@@ -182,12 +182,12 @@ static enum commit_outcome attempt_once(struct attempt *attempt, struct error *e
 
     attempt->tx =
         (struct postgresql_tx){ .base = { .engine = &postgresql_engine, .writes = true } };
-    if (pool_take(&db->writers, &attempt->tx.session, err) < 0)
+    if (session_pool_take(&db->writers, &attempt->tx.session, err) < 0)
         return COMMIT_FAILED;
     outcome = attempt_run(attempt, err);
     strcpy(writer, attempt->tx.session->writer);
     mark = attempt->tx.session->mark;
-    pool_give(&db->writers, attempt->tx.session);
+    session_pool_give(&db->writers, attempt->tx.session);
     if (outcome == COMMIT_IN_DOUBT)
         outcome = doubt_resolve(db, writer, mark, err);
     return outcome;
@@ -272,11 +272,11 @@ int transaction_read(struct postgresql_db *db, db_body *body, void *arg, struct 
     int result;
 
     for (unsigned tries = 0;; tries++) {
-        if (pool_take(&db->readers, &session, err) < 0)
+        if (session_pool_take(&db->readers, &session, err) < 0)
             return -1;
         result = read_once(session, body, arg, err);
         fate = session->server.fate;
-        pool_give(&db->readers, session);
+        session_pool_give(&db->readers, session);
         if (fate == SESSION_GOOD || result >= 0 || tries + 1 >= READ_TRIES)
             return result;
     }

@@ -368,7 +368,7 @@ END_TEST
 
 START_TEST(a_session_that_rested_for_too_long_is_not_used) {
     struct db *db = items_open(database_url(), true);
-    struct pool *pool = &((struct postgresql_db *)db)->writers;
+    struct session_pool *pool = &((struct postgresql_db *)db)->writers;
     struct error err = { 0 };
     struct session *session;
     int64_t born_us;
@@ -377,9 +377,9 @@ START_TEST(a_session_that_rested_for_too_long_is_not_used) {
     ck_assert_ptr_nonnull(pool->idle);
     pool->idle->born_us -= 3601 * INT64_C(1000000);
     born_us = pool->idle->born_us;
-    ck_assert_int_eq(pool_take(pool, &session, &err), 0);
+    ck_assert_int_eq(session_pool_take(pool, &session, &err), 0);
     ck_assert_int_ne(session->born_us, born_us);
-    pool_give(pool, session);
+    session_pool_give(pool, session);
     db_close(db);
 }
 END_TEST
@@ -573,9 +573,9 @@ static void measure(struct db *db) {
     struct session *session;
     struct error err = { 0 };
 
-    ck_assert_int_eq(pool_take(&server->readers, &session, &err), 0);
+    ck_assert_int_eq(session_pool_take(&server->readers, &session, &err), 0);
     ck_assert_msg(postgresql_clock_measure(server, session, &err) == 0, "%s", err.message);
-    pool_give(&server->readers, session);
+    session_pool_give(&server->readers, session);
 }
 
 /* A process of its own, whose steady clock can stand still for a while. */

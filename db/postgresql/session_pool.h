@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-struct pool {
+struct session_pool {
     struct session_settings settings;
     unsigned most, wait_ms;
 
@@ -23,11 +23,12 @@ struct pool {
 };
 
 /* Takes the settings over. */
-void pool_init(struct pool *pool, const struct session_settings *settings, unsigned most,
-               unsigned wait_ms);
-void pool_end(struct pool *pool); /* nothing is taken any more */
+void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
+                       unsigned most, unsigned wait_ms);
+void session_pool_end(struct session_pool *pool); /* nothing is taken any more */
 
-int pool_take(struct pool *pool, struct session **ret, struct error *err);
-void pool_give(struct pool *pool, struct session *session); /* closes what is lost or old */
-void pool_refuse(
-    struct pool *pool); /* from now on nothing is opened or waited for: the end is near */
+int session_pool_take(struct session_pool *pool, struct session **ret, struct error *err);
+void session_pool_give(struct session_pool *pool,
+                       struct session *session); /* closes what is lost or old */
+void session_pool_refuse(
+    struct session_pool *pool); /* from now on nothing is opened or waited for: the end is near */

@@ -1,4 +1,4 @@
-#include "db/postgresql/pool.h"
+#include "db/postgresql/session_pool.h"
 
 #include "common/log.h"
 
@@ -11,11 +11,11 @@
 /* Marks of sessions (see commit.h) are cleared away after a day. */
 #define LIFE_US (3600 * SECOND_US)
 
-void pool_init(struct pool *pool, const struct session_settings *settings, unsigned most,
-               unsigned wait_ms) {
+void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
+                       unsigned most, unsigned wait_ms) {
     pthread_condattr_t attributes;
 
-    *pool = (struct pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
+    *pool = (struct session_pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
     pthread_mutex_init(&pool->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -23,7 +23,7 @@ void pool_init(struct pool *pool, const struct session_settings *settings, unsig
     pthread_condattr_destroy(&attributes);
 }
 
-void pool_end(struct pool *pool) {
+void session_pool_end(struct session_pool *pool) {
     struct session *next;
 
     for (struct session *session = pool->idle; session; session = next) {
@@ -35,7 +35,7 @@ void pool_end(struct pool *pool) {
     session_settings_free(&pool->settings);
 }
 
-void pool_refuse(struct pool *pool) {
+void session_pool_refuse(struct session_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->ending = true;
     pthread_cond_broadcast(&pool->returned);
@@ -43,7 +43,7 @@ void pool_refuse(struct pool *pool) {
 }
 
 /* Called with the lock held. */
-static int room_wait(struct pool *pool, struct error *err) {
+static int room_wait(struct session_pool *pool, struct error *err) {
     int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
     struct timespec until = clock_timespec(until_us);
 
@@ -60,7 +60,7 @@ static int away_fail(struct error *err) {
 }
 
 /* Called with the lock held: an idle session, or room (counted) for a new one with *ret NULL. */
-static int room_take(struct pool *pool, struct session **ret, struct error *err) {
+static int room_take(struct session_pool *pool, struct session **ret, struct error *err) {
     if (room_wait(pool, err) < 0)
         return -1;
     *ret = pool->idle;
@@ -78,14 +78,14 @@ static int room_take(struct pool *pool, struct session **ret, struct error *err)
     return 0;
 }
 
-static void room_free(struct pool *pool) {
+static void room_free(struct session_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->count--;
     pthread_cond_signal(&pool->returned);
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void away_note(struct pool *pool, int result) {
+static void away_note(struct session_pool *pool, int result) {
     pthread_mutex_lock(&pool->lock);
     if (result == 0) {
         pool->away_until_us = pool->pause_us = 0;
@@ -98,11 +98,11 @@ static void away_note(struct pool *pool, int result) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static bool pool_session_young(const struct session *session) {
+static bool is_young(const struct session *session) {
     return clock_monotonic_us() - session->born_us < LIFE_US;
 }
 
-int pool_take(struct pool *pool, struct session **ret, struct error *err) {
+int session_pool_take(struct session_pool *pool, struct session **ret, struct error *err) {
     struct session *session = NULL;
     struct error why;
     int result;
@@ -115,7 +115,7 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
             return -1;
         if (!session)
             break;
-        if (pool_session_young(session) && session_alive(session)) {
+        if (is_young(session) && session_alive(session)) {
             session->server.fate = SESSION_GOOD;
             *ret = session;
             return 0;
@@ -132,9 +132,9 @@ int pool_take(struct pool *pool, struct session **ret, struct error *err) {
     return away_fail(err);
 }
 
-void pool_give(struct pool *pool, struct session *session) {
+void session_pool_give(struct session_pool *pool, struct session *session) {
     bool keep = session->server.fate != SESSION_LOST &&
-                PQstatus(session->server.handle) == CONNECTION_OK && pool_session_young(session);
+                PQstatus(session->server.handle) == CONNECTION_OK && is_young(session);
 
     if (!keep) {
         session_close(session);
