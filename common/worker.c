@@ -130,7 +130,7 @@ static void wait_for_change(struct worker_pool *pool) {
     pthread_cond_timedwait(&pool->changed, &pool->lock, &due);
 }
 
-static void *work(void *arg) {
+static void *run_tasks(void *arg) {
     struct worker_pool *pool = arg;
 
     pthread_mutex_lock(&pool->lock);
@@ -162,7 +162,7 @@ static void start_thread(struct worker_pool *pool, const pthread_attr_t *attribu
     unsigned i = pool->thread_count;
     char text[16]; /* all that the kernel keeps */
 
-    if (pthread_create(&pool->threads[i], attributes, work, pool) != 0) {
+    if (pthread_create(&pool->threads[i], attributes, run_tasks, pool) != 0) {
         fputs("cannot start a worker thread\n", stderr);
         abort();
     }

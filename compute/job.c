@@ -150,7 +150,7 @@ static bool is_same_extend(const struct job *job, const struct remote_volume *vo
     return strcmp(job->extend, volume->extend ? volume->extend : "") == 0;
 }
 
-static enum job_step work(struct job *job, struct arena *arena) {
+static enum job_step follow_volume(struct job *job, struct arena *arena) {
     const struct job_settings *settings = &job->jobs->settings;
     struct resize resize = {
         .hypervisor = settings->hypervisor,
@@ -259,7 +259,7 @@ static void end_job(struct job *job) {
 static void run_job(void *arg) {
     struct job *job = arg;
     autoarena struct arena *arena = arena_new();
-    enum job_step step = work(job, arena);
+    enum job_step step = follow_volume(job, arena);
 
     if (step == JOB_REPORTS)
         step = report(job, arena);

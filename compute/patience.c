@@ -12,13 +12,13 @@
 
 #define LATE_MOST  12
 #define STACK_SIZE ((size_t)256 * 1024)
-#define DAEMON     "libvirt" /* the key of calls that ask no guest */
+#define DAEMON     "libvirt" /* the key of errands that ask no guest */
 
 /* Belongs to who waits for it, from the moment that it is late to its own thread. */
-struct call {
-    LIST_ENTRY(call) next;
+struct errand {
+    LIST_ENTRY(errand) next;
     struct patience *patience;
-    void (*run)(struct call *call);
+    void (*run)(struct errand *errand);
     struct arena *arena;
     const char *key; /* who is asked */
     const char *instance_uuid, *volume_id;
@@ -30,22 +30,22 @@ struct call {
     bool done, late;
 };
 
-LIST_HEAD(calls, call);
+LIST_HEAD(errands, errand);
 
 struct patience {
     struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
     struct hypervisor *inner;
     int64_t patience_ms;
-    pthread_mutex_t lock; /* guards the rest, and `done` and `late` of the calls */
+    pthread_mutex_t lock; /* guards the rest, and `done` and `late` of the errands */
     pthread_cond_t changed;
-    struct calls calls;
+    struct errands errands;
     unsigned late;
-    bool freed; /* the last call takes everything with it */
+    bool freed; /* the last errand takes everything with it */
 };
 
-static void call_free(struct call *call) {
-    arena_free(call->arena);
-    free(call);
+static void errand_free(struct errand *errand) {
+    arena_free(errand->arena);
+    free(errand);
 }
 
 static void destroy(struct patience *patience) {
@@ -55,30 +55,30 @@ static void destroy(struct patience *patience) {
     free(patience);
 }
 
-static void *run_call(void *arg) {
-    struct call *call = arg;
-    struct patience *patience = call->patience;
+static void *run_errand(void *arg) {
+    struct errand *errand = arg;
+    struct patience *patience = errand->patience;
     bool last;
 
-    call->run(call);
+    errand->run(errand);
     pthread_mutex_lock(&patience->lock);
-    call->done = true;
-    if (!call->late) {
+    errand->done = true;
+    if (!errand->late) {
         pthread_cond_broadcast(&patience->changed);
         pthread_mutex_unlock(&patience->lock);
         return NULL;
     }
-    LIST_REMOVE(call, next);
+    LIST_REMOVE(errand, next);
     patience->late--;
-    last = patience->freed && LIST_EMPTY(&patience->calls);
+    last = patience->freed && LIST_EMPTY(&patience->errands);
     pthread_mutex_unlock(&patience->lock);
-    call_free(call);
+    errand_free(errand);
     if (last)
         destroy(patience);
     return NULL;
 }
 
-static int start_thread(struct call *call) {
+static int start_thread(struct errand *errand) {
     pthread_attr_t attributes;
     pthread_t thread;
     int result;
@@ -86,170 +86,171 @@ static int start_thread(struct call *call) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    result = pthread_create(&thread, &attributes, run_call, call);
+    result = pthread_create(&thread, &attributes, run_errand, errand);
     pthread_attr_destroy(&attributes);
     return result;
 }
 
 /* With the lock. */
 static bool is_hopeless(const struct patience *patience, const char *key) {
-    const struct call *call;
+    const struct errand *errand;
 
-    LIST_FOREACH(call, &patience->calls, next) {
-        if (call->late && strcmp(call->key, key) == 0)
+    LIST_FOREACH(errand, &patience->errands, next) {
+        if (errand->late && strcmp(errand->key, key) == 0)
             return true;
     }
     return strcmp(key, DAEMON) != 0 && patience->late >= LATE_MOST;
 }
 
-/* With the lock; the call is late when it is not done afterwards. */
-static void wait_for(struct call *call) {
-    struct patience *patience = call->patience;
+/* With the lock; the errand is late when it is not done afterwards. */
+static void wait_for(struct errand *errand) {
+    struct patience *patience = errand->patience;
     int64_t due_us = clock_monotonic_us() + patience->patience_ms * 1000;
     struct timespec due = clock_timespec(due_us);
 
-    while (!call->done && clock_monotonic_us() < due_us)
+    while (!errand->done && clock_monotonic_us() < due_us)
         pthread_cond_timedwait(&patience->changed, &patience->lock, &due);
-    if (call->done) {
-        LIST_REMOVE(call, next);
+    if (errand->done) {
+        LIST_REMOVE(errand, next);
         return;
     }
-    call->late = true;
+    errand->late = true;
     patience->late++;
 }
 
-/* NULL when the answer did not come; else the call, which is the caller's again. */
-static struct call *run(struct call *call, struct error *err) {
-    struct patience *patience = call->patience;
+/* NULL when the answer did not come; else the errand, which is the caller's again. */
+static struct errand *run(struct errand *errand, struct error *err) {
+    struct patience *patience = errand->patience;
     bool began, done;
 
     pthread_mutex_lock(&patience->lock);
-    began = !is_hopeless(patience, call->key) && start_thread(call) == 0;
+    began = !is_hopeless(patience, errand->key) && start_thread(errand) == 0;
     if (began) {
-        LIST_INSERT_HEAD(&patience->calls, call, next);
-        wait_for(call);
+        LIST_INSERT_HEAD(&patience->errands, errand, next);
+        wait_for(errand);
     }
-    done = began && call->done;
+    done = began && errand->done;
     if (!done)
-        error_set(err, ERROR_UNAVAILABLE, "%s does not answer", call->key);
+        error_set(err, ERROR_UNAVAILABLE, "%s does not answer", errand->key);
     pthread_mutex_unlock(&patience->lock);
     if (!began)
-        call_free(call);
-    return done ? call : NULL;
+        errand_free(errand);
+    return done ? errand : NULL;
 }
 
-static struct call *call_new(struct hypervisor *hypervisor, void (*body)(struct call *call),
-                             const char *instance_uuid, const char *volume_id) {
-    struct call *call = calloc(1, sizeof(*call));
+static struct errand *errand_new(struct hypervisor *hypervisor, void (*body)(struct errand *errand),
+                                 const char *instance_uuid, const char *volume_id) {
+    struct errand *errand = calloc(1, sizeof(*errand));
 
-    assert(call);
-    call->patience = (struct patience *)hypervisor;
-    call->run = body;
-    call->arena = arena_new();
-    call->instance_uuid = arena_text(call->arena, instance_uuid);
-    call->volume_id = arena_text(call->arena, volume_id);
-    call->key = call->instance_uuid ? call->instance_uuid : DAEMON;
-    return call;
+    assert(errand);
+    errand->patience = (struct patience *)hypervisor;
+    errand->run = body;
+    errand->arena = arena_new();
+    errand->instance_uuid = arena_text(errand->arena, instance_uuid);
+    errand->volume_id = arena_text(errand->arena, volume_id);
+    errand->key = errand->instance_uuid ? errand->instance_uuid : DAEMON;
+    return errand;
 }
 
-static int end(struct call *call, struct error *err) {
-    int result = call->result;
+static int end(struct errand *errand, struct error *err) {
+    int result = errand->result;
 
     if (result < 0 && err)
-        *err = call->err;
-    call_free(call);
+        *err = errand->err;
+    errand_free(errand);
     return result;
 }
 
-static void run_has_instance(struct call *call) {
-    struct hypervisor *inner = call->patience->inner;
+static void run_has_instance(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
 
-    call->result = inner->has_instance(inner, call->instance_uuid, &call->err);
+    errand->result = inner->has_instance(inner, errand->instance_uuid, &errand->err);
 }
 
 static int has_instance(struct hypervisor *hypervisor, const char *instance_uuid,
                         struct error *err) {
-    struct call *call = call_new(hypervisor, run_has_instance, instance_uuid, NULL);
+    struct errand *errand = errand_new(hypervisor, run_has_instance, instance_uuid, NULL);
 
-    call->key = DAEMON; /* the guest itself is not asked */
-    call = run(call, err);
-    return call ? end(call, err) : -1;
+    errand->key = DAEMON; /* the guest itself is not asked */
+    errand = run(errand, err);
+    return errand ? end(errand, err) : -1;
 }
 
-static void run_find_disk(struct call *call) {
-    struct hypervisor *inner = call->patience->inner;
+static void run_find_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
 
-    call->result = inner->find_disk(inner, call->arena, call->instance_uuid, call->volume_id,
-                                    &call->disk, &call->err);
+    errand->result = inner->find_disk(inner, errand->arena, errand->instance_uuid,
+                                      errand->volume_id, &errand->disk, &errand->err);
 }
 
 static int find_disk(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
                      const char *volume_id, struct disk *ret, struct error *err) {
-    struct call *call = call_new(hypervisor, run_find_disk, instance_uuid, volume_id);
+    struct errand *errand = errand_new(hypervisor, run_find_disk, instance_uuid, volume_id);
 
     (void)arena;
     if (!instance_uuid)
-        call->key = call->volume_id; /* whichever guest has it is the one that is asked */
-    call = run(call, err);
-    if (!call)
+        errand->key = errand->volume_id; /* whichever guest has it is the one that is asked */
+    errand = run(errand, err);
+    if (!errand)
         return -1;
-    if (call->result >= 0)
-        *ret = call->disk;
-    return end(call, err);
+    if (errand->result >= 0)
+        *ret = errand->disk;
+    return end(errand, err);
 }
 
-static void run_grow_disk(struct call *call) {
-    struct hypervisor *inner = call->patience->inner;
+static void run_grow_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
 
-    call->result = inner->grow_disk(inner, call->arena, &call->disk, call->bytes, &call->err);
+    errand->result =
+        inner->grow_disk(inner, errand->arena, &errand->disk, errand->bytes, &errand->err);
 }
 
 static int grow_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      int64_t bytes, struct error *err) {
-    struct call *call = call_new(hypervisor, run_grow_disk, disk->instance_uuid, NULL);
+    struct errand *errand = errand_new(hypervisor, run_grow_disk, disk->instance_uuid, NULL);
 
     (void)arena;
-    call->disk = *disk;
-    call->bytes = bytes;
-    call = run(call, err);
-    return call ? end(call, err) : -1;
+    errand->disk = *disk;
+    errand->bytes = bytes;
+    errand = run(errand, err);
+    return errand ? end(errand, err) : -1;
 }
 
-static void run_list_used(struct call *call) {
-    struct hypervisor *inner = call->patience->inner;
+static void run_list_used(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
 
-    call->result = inner->list_used(inner, call->arena, &call->list, &call->err);
+    errand->result = inner->list_used(inner, errand->arena, &errand->list, &errand->err);
 }
 
 static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err) {
-    struct call *call = run(call_new(hypervisor, run_list_used, NULL, NULL), err);
+    struct errand *errand = run(errand_new(hypervisor, run_list_used, NULL, NULL), err);
     size_t count = 0;
     const char **list;
 
-    if (!call)
+    if (!errand)
         return -1;
-    while (call->result >= 0 && call->list[count])
+    while (errand->result >= 0 && errand->list[count])
         count++;
     list = arena_alloc(arena, (count + 1) * sizeof(*list));
     for (size_t i = 0; i < count; i++)
-        list[i] = arena_text(arena, call->list[i]);
+        list[i] = arena_text(arena, errand->list[i]);
     *ret = list;
-    return end(call, err);
+    return end(errand, err);
 }
 
-static void run_tidy(struct call *call) {
-    struct hypervisor *inner = call->patience->inner;
+static void run_tidy(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
 
-    call->result = inner->tidy(inner, call->arena, call->instance_uuid, &call->err);
+    errand->result = inner->tidy(inner, errand->arena, errand->instance_uuid, &errand->err);
 }
 
 static int tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
                 struct error *err) {
-    struct call *call = run(call_new(hypervisor, run_tidy, instance_uuid, NULL), err);
+    struct errand *errand = run(errand_new(hypervisor, run_tidy, instance_uuid, NULL), err);
 
     (void)arena;
-    return call ? end(call, err) : -1;
+    return errand ? end(errand, err) : -1;
 }
 
 static void patience_free(struct hypervisor *hypervisor) {
@@ -258,7 +259,7 @@ static void patience_free(struct hypervisor *hypervisor) {
 
     pthread_mutex_lock(&patience->lock);
     patience->freed = true;
-    last = LIST_EMPTY(&patience->calls);
+    last = LIST_EMPTY(&patience->errands);
     pthread_mutex_unlock(&patience->lock);
     if (last)
         destroy(patience);
@@ -284,6 +285,6 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&patience->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    LIST_INIT(&patience->calls);
+    LIST_INIT(&patience->errands);
     return &patience->hypervisor;
 }

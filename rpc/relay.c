@@ -337,7 +337,7 @@ static void failure_tell(struct relay *relay, int result, const struct error *er
 }
 
 /* Does what is due; returns when the next regular look is. */
-static int64_t relay_work(struct relay *relay, bool woken, int64_t look_us) {
+static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int64_t now_us = clock_monotonic_us();
     struct error err;
     int result;
@@ -379,7 +379,7 @@ static void *relay_main(void *arg) {
 
         relay->woken = false;
         pthread_mutex_unlock(&relay->lock);
-        look_us = relay_work(relay, woken, look_us);
+        look_us = relay_round(relay, woken, look_us);
         pthread_mutex_lock(&relay->lock);
     }
     pthread_mutex_unlock(&relay->lock);

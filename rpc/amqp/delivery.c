@@ -79,9 +79,9 @@ static void refuse_method(struct delivery *delivery, int refusal, struct error *
     refuse(delivery, refusal, err);
 }
 
-/* ---- working ---- */
+/* ---- delivering ---- */
 
-static void work(struct delivery *delivery);
+static void deliver(struct delivery *delivery);
 
 static void again_confirm(void *arg, bool taken);
 
@@ -116,7 +116,7 @@ static void again_confirm(void *arg, bool taken) {
 
 static void end_pause(struct delivery *delivery) {
     inbox_paused(delivery->means->inbox, -1);
-    work(delivery);
+    deliver(delivery);
 }
 
 static void try_later(struct delivery *delivery, const struct error *err) {
@@ -138,7 +138,7 @@ static void try_later(struct delivery *delivery, const struct error *err) {
     }
 }
 
-static void work(struct delivery *delivery) {
+static void deliver(struct delivery *delivery) {
     const struct envelope *envelope = &delivery->envelope;
     bool own = envelope->namespace != NULL;
     struct rpc_answer result = { .arena = delivery->arena };
@@ -215,7 +215,7 @@ void delivery_begin(struct delivery *delivery, struct link_event *event) {
     }
     answers_watch(delivery->means->answers, &delivery->monitored, &delivery->envelope);
     inbox_wake(delivery->means->inbox);
-    delivery->step = work;
+    delivery->step = deliver;
     inbox_later(delivery, 0);
 }
 

@@ -153,7 +153,7 @@ static int take_and_acknowledge(struct receiver *receiver, struct error *err) {
     return acknowledge(receiver, err);
 }
 
-static void work_once(struct receiver *receiver) {
+static void receiver_step(struct receiver *receiver) {
     int64_t wait_us = receiver->retry_us - clock_monotonic_us();
     struct error err;
 
@@ -173,13 +173,13 @@ static void work_once(struct receiver *receiver) {
     }
 }
 
-static void *work(void *arg) {
+static void *receiver_main(void *arg) {
     struct receiver *receiver = arg;
     struct error err;
 
     pthread_setname_np(pthread_self(), "amqp-receive");
     while (!receiver->ending)
-        work_once(receiver);
+        receiver_step(receiver);
     acknowledge(receiver, &err);
     link_close(receiver->link);
     return NULL;
@@ -228,7 +228,7 @@ void receiver_start(struct receiver *receiver) {
     if (!receiver->subscriptions)
         return;
     answers_start(receiver->means.answers);
-    if (pthread_create(&receiver->thread, NULL, work, receiver) != 0)
+    if (pthread_create(&receiver->thread, NULL, receiver_main, receiver) != 0)
         abort();
     receiver->threaded = true;
 }

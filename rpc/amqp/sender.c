@@ -229,7 +229,7 @@ static bool is_over(struct sender *sender) {
             window_is_empty(sender->window));
 }
 
-static void work_once(struct sender *sender) {
+static void sender_step(struct sender *sender) {
     int64_t wait_us = sender->retry_us - clock_monotonic_us();
     struct error err;
 
@@ -249,12 +249,12 @@ static void work_once(struct sender *sender) {
     wait_for_more(sender, link_idle_ms(sender->link));
 }
 
-static void *work(void *arg) {
+static void *sender_main(void *arg) {
     struct sender *sender = arg;
 
     pthread_setname_np(pthread_self(), "amqp-send");
     while (!is_over(sender))
-        work_once(sender);
+        sender_step(sender);
     link_close(sender->link);
     window_take_back(sender->window);
     return NULL;
@@ -270,7 +270,7 @@ struct sender *sender_new(const struct sender_settings *settings) {
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&sender->lock, NULL);
     sender->window = window_new();
-    if (sender->wake < 0 || pthread_create(&sender->thread, NULL, work, sender) != 0)
+    if (sender->wake < 0 || pthread_create(&sender->thread, NULL, sender_main, sender) != 0)
         abort();
     return sender;
 }
