@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	rpc/amqp/url.c rpc/amqp/url.h \
 	rpc/amqp/window.c rpc/amqp/window.h \
 	rpc/envelope.c rpc/envelope.h \
+	rpc/flight.c rpc/flight.private.h \
 	rpc/local.c \
 	rpc/relay.c rpc/relay.h \
 	rpc/rpc.h \

@@ -1,0 +1,277 @@
+#include "rpc/flight.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "db/outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows above TOPIC_MOST of one topic wait in the database, not in memory; the regular look goes on
+ * with them, as it does with rows that the engine did not take or gave back.  A topic whose backend
+ * does not answer keeps nobody else's back. */
+enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AFTER_MS = 50, DELETE_AGAIN_MS = 1000 };
+
+struct flight {
+    struct flights *flights;
+    struct topic *topic;
+    int64_t id;
+    bool with_engine;
+    struct flight *next_in_bucket;
+    struct flight *next; /* in one of the lists */
+};
+
+/* One for each that a row was for: there are as many as backends and kinds of news. */
+struct topic {
+    struct topic *next;
+    unsigned in_flight;
+    bool full; /* one of its rows waits in the table */
+    char name[];
+};
+
+static void *allocate(size_t size) {
+    void *memory = calloc(1, size);
+
+    if (!memory)
+        abort();
+    return memory;
+}
+
+struct flights *flights_new(struct db *db) {
+    struct flights *flights = allocate(sizeof(*flights));
+    pthread_condattr_t attributes;
+
+    flights->db = db;
+    pthread_mutex_init(&flights->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&flights->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return flights;
+}
+
+static void flights_free(struct flights *flights) {
+    while (flights->topics) {
+        struct topic *topic = flights->topics;
+
+        flights->topics = topic->next;
+        free(topic);
+    }
+    pthread_cond_destroy(&flights->changed);
+    pthread_mutex_destroy(&flights->lock);
+    free(flights);
+}
+
+/* ---- taking off ---- */
+
+static struct flight **flight_place(struct flights *flights, int64_t id) {
+    struct flight **place = &flights->buckets[(uint64_t)id % LENGTH(flights->buckets)];
+
+    while (*place && (*place)->id != id)
+        place = &(*place)->next_in_bucket;
+    return place;
+}
+
+bool flights_have(struct flights *flights, int64_t id) {
+    return *flight_place(flights, id);
+}
+
+static struct topic *topic_of(struct flights *flights, const char *name) {
+    struct topic *topic = flights->topics;
+
+    while (topic && strcmp(topic->name, name) != 0)
+        topic = topic->next;
+    if (topic)
+        return topic;
+    topic = allocate(sizeof(*topic) + strlen(name) + 1);
+    strcpy(topic->name, name);
+    topic->next = flights->topics;
+    flights->topics = topic;
+    return topic;
+}
+
+struct flight *flight_begin(struct flights *flights, const char *topic_name, int64_t id) {
+    struct topic *topic = topic_of(flights, topic_name);
+    struct flight *flight;
+
+    topic->full = topic->full || topic->in_flight >= TOPIC_MOST;
+    if (topic->full)
+        return NULL;
+    flight = allocate(sizeof(*flight));
+    *flight = (struct flight){ .flights = flights, .topic = topic, .id = id, .with_engine = true };
+    *flight_place(flights, id) = flight;
+    topic->in_flight++;
+    pthread_mutex_lock(&flights->lock);
+    flights->with_engine++;
+    pthread_mutex_unlock(&flights->lock);
+    return flight;
+}
+
+void flights_look_anew(struct flights *flights) {
+    for (struct topic *topic = flights->topics; topic; topic = topic->next)
+        topic->full = false;
+}
+
+static void flight_end(struct flight *flight) {
+    *flight_place(flight->flights, flight->id) = flight->next_in_bucket;
+    flight->topic->in_flight--;
+    free(flight);
+}
+
+void flight_cancel(struct flight *flight) {
+    struct flights *flights = flight->flights;
+
+    pthread_mutex_lock(&flights->lock);
+    flights->with_engine--;
+    pthread_mutex_unlock(&flights->lock);
+    flight_end(flight);
+}
+
+/* ---- landing ---- */
+
+static void list_put(struct flight **list, struct flight *flight) {
+    flight->next = *list;
+    *list = flight;
+}
+
+void flight_confirm(void *arg, bool taken) {
+    struct flight *flight = arg;
+    struct flights *flights = flight->flights;
+    bool last;
+
+    pthread_mutex_lock(&flights->lock);
+    flight->with_engine = false;
+    flights->with_engine--;
+    last = flights->stopped && flights->with_engine == 0;
+    if (flights->stopped) {
+        free(flight);
+    } else if (taken) {
+        if (!flights->confirmed) {
+            flights->delete_us = clock_monotonic_us() + DELETE_AFTER_MS * 1000;
+            pthread_cond_signal(&flights->changed);
+        }
+        list_put(&flights->confirmed, flight);
+    } else {
+        list_put(&flights->finished, flight);
+    }
+    pthread_mutex_unlock(&flights->lock);
+    if (last)
+        flights_free(flights);
+}
+
+static int delete_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct flights *flights = arg;
+    int64_t ids[DELETE_BATCH];
+    unsigned count = 0;
+
+    for (const struct flight *flight = flights->deleting; flight; flight = flight->next) {
+        ids[count++] = flight->id;
+        if (count < DELETE_BATCH && flight->next)
+            continue;
+        if (outbox_delete(tx, ids, count, err) < 0)
+            return -1;
+        count = 0;
+    }
+    return 0;
+}
+
+static void list_move(struct flight **from, struct flight **to) {
+    while (*from) {
+        struct flight *flight = *from;
+
+        *from = flight->next;
+        list_put(to, flight);
+    }
+}
+
+static void delete_done(struct db_job *job, int result, struct error *err) {
+    struct flights *flights = job->arg;
+
+    pthread_mutex_lock(&flights->lock);
+    if (result < 0) {
+        flights->delete_error = *err;
+        flights->delete_us = clock_monotonic_us() + DELETE_AGAIN_MS * 1000;
+        list_move(&flights->deleting, &flights->confirmed);
+    } else {
+        list_move(&flights->deleting, &flights->finished);
+    }
+    pthread_cond_broadcast(&flights->changed);
+    pthread_mutex_unlock(&flights->lock);
+}
+
+void flights_delete(struct flights *flights) {
+    bool start;
+
+    pthread_mutex_lock(&flights->lock);
+    start = flights->confirmed && !flights->deleting;
+    if (start) {
+        flights->deleting = flights->confirmed;
+        flights->confirmed = NULL;
+    }
+    pthread_mutex_unlock(&flights->lock);
+    if (start) {
+        flights->delete_job = (struct db_job){
+            .body = delete_body, .done = delete_done, .arg = flights, .unsynced = true
+        };
+        db_submit(flights->db, &flights->delete_job);
+    }
+}
+
+void flights_delete_wait(struct flights *flights) {
+    pthread_mutex_lock(&flights->lock);
+    while (flights->deleting)
+        pthread_cond_wait(&flights->changed, &flights->lock);
+    pthread_mutex_unlock(&flights->lock);
+}
+
+int flights_delete_result(struct flights *flights, struct error *err) {
+    struct error failure;
+
+    pthread_mutex_lock(&flights->lock);
+    failure = flights->delete_error;
+    flights->delete_error.kind = ERROR_NONE;
+    pthread_mutex_unlock(&flights->lock);
+    if (failure.kind == ERROR_NONE)
+        return 0;
+    return error_set(err, failure.kind, "deleting messages: %s", failure.message);
+}
+
+void flights_forget_finished(struct flights *flights) {
+    struct flight *flight;
+
+    pthread_mutex_lock(&flights->lock);
+    flight = flights->finished;
+    flights->finished = NULL;
+    pthread_mutex_unlock(&flights->lock);
+    while (flight) {
+        struct flight *next = flight->next;
+
+        flight_end(flight);
+        flight = next;
+    }
+}
+
+/* ---- the end ---- */
+
+static void bucket_free(struct flight *flight) {
+    while (flight) {
+        struct flight *next = flight->next_in_bucket;
+
+        if (!flight->with_engine)
+            free(flight);
+        flight = next;
+    }
+}
+
+void flights_stop(struct flights *flights) {
+    bool last;
+
+    pthread_mutex_lock(&flights->lock);
+    for (size_t i = 0; i < LENGTH(flights->buckets); i++)
+        bucket_free(flights->buckets[i]);
+    flights->stopped = true;
+    last = flights->with_engine == 0;
+    pthread_mutex_unlock(&flights->lock);
+    if (last)
+        flights_free(flights);
+}

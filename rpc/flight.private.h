@@ -1,0 +1,54 @@
+/*
+ * The relay's rows in our hands, from their publication until they are deleted:
+ *
+ *     with the engine --confirm(true)--> confirmed --> deleting --committed--> finished
+ *            |                               ^------------'  failed               ^
+ *            '--confirm(false)----------------------------------------------------'
+ *
+ * In every state the row is not published again; a finished one is forgotten before the next look
+ * at the table, which finds it deleted, or to be published again.
+ */
+#pragma once
+
+#include "db/db.h"
+
+#include <pthread.h>
+
+struct flight;
+
+struct flights {
+    struct db *db;
+    struct db_job delete_job;
+
+    /* Of the thread that looks at the table. */
+    struct flight *buckets[1024];
+    struct topic *topics;
+
+    pthread_mutex_t lock;   /* guards what follows, and two flags of the relay */
+    pthread_cond_t changed; /* it may be time to delete, or a deletion has ended */
+    struct flight *confirmed, *deleting, *finished;
+    int64_t delete_us; /* when `confirmed` shall be deleted at the latest; monotonic */
+    struct error delete_error;
+    unsigned with_engine;
+    bool stopped; /* only confirmations to come keep it alive */
+};
+
+struct flights *flights_new(struct db *db);
+/* Flights still with the engine are freed when it confirms them, and with the last one all. */
+void flights_stop(struct flights *flights);
+
+bool flights_have(struct flights *flights, int64_t id);
+/* NULL: too many of this topic are under way.  Then those behind it stay in the table as well, to
+ * keep their order, until a look begins anew. */
+struct flight *flight_begin(struct flights *flights, const char *topic, int64_t id);
+void flight_confirm(void *flight, bool taken); /* called by the engine, from any thread */
+void flight_cancel(struct flight *flight);     /* the engine did not take it */
+
+void flights_look_anew(struct flights *flights);
+void flights_forget_finished(struct flights *flights);
+
+/* Hands the rows confirmed so far to the database's writer, unless it has some of ours already. */
+void flights_delete(struct flights *flights);
+void flights_delete_wait(struct flights *flights);
+/* -1: a deletion failed since the last call. */
+int flights_delete_result(struct flights *flights, struct error *err);
