@@ -9,7 +9,9 @@ libscoria_a_SOURCES += \
 	identity/own_user.c identity/own_user.h \
 	identity/token.c identity/token.h \
 	identity/token_cache.c identity/token_cache.private.h \
-	identity/token_check.c identity/token_check.h
+	identity/token_check.c identity/token_check.h \
+	identity/token_queue.c identity/token_queue.private.h \
+	identity/token_waiter.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

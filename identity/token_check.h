@@ -11,9 +11,7 @@
 #pragma once
 
 #include "identity/keystone.h"
-#include "identity/token.h"
-
-#include <sys/queue.h>
+#include "identity/token_waiter.h"
 
 struct token_checker;
 
@@ -32,17 +30,6 @@ struct token_checker_settings {
 struct token_checker *token_checker_new(const struct token_checker_settings *settings);
 /* Whoever waits is answered first, with ERROR_TRY_LATER. NULL is fine. */
 void token_checker_free(struct token_checker *checker);
-
-/* `token` is the receiver's to release; NULL: err says why, UNAUTHORIZED or UNAVAILABLE. */
-typedef void token_done(void *arg, const struct token *token, const struct error *err);
-
-/* Somebody who waits; memory of the caller that lives until `done` is called. */
-struct token_waiter {
-    token_done *done; /* in a thread of the checker, or of one for whom this one had to go */
-    void *arg;
-    const char *peer;                /* address of the client; NULL: none */
-    STAILQ_ENTRY(token_waiter) next; /* the checker's */
-};
 
 enum token_outcome {
     TOKEN_REFUSED = -1, /* err: UNAUTHORIZED or UNAVAILABLE */

@@ -1,0 +1,176 @@
+#include "identity/token_queue.private.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+TAILQ_HEAD(question_queue, question);
+
+/* A client's address, or network of 64 bits, as long as questions of it are queued. */
+struct asker {
+    TAILQ_ENTRY(asker) next;
+    char name[INET6_ADDRSTRLEN];
+    struct question_queue queue; /* by deadline */
+    unsigned count;
+};
+
+void token_queue_init(struct token_queue *queue, unsigned most) {
+    *queue = (struct token_queue){ .most = most };
+    TAILQ_INIT(&queue->askers);
+    LIST_INIT(&queue->open);
+}
+
+/* ---- questions ---- */
+
+static struct question *question_new(const struct token_asked *asked) {
+    struct question *question = calloc(1, sizeof(*question) + asked->size + 1);
+
+    assert(question);
+    STAILQ_INIT(&question->waiters);
+    question->asked = *asked;
+    question->asked.text = memcpy(question->text, asked->text, asked->size);
+    return question;
+}
+
+void question_free(struct question *question) {
+    explicit_bzero(question->text, question->asked.size);
+    free(question);
+}
+
+static struct question *find_question(const struct token_queue *queue,
+                                      const struct token_asked *asked) {
+    struct question *question = LIST_FIRST(&queue->open);
+
+    while (question &&
+           (question->asked.allow_expired != asked->allow_expired ||
+            memcmp(&question->asked.digest, &asked->digest, sizeof(asked->digest)) != 0))
+        question = LIST_NEXT(question, open);
+    return question;
+}
+
+/* The asker's turn comes again behind all others, if it has more. */
+static void unqueue(struct token_queue *queue, struct question *question) {
+    struct asker *asker = question->asker;
+
+    question->asker = NULL;
+    TAILQ_REMOVE(&asker->queue, question, queue);
+    queue->queued--;
+    TAILQ_REMOVE(&queue->askers, asker, next);
+    if (--asker->count > 0)
+        TAILQ_INSERT_TAIL(&queue->askers, asker, next);
+    else
+        free(asker);
+}
+
+struct question *token_queue_take(struct token_queue *queue) {
+    struct question *question;
+
+    if (TAILQ_EMPTY(&queue->askers))
+        return NULL;
+    question = TAILQ_FIRST(&TAILQ_FIRST(&queue->askers)->queue);
+    unqueue(queue, question);
+    return question;
+}
+
+void token_queue_end(struct token_queue *queue, struct question *question) {
+    LIST_REMOVE(question, open);
+    queue->joined -= question->joined;
+}
+
+/* ---- who asks ---- */
+
+/* Of IPv6 a client has a whole network of 64 bits to choose addresses from. */
+static void name_asker(const char *peer, char ret[INET6_ADDRSTRLEN]) {
+    struct in6_addr address;
+
+    if (peer && inet_pton(AF_INET6, peer, &address) == 1) {
+        memset(&address.s6_addr[8], 0, 8);
+        inet_ntop(AF_INET6, &address, ret, INET6_ADDRSTRLEN);
+    } else {
+        snprintf(ret, INET6_ADDRSTRLEN, "%s", peer ? peer : "");
+    }
+}
+
+static struct asker *find_asker(const struct token_queue *queue, const char *name) {
+    struct asker *asker;
+
+    TAILQ_FOREACH(asker, &queue->askers, next)
+    if (strcmp(asker->name, name) == 0)
+        return asker;
+    return NULL;
+}
+
+static struct asker *asker_new(struct token_queue *queue, const char *name) {
+    struct asker *asker = calloc(1, sizeof(*asker));
+
+    assert(asker);
+    strcpy(asker->name, name);
+    TAILQ_INIT(&asker->queue);
+    TAILQ_INSERT_TAIL(&queue->askers, asker, next);
+    return asker;
+}
+
+/* The question that goes when the queue is full and somebody asks who has so many; NULL: nobody
+ * has more. */
+static struct question *find_least_due(const struct token_queue *queue, unsigned count) {
+    struct asker *most = NULL, *asker;
+
+    TAILQ_FOREACH(asker, &queue->askers, next)
+    if (!most || asker->count > most->count)
+        most = asker;
+    return most && most->count > count + 1 ? TAILQ_LAST(&most->queue, question_queue) : NULL;
+}
+
+/* False: there is no place, and nobody who should go for this one. */
+static bool make_place(struct token_queue *queue, const struct asker *asker,
+                       struct question **ret_gone) {
+    struct question *gone;
+
+    if (queue->closed)
+        return false;
+    if (queue->queued < queue->most)
+        return true;
+    gone = find_least_due(queue, asker ? asker->count : 0);
+    if (!gone)
+        return false;
+    unqueue(queue, gone);
+    token_queue_end(queue, gone);
+    *ret_gone = gone;
+    return true;
+}
+
+static bool join(struct token_queue *queue, struct question *question,
+                 struct token_waiter *waiter) {
+    if (queue->joined >= queue->most)
+        return false;
+    queue->joined++;
+    question->joined++;
+    STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
+    return true;
+}
+
+bool token_queue_enter(struct token_queue *queue, const struct token_asked *asked,
+                       struct token_waiter *waiter, struct question **ret_gone) {
+    struct question *question = find_question(queue, asked);
+    char name[INET6_ADDRSTRLEN];
+    struct asker *asker;
+
+    if (question)
+        return join(queue, question, waiter);
+    name_asker(waiter->peer, name);
+    asker = find_asker(queue, name);
+    if (!make_place(queue, asker, ret_gone))
+        return false;
+    if (!asker)
+        asker = asker_new(queue, name);
+    question = question_new(asked);
+    STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
+    question->asker = asker;
+    asker->count++;
+    TAILQ_INSERT_TAIL(&asker->queue, question, queue);
+    LIST_INSERT_HEAD(&queue->open, question, open);
+    queue->queued++;
+    return true;
+}
