@@ -1,12 +1,6 @@
 /*
- * The language of policy rules: text becomes a tree once, the tree answers without allocating.
- *
- *     rule  := ""  |  term { ("and" | "or") term }      "and" binds tighter; "" is always true
- *     term  := "not" term  |  "(" rule ")"  |  check
- *     check := "@"  |  "!"  |  kind ":" match           "@" true, "!" false
- *
- * Words are split at blanks; brackets stand at the start or the end of a word, so %(name)s is safe
- * inside one.  %(name)s in a match is the target's; when the target has none the check is false.
+ * The checks of policy rules: a tree is built once (check_parse.private.h) and answers without
+ * allocating.  %(name)s in a match is the target's; when the target has none the check is false.
  */
 #pragma once
 
@@ -22,18 +16,18 @@ struct check_question {
     const struct policy_target *target;
 };
 
-#define CHECK_TERMS_MOST 1000 /* of one rule, so that no tree is too deep to walk */
-
-/* Trees live in the arena.  ERROR_BAD_REQUEST says what is wrong with the text; `http:` checks are
- * refused, because no rule may wait for another service. */
-const struct check *check_parse(struct arena *arena, const char *text, struct error *err);
-/* A single check, as the old list form has them. */
-const struct check *check_parse_word(struct arena *arena, const char *word, struct error *err);
+/* Trees live in the arena.  A single check, as a rule's text and the old list form have them:
+ * ERROR_BAD_REQUEST says what is wrong with it; `http:` checks are refused, because no rule may wait
+ * for another service. */
+const struct check *check_word(struct arena *arena, const char *word, struct error *err);
 const struct check *check_any(struct arena *arena, const struct check *left,
                               const struct check *right); /* NULL left: right */
 const struct check *check_all(struct arena *arena, const struct check *left,
                               const struct check *right);
+const struct check *check_not(struct arena *arena, const struct check *left);
 const struct check *check_constant(bool value);
+/* NULL, and err says "reason: 'what'". */
+const struct check *check_refuse(struct error *err, const char *reason, const char *what);
 
 /* What a question costs at most, with all that a tree refers to. */
 struct check_weight {

@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	policy/check.c policy/check.private.h \
+	policy/check_parse.c policy/check_parse.private.h \
 	policy/context.h \
 	policy/rule.c policy/rule.h \
 	policy/rule_file.c policy/rule_file.private.h \

@@ -1,7 +1,7 @@
 #include "policy/rule_file.private.h"
 
 #include "common/cleanup.h"
-#include "policy/check.private.h"
+#include "policy/check_parse.private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static const struct check *read_word(struct reader *reader) {
         reader_refuse(reader, "there are too many checks");
     if (!text || reader->checks > CHECK_TERMS_MOST)
         return NULL;
-    return reader_checked(reader, check_parse_word(reader->arena, text, reader->err));
+    return reader_checked(reader, check_word(reader->arena, text, reader->err));
 }
 
 /* One alternative: a check, or a list of checks; an empty list is none. */

@@ -1,7 +1,7 @@
 #include "policy/rule_set.private.h"
 
 #include "common/cleanup.h"
-#include "policy/check.private.h"
+#include "policy/check_parse.private.h"
 #include "policy/rule_file.private.h"
 #include "policy/rules.private.h"
 

@@ -3,7 +3,7 @@
  * question.
  */
 #include "common/cleanup.h"
-#include "policy/check.private.h"
+#include "policy/check_parse.private.h"
 #include "policy/rule.h"
 #include "policy/rule_file.private.h"
 

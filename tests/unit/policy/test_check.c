@@ -1,4 +1,4 @@
-#include "policy/check.private.h"
+#include "policy/check_parse.private.h"
 #include "policy/rule.h"
 #include "tests/lib/check_main.h"
 

@@ -1,6 +1,6 @@
 #include "policy/rule_file.private.h"
 
-#include "policy/check.private.h"
+#include "policy/check_parse.private.h"
 #include "policy/rule.h"
 #include "tests/lib/check_main.h"
 
