@@ -1,5 +1,5 @@
 /*
- * The thread that accepts a server's clients, as many as there is room for (crowd.h makes
+ * The thread that accepts a server's clients, as many as there is room for (crowd.private.h makes
  * it), and has those shown out that are too slow.
  *
  * libmicrohttpd could accept by itself, but its threads fight for clients, so that one may get most

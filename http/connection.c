@@ -6,20 +6,20 @@
 #include "http/answers.private.h"
 #include "http/crowd.private.h"
 #include "http/head.private.h"
+#include "http/reply.private.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define ARENA_KEPT      ((size_t)32 * 1024) /* so much of a request may wait with its answer */
 #define FIRST_BODY_ROOM ((size_t)16 * 1024)
 
 /* So much above the limit is read and dropped: the client sees the answer instead of a reset. */
 #define EXCESS_READ ((uint64_t)1 << 20)
 
-/* False: it was shown out. */
-static bool take_turn(struct http_connection *connection, enum http_turn turn) {
+/* ---- one request ---- */
+
+bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn) {
     enum http_turn now = connection->turn;
 
     connection->since_us = clock_monotonic_us();
@@ -28,161 +28,6 @@ static bool take_turn(struct http_connection *connection, enum http_turn turn) {
             return true;
     return false;
 }
-
-/* ---- the reply ---- */
-
-static void connection_release(struct http_connection *connection) {
-    if (atomic_fetch_sub(&connection->owners, 1) != 1)
-        return;
-    arena_free(connection->exchange.arena);
-    pthread_mutex_destroy(&connection->lock);
-    free(connection);
-}
-
-/* The caller owns the arena now, so the value is copied: it outlives an abandoned connection. */
-static const char *find_header(const struct http_exchange *exchange, const char *name) {
-    struct http_connection *connection = exchange->transport;
-    const char *value = NULL;
-
-    pthread_mutex_lock(&connection->lock);
-    if (connection->state != REPLY_ABANDONED)
-        value = arena_text(exchange->arena,
-                           MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND, name));
-    pthread_mutex_unlock(&connection->lock);
-    return value;
-}
-
-static bool take_step(struct http_connection *connection, enum reply_state from,
-                      enum reply_state to) {
-    return atomic_compare_exchange_strong(&connection->state, &from, to);
-}
-
-static void resume(struct http_connection *connection) {
-    LIST_REMOVE(connection, awaiting);
-    MHD_resume_connection(connection->mhd); /* calls nothing of ours */
-}
-
-static void take_reply(struct http_exchange *exchange) {
-    struct http_connection *connection = exchange->transport;
-    struct http_server *server = connection->server;
-
-    assert(exchange->status >= 200 && exchange->status <= 599);
-    if (take_step(connection, REPLY_OPEN, REPLY_GIVEN))
-        return;
-    if (take_step(connection, REPLY_AWAITED, REPLY_GIVEN)) {
-        pthread_mutex_lock(&server->lock);
-        resume(connection);
-        if (server->abandoning)
-            pthread_cond_broadcast(&server->changed);
-        pthread_mutex_unlock(&server->lock);
-        return;
-    }
-    assert(connection->state == REPLY_ABANDONED); /* else: a second http_reply() */
-    connection_release(connection);
-}
-
-/* The owner is added before the step: after it http_reply() may end the exchange at any moment. */
-static bool abandon(struct http_connection *connection, enum reply_state from) {
-    bool taken;
-
-    pthread_mutex_lock(&connection->lock);
-    atomic_store(&connection->owners, 2);
-    taken = take_step(connection, from, REPLY_ABANDONED);
-    if (!taken)
-        atomic_store(&connection->owners, 1);
-    pthread_mutex_unlock(&connection->lock);
-    return taken;
-}
-
-/*
- * libmicrohttpd reads from a resumed connection before it asks for the reply, and would close one
- * whose client has said all and shut its side; unless the connection has a timeout of its own:
- * those are looked after first.
- */
-static void set_own_timeout(struct http_connection *connection, bool own) {
-    connection->slept = own;
-    MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
-                              connection->server->idle_seconds + own);
-}
-
-/* The handler has returned. True: the connection sleeps until the reply comes. */
-static bool await_reply(struct http_connection *connection) {
-    struct http_server *server = connection->server;
-    bool asleep = false;
-
-    pthread_mutex_lock(&server->lock);
-    if (server->abandoning) {
-        abandon(connection, REPLY_OPEN);
-    } else if (take_step(connection, REPLY_OPEN, REPLY_AWAITED)) {
-        LIST_INSERT_HEAD(&server->awaiting, connection, awaiting);
-        set_own_timeout(connection, true);
-        MHD_suspend_connection(connection->mhd);
-        asleep = true;
-    }
-    pthread_mutex_unlock(&server->lock);
-    return asleep;
-}
-
-void http_connection_abandon_awaited(struct http_server *server) {
-    struct http_connection *connection, *next;
-
-    server->abandoning = true;
-    for (connection = LIST_FIRST(&server->awaiting); connection; connection = next) {
-        next = LIST_NEXT(connection, awaiting);
-        if (abandon(connection, REPLY_AWAITED))
-            resume(connection);
-    }
-    while (!LIST_EMPTY(&server->awaiting))
-        pthread_cond_wait(&server->changed, &server->lock);
-}
-
-static enum MHD_Result queue_response(struct http_connection *connection, int status,
-                                      struct MHD_Response *response) {
-    enum MHD_Result result;
-
-    if (connection->last || atomic_load(&connection->server->stopping))
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    result = MHD_queue_response(connection->mhd, (unsigned)status, response);
-    MHD_destroy_response(response);
-    take_turn(connection, HTTP_TURN_ANSWER);
-    return result;
-}
-
-/* Answers without a handler: no path or mount for it, or given up. */
-static enum MHD_Result queue_plain(struct http_connection *connection, int status) {
-    return queue_response(connection, status,
-                          MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
-}
-
-/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer
- * has to wait. */
-static struct MHD_Response *response_of(struct http_connection *connection) {
-    const struct http_exchange *exchange = &connection->exchange;
-    void *body = (void *)(uintptr_t)exchange->reply_body;
-
-    if (arena_bytes(exchange->arena) <= ARENA_KEPT)
-        return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
-    return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);
-}
-
-static enum MHD_Result queue_reply(struct http_connection *connection) {
-    struct http_exchange *exchange = &connection->exchange;
-    struct MHD_Response *response;
-
-    if (!http_answers_take(connection, exchange->reply_size) && exchange->refuse)
-        exchange->refuse(exchange->refuse_arg);
-    response = response_of(connection);
-    if (!response)
-        return MHD_NO;
-    for (unsigned i = 0; i < exchange->reply_header_count; i++)
-        MHD_add_response_header(response, exchange->reply_headers[i].name,
-                                exchange->reply_headers[i].value);
-    if (arena_bytes(exchange->arena) > ARENA_KEPT)
-        arena_reset(exchange->arena); /* everything of it was copied */
-    return queue_response(connection, exchange->status, response);
-}
-
-/* ---- one request ---- */
 
 /* The prefix ends where the path does, or a segment of it: "/compute" is not at "/computer". */
 static const struct mount *find_mount(const struct http_server *server, const char *path) {
@@ -253,15 +98,15 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         .peer = connection->peer,
         .secure = connection->server->tls.cert != NULL,
         .body = "",
-        .find_header = find_header,
-        .send = take_reply,
+        .find_header = http_reply_find_header,
+        .send = http_reply_take,
         .transport = connection,
     };
     connection->state = REPLY_OPEN;
     connection->headers_seen = connection->handed_over = false;
     connection->body_room = 0;
     connection->excess = 0;
-    take_turn(connection, HTTP_TURN_REQUEST);
+    http_connection_take_turn(connection, HTTP_TURN_REQUEST);
     return connection;
 }
 
@@ -274,9 +119,9 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     if (!connection)
         return;
     *context = NULL;
-    take_turn(connection, HTTP_TURN_IDLE);
+    http_connection_take_turn(connection, HTTP_TURN_IDLE);
     if (connection->slept)
-        set_own_timeout(connection, false);
+        http_reply_own_timeout(connection, false);
     http_answers_give_back(connection);
     if (connection->handed_over && atomic_fetch_sub(&server->open, 1) == 1 &&
         atomic_load(&server->stopping)) {
@@ -386,13 +231,13 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
 
     mount = find_mount(connection->server, exchange->malformed ? "/" : exchange->path);
     if (!mount)
-        return queue_plain(connection,
-                           exchange->malformed ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_NOT_FOUND);
+        return http_reply_queue_plain(connection, exchange->malformed ? MHD_HTTP_BAD_REQUEST
+                                                                      : MHD_HTTP_NOT_FOUND);
     if (!exchange->malformed)
         exchange->path += mount->length;
     if (exchange->path[0] == '\0')
         exchange->path = "/";
-    if (!take_turn(connection, HTTP_TURN_OURS))
+    if (!http_connection_take_turn(connection, HTTP_TURN_OURS))
         return MHD_NO;
     see_place(connection);
     connection->handed_over = true;
@@ -434,11 +279,11 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
         if (!connection->handed_over)
             return result;
     }
-    if (connection->state == REPLY_OPEN && await_reply(connection))
+    if (connection->state == REPLY_OPEN && http_reply_await(connection))
         return MHD_YES;
     if (connection->state == REPLY_ABANDONED)
-        return queue_plain(connection, MHD_HTTP_SERVICE_UNAVAILABLE);
-    return queue_reply(connection);
+        return http_reply_queue_plain(connection, MHD_HTTP_SERVICE_UNAVAILABLE);
+    return http_reply_queue(connection);
 }
 
 /* ---- connections ---- */
@@ -460,6 +305,14 @@ static struct http_connection *connection_new(struct http_server *server,
     return connection;
 }
 
+void http_connection_release(struct http_connection *connection) {
+    if (atomic_fetch_sub(&connection->owners, 1) != 1)
+        return;
+    arena_free(connection->exchange.arena);
+    pthread_mutex_destroy(&connection->lock);
+    free(connection);
+}
+
 /* The socket is still open while it is closed here: the acceptor never meets a number used
  * again. */
 void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **context,
@@ -479,5 +332,5 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
     }
     pthread_mutex_unlock(&server->lock);
     if (code != MHD_CONNECTION_NOTIFY_STARTED)
-        connection_release(connection);
+        http_connection_release(connection);
 }

@@ -15,18 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/*
- * How the reply of one exchange and its connection meet.  The thread of the connection asks for the
- * reply when the handler has returned; http_reply() may come from any thread at any time.
- *
- *     OPEN ──http_reply()──────────────────────────> GIVEN      found when the handler returns
- *     OPEN ──handler returned──> AWAITED ──reply()─> GIVEN      the connection is resumed
- *                                AWAITED ──stop────> ABANDONED  503; memory waits for http_reply()
- *
- * Every step is one compare-and-exchange.  Into AWAITED it is taken with the server's lock held, in
- * one piece with the suspension; who takes a step out of AWAITED resumes the connection under that
- * lock.  The server is not freed while a connection stands in `awaiting`.
- */
+/* See reply.private.h. */
 enum reply_state { REPLY_OPEN, REPLY_AWAITED, REPLY_GIVEN, REPLY_ABANDONED };
 
 /* Who has to do something now. */
@@ -39,7 +28,7 @@ enum http_turn {
     HTTP_TURN_COUNT
 };
 
-/* See crowd.h. */
+/* See crowd.private.h. */
 enum http_place { HTTP_PLACE_NONE, HTTP_PLACE_OWN, HTTP_PLACE_CROWDED };
 
 /* All who come from one address, or of one user of this machine, behind which there may be a
@@ -47,7 +36,7 @@ enum http_place { HTTP_PLACE_NONE, HTTP_PLACE_OWN, HTTP_PLACE_CROWDED };
 struct http_neighbour {
     struct http_address address;
     unsigned connections, seated; /* with a place of their own */
-    size_t answer_bytes;          /* see answers.h */
+    size_t answer_bytes;          /* see answers.private.h */
     LIST_ENTRY(http_neighbour) next;
 };
 
@@ -80,7 +69,7 @@ struct http_connection {
     size_t target;    /* length of the request target as sent */
     size_t body_room;
     uint64_t excess;            /* bytes thrown away */
-    atomic_size_t answer_bytes; /* see answers.h; changed with the server's lock */
+    atomic_size_t answer_bytes; /* see answers.private.h; changed with the server's lock */
     char peer[INET6_ADDRSTRLEN];
     enum http_place place;            /* these two with the server's lock held */
     struct http_neighbour *neighbour; /* lives as long as a connection of it */
@@ -132,7 +121,7 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
 void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code);
 
-/* Gives up every exchange that somebody sleeps for, now and later; returns when none sleeps.
- * Called with the server's lock held: libmicrohttpd must not be stopped with suspended
- * connections. */
-void http_connection_abandon_awaited(struct http_server *server);
+/* False: it was shown out. */
+bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn);
+/* One owner has done with it. */
+void http_connection_release(struct http_connection *connection);

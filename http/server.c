@@ -7,6 +7,7 @@
 #include "http/crowd.private.h"
 #include "http/head.private.h"
 #include "http/listen.h"
+#include "http/reply.private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -241,7 +242,7 @@ void http_server_stop(struct http_server *server, unsigned drain_ms) {
     http_acceptor_shut(server);
     pthread_mutex_lock(&server->lock);
     wait_for_answers(server, drain_ms);
-    http_connection_abandon_awaited(server);
+    http_reply_abandon_awaited(server);
     wait_for_answers(server, LAST_WORDS_MS);
     pthread_mutex_unlock(&server->lock);
     http_acceptor_close(server);

@@ -1,7 +1,7 @@
 /*
  * The HTTP side of the API and of the compute agent: libmicrohttpd with epoll and a small pool of
  * threads, body limit, limits on headers and slow senders (the taking of a whole answer may last
- * twice the idle time), room for newcomers (crowd.h), drain at the end.
+ * twice the idle time), room for newcomers (crowd.private.h), drain at the end.
  */
 #pragma once
 

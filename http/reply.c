@@ -1,0 +1,149 @@
+#include "http/reply.private.h"
+
+#include "http/answers.private.h"
+
+#include <assert.h>
+
+#define ARENA_KEPT ((size_t)32 * 1024) /* so much of a request may wait with its answer */
+
+/* False: it was shown out. */
+/* The caller owns the arena now, so the value is copied: it outlives an abandoned connection. */
+const char *http_reply_find_header(const struct http_exchange *exchange, const char *name) {
+    struct http_connection *connection = exchange->transport;
+    const char *value = NULL;
+
+    pthread_mutex_lock(&connection->lock);
+    if (connection->state != REPLY_ABANDONED)
+        value = arena_text(exchange->arena,
+                           MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND, name));
+    pthread_mutex_unlock(&connection->lock);
+    return value;
+}
+
+static bool take_step(struct http_connection *connection, enum reply_state from,
+                      enum reply_state to) {
+    return atomic_compare_exchange_strong(&connection->state, &from, to);
+}
+
+static void resume(struct http_connection *connection) {
+    LIST_REMOVE(connection, awaiting);
+    MHD_resume_connection(connection->mhd); /* calls nothing of ours */
+}
+
+void http_reply_take(struct http_exchange *exchange) {
+    struct http_connection *connection = exchange->transport;
+    struct http_server *server = connection->server;
+
+    assert(exchange->status >= 200 && exchange->status <= 599);
+    if (take_step(connection, REPLY_OPEN, REPLY_GIVEN))
+        return;
+    if (take_step(connection, REPLY_AWAITED, REPLY_GIVEN)) {
+        pthread_mutex_lock(&server->lock);
+        resume(connection);
+        if (server->abandoning)
+            pthread_cond_broadcast(&server->changed);
+        pthread_mutex_unlock(&server->lock);
+        return;
+    }
+    assert(connection->state == REPLY_ABANDONED); /* else: a second http_reply() */
+    http_connection_release(connection);
+}
+
+/* The owner is added before the step: after it http_reply() may end the exchange at any moment. */
+static bool abandon(struct http_connection *connection, enum reply_state from) {
+    bool taken;
+
+    pthread_mutex_lock(&connection->lock);
+    atomic_store(&connection->owners, 2);
+    taken = take_step(connection, from, REPLY_ABANDONED);
+    if (!taken)
+        atomic_store(&connection->owners, 1);
+    pthread_mutex_unlock(&connection->lock);
+    return taken;
+}
+
+/*
+ * libmicrohttpd reads from a resumed connection before it asks for the reply, and would close one
+ * whose client has said all and shut its side; unless the connection has a timeout of its own:
+ * those are looked after first.
+ */
+void http_reply_own_timeout(struct http_connection *connection, bool own) {
+    connection->slept = own;
+    MHD_set_connection_option(connection->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                              connection->server->idle_seconds + own);
+}
+
+bool http_reply_await(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    bool asleep = false;
+
+    pthread_mutex_lock(&server->lock);
+    if (server->abandoning) {
+        abandon(connection, REPLY_OPEN);
+    } else if (take_step(connection, REPLY_OPEN, REPLY_AWAITED)) {
+        LIST_INSERT_HEAD(&server->awaiting, connection, awaiting);
+        http_reply_own_timeout(connection, true);
+        MHD_suspend_connection(connection->mhd);
+        asleep = true;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return asleep;
+}
+
+void http_reply_abandon_awaited(struct http_server *server) {
+    struct http_connection *connection, *next;
+
+    server->abandoning = true;
+    for (connection = LIST_FIRST(&server->awaiting); connection; connection = next) {
+        next = LIST_NEXT(connection, awaiting);
+        if (abandon(connection, REPLY_AWAITED))
+            resume(connection);
+    }
+    while (!LIST_EMPTY(&server->awaiting))
+        pthread_cond_wait(&server->changed, &server->lock);
+}
+
+static enum MHD_Result queue_response(struct http_connection *connection, int status,
+                                      struct MHD_Response *response) {
+    enum MHD_Result result;
+
+    if (connection->last || atomic_load(&connection->server->stopping))
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    result = MHD_queue_response(connection->mhd, (unsigned)status, response);
+    MHD_destroy_response(response);
+    http_connection_take_turn(connection, HTTP_TURN_ANSWER);
+    return result;
+}
+
+enum MHD_Result http_reply_queue_plain(struct http_connection *connection, int status) {
+    return queue_response(connection, status,
+                          MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+}
+
+/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer
+ * has to wait. */
+static struct MHD_Response *response_of(struct http_connection *connection) {
+    const struct http_exchange *exchange = &connection->exchange;
+    void *body = (void *)(uintptr_t)exchange->reply_body;
+
+    if (arena_bytes(exchange->arena) <= ARENA_KEPT)
+        return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);
+}
+
+enum MHD_Result http_reply_queue(struct http_connection *connection) {
+    struct http_exchange *exchange = &connection->exchange;
+    struct MHD_Response *response;
+
+    if (!http_answers_take(connection, exchange->reply_size) && exchange->refuse)
+        exchange->refuse(exchange->refuse_arg);
+    response = response_of(connection);
+    if (!response)
+        return MHD_NO;
+    for (unsigned i = 0; i < exchange->reply_header_count; i++)
+        MHD_add_response_header(response, exchange->reply_headers[i].name,
+                                exchange->reply_headers[i].value);
+    if (arena_bytes(exchange->arena) > ARENA_KEPT)
+        arena_reset(exchange->arena); /* everything of it was copied */
+    return queue_response(connection, exchange->status, response);
+}
