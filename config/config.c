@@ -1,30 +1,15 @@
 #include "config/config.h"
 
-#include "common/arena.h"
-#include "common/cleanup.h"
 #include "config/option_file.private.h"
 #include "config/option_list.h"
+#include "config/value.private.h"
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define BACKENDS_KEY "enabled_backends"
-
-/* One key of one section, resolved. */
-struct value {
-    const char *section; /* of a backend's option: the backend's name */
-    const struct option *option;
-    const char *text; /* NULL: unset */
-    bool given;
-    int64_t integer; /* of a boolean too */
-    double real;
-    const char **items; /* of a list; ended with NULL */
-};
 
 struct config {
     struct arena *arena;
@@ -32,99 +17,6 @@ struct config {
     size_t count;
     const char *file; /* NULL: none was read */
 };
-
-/* ---- types ---- */
-
-/* min == max: no range was given; seconds are never less than none. */
-static bool parse_integer(struct value *value, const char *text) {
-    const struct option *option = value->option;
-    char *end;
-
-    errno = 0;
-    value->integer = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0)
-        return false;
-    if (option->min == option->max)
-        return option->type != OPTION_SECONDS || value->integer >= 0;
-    return value->integer >= option->min && value->integer <= option->max;
-}
-
-static bool parse_float(struct value *value, const char *text) {
-    const struct option *option = value->option;
-    char *end;
-
-    value->real = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value->real))
-        return false;
-    return option->min == option->max ||
-           (value->real >= (double)option->min && value->real <= (double)option->max);
-}
-
-static bool parse_bool(struct value *value, const char *text) {
-    static const char *const words[] = { "false", "true", "no", "yes", "off", "on", "0", "1" };
-
-    for (unsigned i = 0; i < LENGTH(words); i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            value->integer = i % 2;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_word(struct value *value, const char *text) {
-    for (const char *const *word = value->option->words; *word; word++) {
-        if (strcmp(text, *word) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool parse_text(struct value *value, const char *text) {
-    (void)value, (void)text;
-    return true;
-}
-
-static bool (*const parsers[])(struct value *value, const char *text) = {
-    [OPTION_TEXT] = parse_text,       [OPTION_INT] = parse_integer, [OPTION_FLOAT] = parse_float,
-    [OPTION_BOOL] = parse_bool,       [OPTION_WORD] = parse_word,   [OPTION_LIST] = parse_text,
-    [OPTION_SECONDS] = parse_integer,
-};
-
-static const char **split_list(struct arena *arena, const char *text) {
-    const char **items = arena_alloc(arena, (strlen(text) / 2 + 2) * sizeof(*items));
-    size_t count = 0;
-
-    while (*text) {
-        size_t length = strcspn(text, ","), start = strspn(text, " \t"), end = length;
-        size_t next = length + (text[length] == ',');
-
-        while (end > start && strchr(" \t", text[end - 1]))
-            end--;
-        if (end > start)
-            items[count++] = arena_text_n(arena, text + start, end - start);
-        text += next;
-    }
-    return items;
-}
-
-/* `place` says where it stands: "/etc/x.conf:12", "environment SCORIA_X", "command line --x". */
-static int assign(struct config *config, struct value *value, const char *text, const char *place,
-                  struct error *err) {
-    const struct option *option = value->option;
-    struct value parsed = *value;
-
-    if (!parsers[option->type](&parsed, text))
-        return error_set(err, ERROR_BAD_REQUEST, "%s: [%s] %s = %s: must be %s", place,
-                         value->section, option->key, option->secret ? "(hidden)" : text,
-                         option_describe(config->arena, option));
-    parsed.text = arena_text(config->arena, text);
-    if (option->type == OPTION_LIST)
-        parsed.items = split_list(config->arena, text);
-    parsed.given = true;
-    *value = parsed;
-    return 0;
-}
 
 /* ---- finding ---- */
 
@@ -228,7 +120,7 @@ static int apply_file(struct config *config, const struct option_line *lines, st
         value = find_value(config, line->section, line->key);
         if (!value)
             return refuse_key(config, line, err);
-        if (assign(config, value, line->value, line->place, err) < 0)
+        if (value_assign(config->arena, value, line->value, line->place, err) < 0)
             return -1;
     }
     return 0;
@@ -254,8 +146,8 @@ static int apply_environment(struct config *config, struct error *err) {
         const char *text = getenv(name);
 
         if (text && text[0] &&
-            assign(config, value, text, arena_format(config->arena, "environment %s", name), err) <
-                0)
+            value_assign(config->arena, value, text,
+                         arena_format(config->arena, "environment %s", name), err) < 0)
             return -1;
     }
     return 0;
@@ -291,7 +183,7 @@ static int apply_argument(struct config *config, const char *argument, struct er
     if (!line.value)
         return error_set(err, ERROR_BAD_REQUEST, "%s: needs a value: --%s=...", line.place,
                          strchr(line.place, '-') + 2);
-    return assign(config, value, line.value, line.place, err);
+    return value_assign(config->arena, value, line.value, line.place, err);
 }
 
 /* ---- building ---- */
@@ -302,7 +194,7 @@ static void add_value(struct config *config, const char *section, const struct o
     *value = (struct value){ .section = section, .option = option };
     if (option->fallback) {
         struct error err;
-        int result = assign(config, value, option->fallback, "built-in default", &err);
+        int result = value_assign(config->arena, value, option->fallback, "built-in default", &err);
 
         assert(result == 0);
         (void)result;
@@ -348,7 +240,7 @@ static int add_backend(struct config *config, const struct option_list *list, co
 
 static int build_values(struct config *config, const struct option_list *list, const char *backends,
                         struct error *err) {
-    const char **names = split_list(config->arena, backends);
+    const char **names = value_split_list(config->arena, backends);
     size_t count = 0;
 
     while (names[count])
@@ -448,5 +340,6 @@ int config_set(struct config *config, const char *section, const char *key, cons
                                       .place = arena_format(config->arena, "set %s", key) };
     struct value *found = find_alike(config, section, key);
 
-    return found ? assign(config, found, value, line.place, err) : refuse_key(config, &line, err);
+    return found ? value_assign(config->arena, found, value, line.place, err)
+                 : refuse_key(config, &line, err);
 }
