@@ -1,11 +1,12 @@
 /*
- * The questions to Keystone that are open: which tokens, who waits for each, and whose turn is next.
+ * The questions to Keystone that are open: which tokens, who waits for each, and whose turn is
+ * next.
  *
  * Addresses are asked for in turn, so that one with many unknown tokens delays itself.  At most
  * `most` questions are queued: when there are as many, the last one of the address with most goes
- * for a question of one with fewer.  Nobody knows yet who they are, so they must not hold all places
- * that the server has for clients, neither by many tokens nor by one that all of them bring: as many
- * callers may share questions.
+ * for a question of one with fewer.  Nobody knows yet who they are, so they must not hold all
+ * places that the server has for clients, neither by many tokens nor by one that all of them bring:
+ * as many callers may share questions.
  *
  * The caller locks.
  */

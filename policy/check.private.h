@@ -17,8 +17,8 @@ struct check_question {
 };
 
 /* Trees live in the arena.  A single check, as a rule's text and the old list form have them:
- * ERROR_BAD_REQUEST says what is wrong with it; `http:` checks are refused, because no rule may wait
- * for another service. */
+ * ERROR_BAD_REQUEST says what is wrong with it; `http:` checks are refused, because no rule may
+ * wait for another service. */
 const struct check *check_word(struct arena *arena, const char *word, struct error *err);
 const struct check *check_any(struct arena *arena, const struct check *left,
                               const struct check *right); /* NULL left: right */

@@ -1,9 +1,9 @@
 /*
  * One message that came in, until it is acknowledged or forgotten.
  *
- *     arrived --> deliver --0--> done                       (answer sent, acknowledged)
+ *     arrived --> deliver --0--> done                  (answer sent, acknowledged)
  *                  ^ |---refused--> aside --confirmed--> done
- *                  | '---failed--> pause                    (or, when many pause: behind the others)
+ *                  | '---failed--> pause          (or, when many pause: behind the others)
  *                  '-----------------'
  *
  * Whatever is not done when the connection breaks is delivered again by the broker.
