@@ -33,7 +33,14 @@ check_PROGRAMS += \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_versions
 if HAVE_LIBVIRT
-slow_tests += tests/contract/test_libvirt
+slow_tests += \
+	tests/contract/test_libvirt \
+	tests/contract/test_libvirt_late \
+	tests/contract/test_libvirt_silence
+guests = tests/contract/guests.c tests/contract/guests.h
+tests_contract_test_libvirt_SOURCES = tests/contract/test_libvirt.c $(guests)
+tests_contract_test_libvirt_late_SOURCES = tests/contract/test_libvirt_late.c $(guests)
+tests_contract_test_libvirt_silence_SOURCES = tests/contract/test_libvirt_silence.c $(guests)
 check_PROGRAMS += \
 	tests/unit/compute/test_domain_xml \
 	tests/unit/compute/test_libvirt \
