@@ -290,6 +290,13 @@ int operation_end(struct work *work, const char *id, struct error *err) {
     return db_change(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(id));
 }
 
+int operation_end_of(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, target_id, &operation, err);
+
+    return found > 0 ? operation_end(work, operation.id, err) : found;
+}
+
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
     return db_change(work->tx, err,
                      "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "

@@ -149,6 +149,8 @@ int operation_close(struct work *work, const struct operation *operation, const 
                     struct error *err);
 /* Deletes the record; reservations must be settled before. */
 int operation_end(struct work *work, const char *id, struct error *err);
+/* That of the target, when there is one. */
+int operation_end_of(struct work *work, const char *target_id, struct error *err);
 /* Phase answered with `arguments` as the result, for the request that waits. */
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err);
 /* Deletes answers that nobody fetched for `age_us`. */

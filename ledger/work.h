@@ -1,5 +1,5 @@
 /*
- * What the body of one transaction works with: every function below volume/ gets it first.
+ * What the body of one transaction works with: the functions of ledger/ and volume/ get it first.
  *
  * One instant stands for the whole transaction, so rows written together carry the same time: the
  * wall's for what is only shown (created_at, updated_at), the database's for all that is compared

@@ -27,7 +27,7 @@ struct job {
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
 int job_run(struct manager_host *host, const char *operation_id, struct error *err);
 
-/* extend.c, create.c … of this folder: one function for each kind of operation. */
+/* extend_job.c, volume_jobs.c …: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);
 #define OPERATION(name) job_function job_##name;
 #include "volume/operations.def"

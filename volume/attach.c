@@ -116,7 +116,6 @@ int volume_roll_detaching(struct work *work, const struct volume *volume, struct
 static int check_attach(const struct volume *volume, const char *mode, struct error *err) {
     uint64_t allowed = ST(AVAILABLE) | ST(ATTACHING) | ST(RESERVED) | ST(DETACHING) |
                        (volume->multiattach ? ST(IN_USE) : 0);
-    const char *readonly = pairs_get(&volume->admin_metadata, "readonly");
     const char *earlier = pairs_get(&volume->admin_metadata, "attached_mode");
 
     if (!(allowed & ((uint64_t)1 << volume->status)))
@@ -125,7 +124,7 @@ static int check_attach(const struct volume *volume, const char *mode, struct er
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is being attached with mode %s, not %s.",
                          volume->id, earlier, mode);
-    if (readonly && strcmp(readonly, "True") == 0 && strcmp(mode, "ro") != 0)
+    if (volume_is_readonly(volume) && strcmp(mode, "ro") != 0)
         return error_set(
             err, ERROR_BAD_REQUEST,
             "Invalid volume: Volume %s is read-only and cannot be attached with mode %s.",
@@ -192,15 +191,9 @@ int attachment_complete(struct work *work, const struct attachment *attachment, 
 }
 
 int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err) {
-    struct operation operation;
-    int found;
-
-    if (attachment_check_release(work, attachment, err) < 0)
-        return -1;
-    found = operation_of(work, attachment->id, &operation, err);
-    if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
-        return -1;
-    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
+    if (attachment_check_release(work, attachment, err) < 0 ||
+        operation_end_of(work, attachment->id, err) < 0 ||
+        conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
         notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM attachments WHERE id = $1", DB_TEXT(attachment->id)) <
             0 ||

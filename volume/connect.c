@@ -57,7 +57,7 @@ static int check_questions(struct work *work, const char *volume_id, struct erro
 static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
                          const char *connector, const char *mode, const char **ret_operation_id,
                          struct error *err) {
-    struct operation former, fields = {
+    const struct operation fields = {
         .volume_id = volume->id,
         .target_id = target_id,
         .host = volume->host,
@@ -65,10 +65,8 @@ static int begin_connect(struct work *work, const struct volume *volume, const c
         .arguments =
             arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", connector, mode),
     };
-    int found = operation_of(work, target_id, &former, err);
 
-    if (found < 0 || (found > 0 && operation_end(work, former.id, err) < 0) ||
-        check_questions(work, volume->id, err) < 0)
+    if (check_questions(work, volume->id, err) < 0)
         return -1;
     return operation_insert(work, &kind_connect, &fields, ret_operation_id, err);
 }
@@ -105,7 +103,8 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
                DB_TEXT(text), DB_TEXT(host), DB_TEXT(mountpoint ? mountpoint : "na"), DB_TEXT(mode),
                DB_INT(work->now_us), DB_TEXT(attachment->id)) < 0 ||
         attach_status_follow(work, volume.id, err) < 0 ||
-        notification_of(work, "volume.attach.start", volume.id, err) < 0)
+        notification_of(work, "volume.attach.start", volume.id, err) < 0 ||
+        operation_end_of(work, attachment->id, err) < 0)
         return -1;
     return begin_connect(work, &volume, attachment->id, text, mode, ret_operation_id, err);
 }

@@ -61,13 +61,9 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
         return -1;
     if (strcmp(attach_status, "detached") != 0)
         return 0;
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        struct operation operation;
-        int found = operation_of(work, volume->attachments[i].id, &operation, err);
-
-        if (found < 0 || (found > 0 && operation_end(work, operation.id, err) < 0))
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (operation_end_of(work, volume->attachments[i].id, err) < 0)
             return -1;
-    }
     if (db_run(work->tx, err, "DELETE FROM attachments WHERE volume_id = $1", DB_TEXT(volume->id)) <
         0)
         return -1;
