@@ -52,10 +52,9 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
 /* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
  * message that no backend has the room. */
 static int give_up_for_room(struct work *work, const struct volume *volume,
-                            enum volume_status previous, const char *operation_id,
-                            struct error *err) {
+                            const char *operation_id, struct error *err) {
     if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
-        volume_finish(work, volume->id, &kind_extend, previous, err) < 0)
+        volume_finish(work, volume->id, &kind_extend, volume->status, err) < 0)
         return -1;
     return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
                        "003", err);
@@ -85,7 +84,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
     if (fits < 0)
         return -1;
     if (fits == 0)
-        return give_up_for_room(work, volume, volume->status, operation_id, err);
+        return give_up_for_room(work, volume, operation_id, err);
     if (db_run(work->tx, err,
                "UPDATE volumes SET largest_gb = $1 WHERE id = $2 AND largest_gb < $1",
                DB_INT(new_gb), DB_TEXT(volume->id)) < 0 ||

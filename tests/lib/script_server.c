@@ -367,7 +367,7 @@ bool script_server_await(struct script_server *server, const char *method, const
     bool came;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 40;
+    until.tv_sec += 120;
     pthread_mutex_lock(&server->lock);
     while (count_requests(server, method, path) < count)
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)

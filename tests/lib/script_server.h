@@ -52,7 +52,7 @@ void script_server_resume(struct script_server *server);
 
 /* Requests so far whose method (NULL: any) and path fit; path as in a rule. */
 unsigned script_server_count(struct script_server *server, const char *method, const char *path);
-/* Waits until there were so many, up to 40 s; false when they did not come. */
+/* Waits until there were so many, up to 120 s; false when they did not come. */
 bool script_server_await(struct script_server *server, const char *method, const char *path,
                          unsigned count);
 /* The `index`-th request that fits; NULL when there is none. Lives as long as the server. */

@@ -12,7 +12,7 @@ client      common json config http policy identity
 db          common config
 rpc         common json config policy db
 drivers     common json config
-ledger      common config policy db
+ledger      common json config policy db
 volume      common json config policy db rpc drivers ledger
 manager     common json config policy client db rpc drivers ledger volume
 api         common json config http policy identity db rpc drivers ledger volume
