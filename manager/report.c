@@ -6,33 +6,23 @@
 
 #define DRIVER_VERSION "1.0.0"
 
-static json_t *capacity(double gb, bool infinite) {
-    return infinite ? json_string("infinite") : gb < 0 ? json_string("unknown") : json_real(gb);
-}
-
-/* Capabilities as the scheduler and get_pools know them. */
+/* What only the driver and the configuration know; pool_capabilities() adds what the row says, and
+ * what every pool has. */
 static char *capabilities(struct arena *arena, const struct manager_host *host,
-                          const struct driver_pool *pool, const struct settings *settings,
-                          const char *backend_name) {
+                          const struct driver_pool *pool, const struct settings *settings) {
     const struct driver *driver = host->backend.driver;
     json_t *tree = json_keep(arena, json_object());
 
-    json_object_set_new(tree, "pool_name", json_string(pool->name));
-    json_object_set_new(tree, "volume_backend_name", json_string(backend_name));
+    json_object_set_new(tree, "volume_backend_name", json_string(host->backend.backend_name));
     json_object_set_new(tree, "vendor_name", json_string(driver->vendor_name));
     json_object_set_new(tree, "driver_version", json_string(DRIVER_VERSION));
     json_object_set_new(tree, "storage_protocol", json_string(driver->storage_protocol));
-    json_object_set_new(tree, "total_capacity_gb", capacity(pool->total_gb, pool->infinite));
-    json_object_set_new(tree, "free_capacity_gb", capacity(pool->free_gb, pool->infinite));
-    json_object_set_new(tree, "reserved_percentage", json_integer(0));
-    json_object_set_new(tree, "QoS_support", json_false());
     for (const struct driver_feature_row *row = driver_features; row->name; row++)
         if (row->capability)
             json_object_set_new(tree, row->capability, json_boolean(driver->features & row->bit));
     json_object_set_new(tree, "max_over_subscription_ratio",
                         json_real(settings->max_over_subscription_ratio));
     json_object_set_new(tree, "replication_enabled", json_false());
-    json_object_set_new(tree, "backend_state", json_string("up"));
     if (pool->capabilities)
         json_object_update(tree, pool->capabilities);
     return json_text(arena, tree);
@@ -59,8 +49,7 @@ static int report_body(struct work *work, void *arg, struct error *err) {
         struct pool pool = {
             .name = arena_format(work->arena, "%s#%s", host->host, from->name),
             .host = host->host,
-            .capabilities =
-                capabilities(work->arena, host, from, work->settings, host->backend.backend_name),
+            .capabilities = capabilities(work->arena, host, from, work->settings),
             .total_gb = from->total_gb,
             .free_gb = from->free_gb,
             .infinite = from->infinite,
