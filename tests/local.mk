@@ -77,6 +77,7 @@ EXTRA_DIST += \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
+	tests/lib/clients.py \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \

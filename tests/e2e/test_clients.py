@@ -4,27 +4,12 @@ Python library for what has no command.
 """
 
 import json
-import os
-import subprocess
 
 from case import ServiceCase
+from clients import ClientFailed, run_client
 
 INSTANCE = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
 PROJECT = "5f1d2c9a8b7e4d3c9a8b7e6d5c4f3a2b"  # only hexadecimal digits may stand in a path
-
-
-class ClientFailed(Exception):
-    pass
-
-
-def run_client(arguments, **variables):
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
-                   "COLUMNS": "200", **variables}
-    result = subprocess.run(arguments, capture_output=True, text=True, timeout=180,
-                            env=environment, check=False)
-    if result.returncode != 0:
-        raise ClientFailed(result.stderr.strip() or result.stdout.strip())
-    return result.stdout
 
 
 class OpenStack(ServiceCase):

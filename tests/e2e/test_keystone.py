@@ -17,9 +17,9 @@ import program
 from block_storage import BlockStorage, until
 from case import NODE, DomainCase, ServiceCase, in_threads
 from certificates import Certificates
+from clients import ClientFailed, run_client
 from keystone import PASSWORD, Door, Keystone
 from ports import free_port
-from test_clients import ClientFailed, run_client
 
 keystone = Keystone()
 
