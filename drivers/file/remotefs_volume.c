@@ -14,19 +14,21 @@ static struct mounted_share *find_share(const struct remotefs *remotefs, const c
     return NULL;
 }
 
+static int check_ready(const struct mounted_share *share, struct error *err) {
+    if (mounted_share_ready(share))
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "The share %s is not mounted.", share->share.address);
+}
+
 /* The share named by `address`, when it can be used. */
 static struct mounted_share *use_share(const struct remotefs *remotefs, const char *address,
                                        struct error *err) {
     struct mounted_share *share = find_share(remotefs, address);
 
-    if (share && mounted_share_ready(share))
-        return share;
-    if (share)
-        error_set(err, ERROR_UNAVAILABLE, "The share %s is not mounted.", address);
-    else
+    if (!share)
         error_set(err, ERROR_BACKEND, "The share %s is not one of backend %s.", address,
                   remotefs->mounter.backend.name);
-    return NULL;
+    return share && check_ready(share, err) == 0 ? share : NULL;
 }
 
 /* The directory of a volume that was made. */
@@ -99,10 +101,10 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
 static int delete_everywhere(const struct remotefs *remotefs, struct arena *arena,
                              const struct driver_volume *volume, struct error *err) {
     for (int i = 0; i < remotefs->count; i++) {
-        const struct mounted_share *share =
-            use_share(remotefs, remotefs->shares[i].share.address, err);
+        const struct mounted_share *share = &remotefs->shares[i];
 
-        if (!share || volume_file_delete(&share->directory, arena, volume, err) < 0)
+        if (check_ready(share, err) < 0 ||
+            volume_file_delete(&share->directory, arena, volume, err) < 0)
             return -1;
     }
     return 0;
@@ -173,10 +175,9 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
 
     (void)arena;
     for (int i = 0; i < remotefs->count; i++) {
-        const struct mounted_share *share =
-            use_share(remotefs, remotefs->shares[i].share.address, err);
+        const struct mounted_share *share = &remotefs->shares[i];
 
-        if (!share || volume_file_list(&share->directory, found, arg, err) < 0)
+        if (check_ready(share, err) < 0 || volume_file_list(&share->directory, found, arg, err) < 0)
             return -1;
     }
     return 0;
