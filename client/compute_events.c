@@ -2,10 +2,10 @@
 
 #include "client/version_range.h"
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "identity/own_user.h"
 #include "json/out.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -243,8 +243,7 @@ int compute_sender_new(const struct config *config, struct compute_sender **ret,
         own_user_free(options.client.user);
         return -1;
     }
-    events = malloc(sizeof(*events));
-    assert(events);
+    events = heap_new(sizeof(*events));
     *events = options;
     version_range_init(&events->range);
     *ret = &events->sender;

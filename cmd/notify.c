@@ -1,6 +1,7 @@
 #include "cmd/notify.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/log.h"
 
 #include <errno.h>
@@ -87,11 +88,9 @@ static int read_environment(struct notify *notify, struct error *err) {
 }
 
 int notify_open(struct notify **ret, struct error *err) {
-    struct notify *notify = calloc(1, sizeof *notify);
+    struct notify *notify = heap_new(sizeof(*notify));
     pthread_condattr_t attributes;
 
-    if (!notify)
-        return error_set(err, ERROR_INTERNAL, "no memory for notifications");
     notify->fd = -1;
     if (read_environment(notify, err) < 0) {
         if (notify->fd >= 0)

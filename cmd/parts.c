@@ -1,6 +1,7 @@
 #include "cmd/parts.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "db/db.h"
 #include "drivers/driver.h"
@@ -24,7 +25,7 @@ const char *parts_node(const struct config *config) {
 /* Hypervisors run guests as users of their own, who have to get through to the images; nothing in
  * it can be listed or read by others. */
 static int make_directories(const char *path, struct error *err) {
-    autofree char *part = strdup(path);
+    autofree char *part = heap_text(path);
 
     for (char *c = part + 1;; c++) {
         bool end = *c == '\0';
@@ -118,7 +119,7 @@ int parts_find_backends(const struct config *config, struct manager_backend **re
         count++;
     if (count == 0)
         return error_set(err, ERROR_BAD_REQUEST, "[DEFAULT] enabled_backends names no backend");
-    backends = calloc(count + 1, sizeof *backends);
+    backends = heap_new((count + 1) * sizeof *backends);
     for (size_t i = 0; i < count; i++)
         if (find_backend(config, config_item(config, "DEFAULT", "enabled_backends", i),
                          &backends[i], err) < 0)

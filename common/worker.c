@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -49,14 +50,6 @@ struct worker_pool {
     pthread_t threads[];
 };
 
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size);
-
-    if (!memory)
-        abort();
-    return memory;
-}
-
 static struct bucket *find_bucket(struct worker_pool *pool, const char *key) {
     unsigned hash = 5381;
 
@@ -84,7 +77,7 @@ static void lane_append(struct worker_pool *pool, struct task *task) {
         STAILQ_INSERT_TAIL(&lane->tasks, task, next);
         return;
     }
-    lane = allocate(sizeof(*lane));
+    lane = heap_new(sizeof(*lane));
     STAILQ_INIT(&lane->tasks);
     STAILQ_INSERT_TAIL(&lane->tasks, task, next);
     if (task->key[0])
@@ -173,7 +166,7 @@ static void start_thread(struct worker_pool *pool, const pthread_attr_t *attribu
 
 struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     struct worker_pool *pool =
-        allocate(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
+        heap_new(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
     pthread_condattr_t monotonic;
     pthread_attr_t attributes;
 
@@ -195,7 +188,7 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
 
 static struct task *task_new(const struct work_item *item) {
     size_t length = item->key ? strlen(item->key) : 0;
-    struct task *task = allocate(sizeof(*task) + length + 1);
+    struct task *task = heap_new(sizeof(*task) + length + 1);
 
     task->run = item->run;
     task->arg = item->arg;

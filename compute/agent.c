@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/worker.h"
 #include "compute/event.h"
 #include "compute/guard.h"
@@ -13,7 +14,6 @@
 #include "http/origin.h"
 #include "identity/own_user.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,8 +258,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
         return error_set(err, ERROR_BAD_REQUEST,
                          "The agent needs a host name, the volume API, its own URL and a "
                          "hypervisor.");
-    agent = calloc(1, sizeof(*agent));
-    assert(agent);
+    agent = heap_new(sizeof(*agent));
     agent->hypervisor = settings->hypervisor;
     agent->own_url = settings->own_url;
     agent->authtoken = settings->authtoken;

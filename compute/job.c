@@ -2,11 +2,11 @@
 
 #include "common/clock.h"
 #include "common/extend_header.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 #include "compute/resize.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,9 +270,8 @@ static void run_job(void *arg) {
 }
 
 struct jobs *jobs_new(const struct job_settings *settings) {
-    struct jobs *jobs = calloc(1, sizeof(*jobs));
+    struct jobs *jobs = heap_new(sizeof(*jobs));
 
-    assert(jobs);
     jobs->settings = *settings;
     pthread_mutex_init(&jobs->lock, NULL);
     jobs->pool = worker_pool_new("extend", settings->workers);
@@ -290,9 +289,8 @@ static struct job *find_job(struct jobs *jobs, const char *volume_id, const char
 
 static struct job *new_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
                            const char *request_id, bool resumed) {
-    struct job *job = calloc(1, sizeof(*job));
+    struct job *job = heap_new(sizeof(*job));
 
-    assert(job);
     job->jobs = jobs;
     snprintf(job->volume_id, sizeof(job->volume_id), "%s", volume_id);
     snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance_uuid);

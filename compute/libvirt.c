@@ -1,13 +1,13 @@
 #include "compute/hypervisor.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "compute/domain_xml.h"
 #include "compute/fence.h"
 #include "compute/guest_process.h"
 #include "compute/virt.h"
 
-#include <assert.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 #include <pthread.h>
@@ -408,10 +408,9 @@ static void libvirt_free(struct hypervisor *hypervisor) {
 /* The connection is opened by the first call that needs it. */
 int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err) {
     static pthread_once_t started = PTHREAD_ONCE_INIT;
-    struct libvirt *libvirt = calloc(1, sizeof(*libvirt));
+    struct libvirt *libvirt = heap_new(sizeof(*libvirt));
 
     (void)err;
-    assert(libvirt);
     pthread_once(&started, start_libvirt);
     libvirt->hypervisor = (struct hypervisor){
         .has_instance = libvirt_has_instance,
@@ -421,8 +420,7 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
         .tidy = libvirt_tidy,
         .free = libvirt_free,
     };
-    libvirt->uri = strdup(uri);
-    assert(libvirt->uri);
+    libvirt->uri = heap_text(uri);
     pthread_mutex_init(&libvirt->lock, NULL);
     *ret = &libvirt->hypervisor;
     return 0;

@@ -1,8 +1,8 @@
 #include "compute/patience.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,9 +140,8 @@ static struct errand *run(struct errand *errand, struct error *err) {
 
 static struct errand *errand_new(struct hypervisor *hypervisor, void (*body)(struct errand *errand),
                                  const char *instance_uuid, const char *volume_id) {
-    struct errand *errand = calloc(1, sizeof(*errand));
+    struct errand *errand = heap_new(sizeof(*errand));
 
-    assert(errand);
     errand->patience = (struct patience *)hypervisor;
     errand->run = body;
     errand->arena = arena_new();
@@ -266,10 +265,9 @@ static void patience_free(struct hypervisor *hypervisor) {
 }
 
 struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
-    struct patience *patience = calloc(1, sizeof(*patience));
+    struct patience *patience = heap_new(sizeof(*patience));
     pthread_condattr_t monotonic;
 
-    assert(patience);
     patience->hypervisor = (struct hypervisor){
         .has_instance = has_instance,
         .find_disk = find_disk,

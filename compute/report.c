@@ -1,9 +1,9 @@
 #include "compute/report.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/log.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,9 +127,8 @@ static void run_report(void *arg) {
 }
 
 struct reporter *reporter_new(const struct reporter_settings *settings) {
-    struct reporter *reporter = calloc(1, sizeof(*reporter));
+    struct reporter *reporter = heap_new(sizeof(*reporter));
 
-    assert(reporter);
     reporter->settings = *settings;
     reporter->item = (struct work_item){ .key = "report", .run = run_report, .arg = reporter };
     worker_pool_put(settings->pool, &reporter->item);

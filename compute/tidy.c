@@ -1,9 +1,9 @@
 #include "compute/tidy.h"
 
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 static const struct log_context no_request;
@@ -40,9 +40,8 @@ static void run_tidier(void *arg) {
 }
 
 struct tidier *tidier_new(struct hypervisor *hypervisor, int64_t retry_ms) {
-    struct tidier *tidier = calloc(1, sizeof(*tidier));
+    struct tidier *tidier = heap_new(sizeof(*tidier));
 
-    assert(tidier);
     tidier->hypervisor = hypervisor;
     tidier->retry_ms = retry_ms;
     tidier->item = (struct work_item){ .run = run_tidier, .arg = tidier };

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "http/acceptor.private.h"
 #include "http/answers.private.h"
 #include "http/crowd.private.h"
@@ -290,10 +291,8 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
 
 static struct http_connection *connection_new(struct http_server *server,
                                               struct MHD_Connection *mhd) {
-    struct http_connection *connection = calloc(1, sizeof(*connection));
+    struct http_connection *connection = heap_new(sizeof(*connection));
 
-    if (!connection)
-        abort();
     connection->server = server;
     connection->mhd = mhd;
     connection->exchange.arena = arena_new();

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,7 @@ static struct http_neighbour *neighbour_of(struct http_server *server,
         neighbour = LIST_NEXT(neighbour, next);
     if (neighbour)
         return neighbour;
-    neighbour = calloc(1, sizeof(*neighbour));
-    if (!neighbour)
-        abort();
+    neighbour = heap_new(sizeof(*neighbour));
     neighbour->address = *address;
     LIST_INSERT_HEAD(bucket, neighbour, next);
     return neighbour;

@@ -1,8 +1,8 @@
 #include "identity/identity.h"
 
+#include "common/heap.h"
 #include "identity/authtoken.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,9 +164,8 @@ static enum identity_outcome keystone_authenticate(const struct identity *identi
 
 void identity_keystone_new(const struct config *config, const struct authtoken *authtoken,
                            struct identity **ret) {
-    struct identity_keystone *keystone = calloc(1, sizeof(*keystone));
+    struct identity_keystone *keystone = heap_new(sizeof(*keystone));
 
-    assert(keystone);
     keystone->identity =
         (struct identity){ .name = "keystone", .authenticate = keystone_authenticate };
     keystone->authtoken = authtoken;

@@ -2,10 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "identity/keystone_auth.private.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -45,10 +45,9 @@ static void grant_free(struct grant *grant) {
 }
 
 struct keystone *keystone_new(const struct keystone_settings *settings) {
-    struct keystone *keystone = calloc(1, sizeof(*keystone));
+    struct keystone *keystone = heap_new(sizeof(*keystone));
     pthread_condattr_t monotonic;
 
-    assert(keystone);
     keystone->settings = *settings;
     keystone->arena = arena_new();
     pthread_mutex_init(&keystone->lock, NULL);

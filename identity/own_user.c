@@ -1,9 +1,9 @@
 #include "identity/own_user.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "identity/keystone.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +69,8 @@ static int open_service(const struct config *config, const char *section, struct
 
 int own_user_new(const struct config *config, const char *section, struct own_user **ret,
                  struct error *err) {
-    struct own_user *user = calloc(1, sizeof(*user));
+    struct own_user *user = heap_new(sizeof(*user));
 
-    assert(user);
     user->peer = (struct http_peer){
         .ca_file = config_text(config, section, "cafile"),
         .cert_file = config_text(config, section, "certfile"),

@@ -1,5 +1,7 @@
 #include "identity/token_cache.private.h"
 
+#include "common/heap.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +33,9 @@ struct token_cache {
 };
 
 struct token_cache *token_cache_new(unsigned good_most, unsigned bad_most) {
-    struct token_cache *cache = calloc(1, sizeof(*cache));
+    struct token_cache *cache = heap_new(sizeof(*cache));
 
-    assert(cache && good_most > 0 && bad_most > 0);
+    assert(good_most > 0 && bad_most > 0);
     cache->good.most = good_most;
     cache->bad.most = bad_most;
     TAILQ_INIT(&cache->good.ages);
@@ -109,8 +111,7 @@ static void put(struct token_cache *cache, const struct entry *values) {
         entry_drop(cache, entry);
     if (shelf->count >= shelf->most)
         entry_drop(cache, TAILQ_FIRST(&shelf->ages));
-    entry = malloc(sizeof(*entry));
-    assert(entry);
+    entry = heap_new(sizeof(*entry));
     *entry = *values;
     LIST_INSERT_HEAD(bucket_of(cache, &entry->digest), entry, bucket);
     TAILQ_INSERT_TAIL(&shelf->ages, entry, age);

@@ -2,10 +2,10 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "identity/token_queue.private.h"
 
-#include <assert.h>
 #include <nettle/hmac.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -277,8 +277,7 @@ struct token_checker *token_checker_new(const struct token_checker_settings *set
     struct token_checker *checker;
 
     settle(&settled);
-    checker = calloc(1, sizeof(*checker) + settled.threads * sizeof(checker->threads[0]));
-    assert(checker);
+    checker = heap_new(sizeof(*checker) + settled.threads * sizeof(checker->threads[0]));
     checker->settings = settled;
     make_key(&checker->key);
     checker->cache = token_cache_new(settled.tokens, BAD_TOKENS);

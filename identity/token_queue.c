@@ -1,7 +1,8 @@
 #include "identity/token_queue.private.h"
 
+#include "common/heap.h"
+
 #include <arpa/inet.h>
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,8 @@ void token_queue_init(struct token_queue *queue, unsigned most) {
 /* ---- questions ---- */
 
 static struct question *question_new(const struct token_asked *asked) {
-    struct question *question = calloc(1, sizeof(*question) + asked->size + 1);
+    struct question *question = heap_new(sizeof(*question) + asked->size + 1);
 
-    assert(question);
     STAILQ_INIT(&question->waiters);
     question->asked = *asked;
     question->asked.text = memcpy(question->text, asked->text, asked->size);
@@ -103,9 +103,8 @@ static struct asker *find_asker(const struct token_queue *queue, const char *nam
 }
 
 static struct asker *asker_new(struct token_queue *queue, const char *name) {
-    struct asker *asker = calloc(1, sizeof(*asker));
+    struct asker *asker = heap_new(sizeof(*asker));
 
-    assert(asker);
     strcpy(asker->name, name);
     TAILQ_INIT(&asker->queue);
     TAILQ_INSERT_TAIL(&queue->askers, asker, next);

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "db/outbox.h"
 
 #include <stdlib.h>
@@ -29,16 +30,8 @@ struct topic {
     char name[];
 };
 
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size);
-
-    if (!memory)
-        abort();
-    return memory;
-}
-
 struct flights *flights_new(struct db *db) {
-    struct flights *flights = allocate(sizeof(*flights));
+    struct flights *flights = heap_new(sizeof(*flights));
     pthread_condattr_t attributes;
 
     flights->db = db;
@@ -83,7 +76,7 @@ static struct topic *topic_of(struct flights *flights, const char *name) {
         topic = topic->next;
     if (topic)
         return topic;
-    topic = allocate(sizeof(*topic) + strlen(name) + 1);
+    topic = heap_new(sizeof(*topic) + strlen(name) + 1);
     strcpy(topic->name, name);
     topic->next = flights->topics;
     flights->topics = topic;
@@ -97,7 +90,7 @@ struct flight *flight_begin(struct flights *flights, const char *topic_name, int
     topic->full = topic->full || topic->in_flight >= TOPIC_MOST;
     if (topic->full)
         return NULL;
-    flight = allocate(sizeof(*flight));
+    flight = heap_new(sizeof(*flight));
     *flight = (struct flight){ .flights = flights, .topic = topic, .id = id, .with_engine = true };
     *flight_place(flights, id) = flight;
     topic->in_flight++;

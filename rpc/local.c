@@ -1,5 +1,6 @@
 #include "rpc/rpc.h"
 
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 
@@ -126,9 +127,8 @@ static int local_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *con
 
     if (subscription_find(local, topic))
         return error_set(err, ERROR_CONFLICT, "Topic %s has a consumer already.", topic);
-    subscription = calloc(1, sizeof(*subscription));
-    if (!subscription || !(subscription->topic = strdup(topic)))
-        abort();
+    subscription = heap_new(sizeof(*subscription));
+    subscription->topic = heap_text(topic);
     subscription->consumer = consumer;
     subscription->arg = arg;
     pthread_mutex_lock(&local->lock);
@@ -148,11 +148,9 @@ static const char *text_put(char **place, const char *text) {
 static struct delivery *delivery_new(struct local *local, const struct rpc_message *message) {
     size_t size = strlen(message->topic) + strlen(message->method) + strlen(message->key) +
                   strlen(message->payload) + 4;
-    struct delivery *delivery = calloc(1, sizeof(*delivery) + size);
+    struct delivery *delivery = heap_new(sizeof(*delivery) + size);
     char *texts;
 
-    if (!delivery)
-        abort();
     texts = (char *)(delivery + 1);
     delivery->local = local;
     delivery->message.topic = text_put(&texts, message->topic);
@@ -229,10 +227,8 @@ static const struct rpc_engine local_engine = {
 };
 
 struct rpc *rpc_local_new(unsigned workers) {
-    struct local *local = calloc(1, sizeof(*local));
+    struct local *local = heap_new(sizeof(*local));
 
-    if (!local)
-        abort();
     local->rpc.engine = &local_engine;
     pthread_mutex_init(&local->lock, NULL);
     local->workers = workers;

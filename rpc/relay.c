@@ -1,6 +1,7 @@
 #include "rpc/relay.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "db/outbox.h"
 #include "rpc/flight.private.h"
@@ -164,10 +165,8 @@ static void relay_wake(void *arg) {
 }
 
 struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded) {
-    struct relay *relay = calloc(1, sizeof(*relay));
+    struct relay *relay = heap_new(sizeof(*relay));
 
-    if (!relay)
-        abort();
     relay->db = db;
     relay->rpc = rpc;
     relay->threaded = threaded;

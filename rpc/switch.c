@@ -1,5 +1,7 @@
 #include "rpc/switch.h"
 
+#include "common/heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,11 +63,9 @@ static const struct rpc_engine switch_engine = {
 };
 
 struct rpc *rpc_switch_new(struct rpc *first, struct rpc *second, const char *const *prefixes) {
-    struct rpc_switch *both = calloc(1, sizeof *both);
+    struct rpc_switch *both = heap_new(sizeof(*both));
     unsigned count = 0;
 
-    if (!both)
-        abort();
     while (prefixes[count])
         count++;
     both->rpc.engine = &switch_engine;

@@ -1,3 +1,4 @@
+#include "common/heap.h"
 #include "db/migrate.h"
 #include "db/postgresql/clock.h"
 #include "db/postgresql/commit.h"
@@ -167,10 +168,8 @@ static int pools_init(const struct db_settings *settings, struct postgresql_db *
 }
 
 static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
-    struct postgresql_db *db = calloc(1, sizeof(*db));
+    struct postgresql_db *db = heap_new(sizeof(*db));
 
-    if (!db)
-        abort();
     db->base.engine = &postgresql_engine;
     db->base.local = settings->clock ? settings->clock : &clock_system;
     if (pools_init(settings, db, err) < 0) {

@@ -1,6 +1,7 @@
 #include "db/postgresql/listener.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "db/postgresql/clock.h"
 #include "db/postgresql/postgresql.h"
@@ -155,10 +156,8 @@ static void *listener_main(void *arg) {
 }
 
 struct listener *listener_start(struct postgresql_db *db) {
-    struct listener *listener = calloc(1, sizeof(*listener));
+    struct listener *listener = heap_new(sizeof(*listener));
 
-    if (!listener)
-        abort();
     listener->db = db;
     listener->pause_ms = PAUSE_FIRST_MS;
     listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

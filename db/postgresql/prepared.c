@@ -1,5 +1,7 @@
 #include "db/postgresql/prepared.h"
 
+#include "common/heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,10 +72,8 @@ void prepared_keep(struct prepared_cache *cache, struct prepared *prepared, cons
                    const struct db_value *values, size_t count) {
     struct prepared **bucket;
 
-    prepared->sql = strdup(sql);
-    prepared->types = malloc(count + 1);
-    if (!prepared->sql || !prepared->types)
-        abort();
+    prepared->sql = heap_text(sql);
+    prepared->types = heap_new(count + 1);
     for (size_t i = 0; i < count; i++)
         prepared->types[i] = (unsigned char)values[i].type;
     prepared->count = count;

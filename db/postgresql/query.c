@@ -1,5 +1,6 @@
 #include "db/postgresql/query.h"
 
+#include "common/heap.h"
 #include "db/postgresql/session.h"
 
 #include <assert.h>
@@ -123,9 +124,7 @@ struct db_rows *postgresql_query_begin(struct db_tx *base, struct error *err, co
 
     if (!result)
         return NULL;
-    rows = calloc(1, sizeof(*rows));
-    if (!rows)
-        abort();
+    rows = heap_new(sizeof(*rows));
     rows->base.engine = base->engine;
     rows->session = tx->session;
     rows->result = result;

@@ -1,6 +1,7 @@
 #include "db/postgresql/session.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -156,16 +157,14 @@ static int session_setup(struct session *session, struct error *err) {
                      "WHERE current_setting('synchronous_commit') = 'off'",
                      settings->statement_ms / 4 * 3, settings->statement_ms / 2,
                      settings->statement_ms * 2, settings->writes ? "off" : "on");
-    autofree char *kept = strdup(sql); /* asking empties the scratch memory */
+    autofree char *kept = heap_text(sql); /* asking empties the scratch memory */
 
     return session_run(session, kept, err);
 }
 
 int session_open(const struct session_settings *settings, struct session **ret, struct error *err) {
-    struct session *session = calloc(1, sizeof(*session));
+    struct session *session = heap_new(sizeof(*session));
 
-    if (!session)
-        abort();
     session->server.settings = settings;
     session->server.scratch = arena_new();
     session->born_us = clock_monotonic_us();

@@ -1,6 +1,7 @@
 #include "db/postgresql/settings.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -46,10 +47,8 @@ static char *where_text(const PQconninfoOption *options) {
 
 static void settings_add(struct session_settings *settings, size_t index, const char *keyword,
                          const char *value) {
-    settings->keywords[index] = strdup(keyword);
-    settings->values[index] = strdup(value);
-    if (!settings->keywords[index] || !settings->values[index])
-        abort();
+    settings->keywords[index] = heap_text(keyword);
+    settings->values[index] = heap_text(value);
 }
 
 static int settings_fill(const PQconninfoOption *options, struct session_settings *settings) {
@@ -57,10 +56,8 @@ static int settings_fill(const PQconninfoOption *options, struct session_setting
 
     for (const PQconninfoOption *option = options; option->keyword; option++)
         count++;
-    settings->keywords = calloc(count + LENGTH(own_parameters) + 1, sizeof(char *));
-    settings->values = calloc(count + LENGTH(own_parameters) + 1, sizeof(char *));
-    if (!settings->keywords || !settings->values)
-        abort();
+    settings->keywords = heap_new((count + LENGTH(own_parameters) + 1) * sizeof(char *));
+    settings->values = heap_new((count + LENGTH(own_parameters) + 1) * sizeof(char *));
     settings->where = where_text(options);
     count = 0;
     for (const PQconninfoOption *option = options; option->keyword; option++) {

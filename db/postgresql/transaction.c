@@ -1,5 +1,6 @@
 #include "db/postgresql/transaction.h"
 
+#include "common/heap.h"
 #include "db/postgresql/commit.h"
 #include "db/postgresql/listener.h"
 
@@ -236,12 +237,10 @@ static void outcomes_tell(struct attempt *attempt) {
 }
 
 void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned count) {
-    struct outcome *outcomes = calloc(count, sizeof(*outcomes));
+    struct outcome *outcomes = heap_new(count * sizeof(*outcomes));
     struct attempt attempt = { .db = db, .first = first, .count = count, .outcomes = outcomes };
     struct db_job *next;
 
-    if (!outcomes)
-        abort();
     if (attempts_run(&attempt) == 0) {
         outcomes_tell(&attempt);
     } else {

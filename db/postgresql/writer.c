@@ -1,5 +1,6 @@
 #include "db/postgresql/writer.h"
 
+#include "common/heap.h"
 #include "db/postgresql/transaction.h"
 
 #include <assert.h>
@@ -53,10 +54,9 @@ static void *writer_main(void *arg) {
 
 struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsigned threads,
                                                 unsigned group_most) {
-    struct postgresql_writer *writer = calloc(1, sizeof(*writer));
+    struct postgresql_writer *writer = heap_new(sizeof(*writer));
 
-    if (!writer || !(writer->threads = calloc(threads + 1, sizeof(*writer->threads))))
-        abort();
+    writer->threads = heap_new((threads + 1) * sizeof(*writer->threads));
     writer->db = db;
     writer->thread_count = threads;
     writer->group_most = group_most;

@@ -1,3 +1,4 @@
+#include "common/heap.h"
 #include "db/clock.h"
 #include "db/migrate.h"
 #include "db/reset.h"
@@ -77,9 +78,10 @@ static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
 
 static struct sqlite_db *db_new(const char *path, struct connection *connection,
                                 unsigned group_most) {
-    struct sqlite_db *db = calloc(1, sizeof(*db));
+    struct sqlite_db *db = heap_new(sizeof(*db));
 
-    if (!db || !(db->path = strdup(path)) || pthread_key_create(&db->reader_key, reader_end) != 0)
+    db->path = heap_text(path);
+    if (pthread_key_create(&db->reader_key, reader_end) != 0)
         abort();
     db->base.engine = &sqlite_engine;
     pthread_mutex_init(&db->lock, NULL);

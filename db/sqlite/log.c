@@ -1,10 +1,10 @@
 #include "db/sqlite/log.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 
 #include <fcntl.h>
 #include <libgen.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,11 +86,9 @@ static int header_renew(struct log *log) {
 
 static int frames_renew(struct log *log, sqlite3_int64 *ret_end) {
     size_t size = FRAME_BYTES + log->page_size;
-    autofree uint8_t *frame = malloc(size);
+    autofree uint8_t *frame = heap_new(size);
     int result = 0;
 
-    if (!frame)
-        abort();
     *ret_end = HEADER_BYTES;
     for (uint32_t i = 0; i < log->index.frames && result == 0; i++) {
         result = part_renew(log, frame, size, *ret_end);
@@ -139,7 +137,7 @@ int sqlite_log_renew(struct connection *connection, struct error *err) {
 }
 
 int sqlite_log_keep_name(const char *path, struct error *err) {
-    autofree char *copy = strdup(path);
+    autofree char *copy = heap_text(path);
     autoclose int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0 || fsync(fd) < 0)

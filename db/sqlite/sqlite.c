@@ -1,12 +1,12 @@
 #include "db/sqlite/sqlite.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "db/sqlite/log.h"
 #include "db/sqlite/map.h"
 #include "db/sqlite/statement.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -151,9 +151,7 @@ int sqlite_open(const char *path, bool writer, struct connection **ret, struct e
     pthread_once(&once, library_setup);
     if (*path && writer && file_prepare(path, err) < 0)
         return error_context(err, "database %s", path);
-    connection = calloc(1, sizeof(*connection));
-    if (!connection)
-        abort();
+    connection = heap_new(sizeof(*connection));
     connection->statements = statement_cache_new();
     if (connection_setup(connection, path, writer, err) < 0 ||
         (*path && writer && log_prepare(connection, path, err) < 0)) {

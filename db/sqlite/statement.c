@@ -1,5 +1,7 @@
 #include "db/sqlite/statement.h"
 
+#include "common/heap.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -22,11 +24,9 @@ _Static_assert(STATEMENT_BUCKETS == 256, "hint_index() gives eight bits");
 
 /* SQLite counts a place "$2" by where it stands, "?2" by its number: the latter is what we mean. */
 static char *places_numbered(const char *sql) {
-    char *text = strdup(sql);
+    char *text = heap_text(sql);
     char quote = '\0';
 
-    if (!text)
-        abort();
     for (char *at = text; *at; at++) {
         if (quote)
             quote = *at == quote ? '\0' : quote;
@@ -105,9 +105,7 @@ static struct sqlite_rows *statement_keep(struct statement_cache *cache, const c
         return NULL;
     rows->statement = statement;
     rows->hash = hash;
-    rows->sql = strdup(sql);
-    if (!rows->sql)
-        abort();
+    rows->sql = heap_text(sql);
     rows->next = cache->buckets[hash % STATEMENT_BUCKETS];
     cache->buckets[hash % STATEMENT_BUCKETS] = rows;
     return rows;
@@ -115,10 +113,8 @@ static struct sqlite_rows *statement_keep(struct statement_cache *cache, const c
 
 /* For a text whose kept statement is busy, as in a query inside the rows of the same query. */
 static struct sqlite_rows *statement_once(sqlite3_stmt *statement) {
-    struct sqlite_rows *rows = calloc(1, sizeof(*rows));
+    struct sqlite_rows *rows = heap_new(sizeof(*rows));
 
-    if (!rows)
-        abort();
     rows->statement = statement;
     return rows;
 }
@@ -150,10 +146,8 @@ static struct sqlite_rows *statement_take(struct connection *connection, const c
 }
 
 struct statement_cache *statement_cache_new(void) {
-    struct statement_cache *cache = calloc(1, sizeof(*cache));
+    struct statement_cache *cache = heap_new(sizeof(*cache));
 
-    if (!cache)
-        abort();
     return cache;
 }
 

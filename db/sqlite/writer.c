@@ -1,5 +1,7 @@
 #include "db/sqlite/writer.h"
 
+#include "common/heap.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -216,11 +218,9 @@ static void *writer_main(void *arg) {
 }
 
 struct writer *writer_new(struct connection *connection, unsigned group_most) {
-    struct writer *writer = calloc(1, sizeof(*writer));
+    struct writer *writer = heap_new(sizeof(*writer));
     pthread_condattr_t attributes;
 
-    if (!writer)
-        abort();
     writer->connection = connection;
     writer->group_most = group_most ? group_most : GROUP_MOST;
     writer->end = &writer->first;
@@ -235,8 +235,8 @@ struct writer *writer_new(struct connection *connection, unsigned group_most) {
 }
 
 void writer_start(struct writer *writer) {
-    writer->outcomes = calloc(writer->group_most, sizeof(*writer->outcomes));
-    if (!writer->outcomes || pthread_create(&writer->thread, NULL, writer_main, writer) != 0)
+    writer->outcomes = heap_new(writer->group_most * sizeof(*writer->outcomes));
+    if (pthread_create(&writer->thread, NULL, writer_main, writer) != 0)
         abort();
     writer->threaded = true;
 }

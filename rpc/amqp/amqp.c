@@ -1,6 +1,7 @@
 #include "rpc/amqp/amqp.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "rpc/amqp/receiver.h"
 #include "rpc/envelope.h"
 
@@ -149,10 +150,8 @@ static int check_files(const struct config *config, struct error *err) {
 }
 
 int rpc_amqp_new(const struct amqp_settings *settings, struct rpc **ret, struct error *err) {
-    struct amqp *amqp = calloc(1, sizeof *amqp);
+    struct amqp *amqp = heap_new(sizeof(*amqp));
 
-    if (!amqp)
-        abort();
     amqp->rpc.engine = &amqp_engine;
     amqp->settings = *settings;
     amqp->arena = arena_new();

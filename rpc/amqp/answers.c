@@ -1,5 +1,6 @@
 #include "rpc/amqp/answers.h"
 
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 #include "rpc/amqp/recent.h"
@@ -38,14 +39,6 @@ struct answers {
     struct recent absent; /* queues that nobody reads answers from */
     bool draining;
 };
-
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size);
-
-    if (!memory)
-        abort();
-    return memory;
-}
 
 static void reply_send(void *arg);
 
@@ -121,7 +114,7 @@ void answers_send(struct answers *answers, const char *queue, const char *body) 
 
     if (is_absent(answers, queue))
         return;
-    reply = allocate(sizeof *reply + length + strlen(body) + 1);
+    reply = heap_new(sizeof *reply + length + strlen(body) + 1);
     reply->answers = answers;
     reply->until_us = clock_monotonic_us() + REPLY_LIFE_MS * 1000;
     memcpy(reply->queue, queue, length);
@@ -188,7 +181,7 @@ int64_t answers_beat(struct answers *answers, int64_t now_us) {
 /* ---- beginning and end ---- */
 
 struct answers *answers_new(struct sender *sender, const struct clock *clock) {
-    struct answers *answers = allocate(sizeof *answers);
+    struct answers *answers = heap_new(sizeof *answers);
 
     answers->sender = sender;
     answers->clock = clock;

@@ -1,5 +1,6 @@
 #include "rpc/amqp/inbox.h"
 
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 
@@ -29,10 +30,8 @@ struct inbox {
 };
 
 struct inbox *inbox_new(unsigned workers, int paused_most) {
-    struct inbox *inbox = calloc(1, sizeof *inbox);
+    struct inbox *inbox = heap_new(sizeof(*inbox));
 
-    if (!inbox)
-        abort();
     inbox->workers = workers;
     inbox->paused_most = paused_most;
     inbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -1,5 +1,6 @@
 #include "rpc/amqp/incoming.h"
 
+#include "common/heap.h"
 #include "rpc/amqp/failure.h"
 
 #include <amqp_framing.h>
@@ -18,8 +19,8 @@ static struct content *content_begin(struct incoming *incoming, unsigned channel
                                      enum link_event_kind kind) {
     struct content **place = &incoming->contents[channel];
 
-    if (!*place && !(*place = calloc(1, sizeof **place)))
-        abort();
+    if (!*place)
+        *place = heap_new(sizeof(**place));
     free((*place)->event.body);
     **place = (struct content){ .event = { .kind = kind, .channel = channel } };
     return *place;
@@ -56,9 +57,8 @@ static void take_header(struct content *content, const amqp_frame_t *frame) {
         failure_bytes(properties->message_id, event->id, sizeof event->id);
     if (properties->_flags & AMQP_BASIC_HEADERS_FLAG)
         event->attempts = attempts_of(&properties->headers);
-    if (event->kind == LINK_DELIVERED && content->expected <= LINK_BODY_MOST &&
-        !(event->body = malloc((size_t)content->expected + 1)))
-        abort();
+    if (event->kind == LINK_DELIVERED && content->expected <= LINK_BODY_MOST)
+        event->body = heap_new((size_t)content->expected + 1);
 }
 
 static int take_body(struct incoming *incoming, struct content *content,

@@ -1,13 +1,13 @@
 #include "rpc/amqp/link.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "rpc/amqp/failure.h"
 #include "rpc/amqp/incoming.h"
 
 #include <amqp_framing.h>
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
-#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -44,10 +44,8 @@ struct link {
 /* ---- opening and closing ---- */
 
 struct link *link_new(const struct link_settings *settings) {
-    struct link *link = calloc(1, sizeof *link);
+    struct link *link = heap_new(sizeof(*link));
 
-    if (!link)
-        abort();
     link->settings = settings;
     link->fd = -1;
     pthread_mutex_init(&link->lock, NULL);

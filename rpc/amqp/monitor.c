@@ -1,5 +1,7 @@
 #include "rpc/amqp/monitor.h"
 
+#include "common/heap.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,10 +17,8 @@ struct monitor {
 };
 
 struct monitor *monitor_new(void (*send)(void *arg, const struct envelope *called), void *arg) {
-    struct monitor *monitor = calloc(1, sizeof *monitor);
+    struct monitor *monitor = heap_new(sizeof(*monitor));
 
-    if (!monitor)
-        abort();
     monitor->send = send;
     monitor->arg = arg;
     LIST_INIT(&monitor->calls);

@@ -1,6 +1,7 @@
 #include "rpc/amqp/receiver.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 #include "rpc/amqp/answers.h"
@@ -27,19 +28,11 @@ struct receiver {
     _Atomic bool draining, ending;
 };
 
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size);
-
-    if (!memory)
-        abort();
-    return memory;
-}
-
 /* ---- what comes in ---- */
 
 static void deliver(struct receiver *receiver, const struct source *source,
                     struct link_event *event) {
-    struct delivery *delivery = allocate(sizeof *delivery);
+    struct delivery *delivery = heap_new(sizeof *delivery);
 
     delivery->means = &receiver->means;
     delivery->subscription = source->subscription;
@@ -188,7 +181,7 @@ static void *receiver_main(void *arg) {
 /* ---- start ---- */
 
 struct receiver *receiver_new(const struct receiver_settings *settings, struct sender *sender) {
-    struct receiver *receiver = allocate(sizeof *receiver);
+    struct receiver *receiver = heap_new(sizeof *receiver);
 
     receiver->settings = *settings;
     receiver->sources.settings = &receiver->settings.source;
@@ -210,8 +203,8 @@ int receiver_subscribe(struct receiver *receiver, const char *topic, rpc_consume
     for (subscription = receiver->subscriptions; subscription; subscription = subscription->next)
         if (strcmp(subscription->topic, topic) == 0)
             return error_set(err, ERROR_CONFLICT, "Topic %s has a consumer already.", topic);
-    subscription = allocate(sizeof *subscription);
-    subscription->topic = strcpy(allocate(strlen(topic) + 1), topic);
+    subscription = heap_new(sizeof *subscription);
+    subscription->topic = heap_text(topic);
     subscription->consumer = consumer;
     subscription->arg = arg;
     if (sources_add(&receiver->sources, subscription, err) < 0) {

@@ -1,6 +1,7 @@
 #include "rpc/amqp/sender.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "rpc/amqp/declare.h"
 
@@ -60,9 +61,7 @@ static void remember_declared(struct sender *sender, const char *queue) {
         sender->declared_count = 0;
     place = &sender->declared[sender->declared_count++];
     free(*place);
-    *place = strdup(queue);
-    if (!*place)
-        abort();
+    *place = heap_text(queue);
 }
 
 static int exchange_ensure(struct sender *sender, struct error *err) {
@@ -261,10 +260,8 @@ static void *sender_main(void *arg) {
 }
 
 struct sender *sender_new(const struct sender_settings *settings) {
-    struct sender *sender = calloc(1, sizeof *sender);
+    struct sender *sender = heap_new(sizeof(*sender));
 
-    if (!sender)
-        abort();
     sender->settings = *settings;
     sender->link = link_new(&sender->settings.link);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

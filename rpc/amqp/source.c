@@ -1,5 +1,6 @@
 #include "rpc/amqp/source.h"
 
+#include "common/heap.h"
 #include "common/log.h"
 #include "rpc/amqp/declare.h"
 
@@ -11,25 +12,15 @@ enum { SILENT_MS = 15000, QUEUES = 3 /* of a topic */ };
 
 /* ---- making ---- */
 
-static char *copy(const char *text) {
-    char *copied = strdup(text);
-
-    if (!copied)
-        abort();
-    return copied;
-}
-
 static void source_add(struct sources *sources, struct subscription *subscription,
                        const char *exchange, const char *routing_key, const char *queue,
                        bool fanout) {
-    struct source *source = calloc(1, sizeof *source);
+    struct source *source = heap_new(sizeof(*source));
 
-    if (!source)
-        abort();
     source->subscription = subscription;
-    source->exchange = copy(exchange);
-    source->routing_key = copy(routing_key);
-    source->queue = copy(queue);
+    source->exchange = heap_text(exchange);
+    source->routing_key = heap_text(routing_key);
+    source->queue = heap_text(queue);
     source->fanout = fanout;
     source->channel = LINK_SOURCES + sources->count++;
     source->next = sources->first;

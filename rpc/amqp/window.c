@@ -1,5 +1,7 @@
 #include "rpc/amqp/window.h"
 
+#include "common/heap.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +42,6 @@ struct window {
     struct bucket buckets[BUCKETS];
 };
 
-static void *allocate(size_t size) {
-    void *memory = calloc(1, size);
-
-    if (!memory)
-        abort();
-    return memory;
-}
-
 /* ---- lanes; called with the lock held ---- */
 
 static struct bucket *bucket_of(struct window *window, const char *key) {
@@ -70,7 +64,7 @@ static void lane_append(struct window *window, const char *key, struct outgoing 
     struct lane *lane = *key ? lane_find(window, key) : NULL;
 
     if (!lane) {
-        lane = allocate(sizeof *lane + strlen(key) + 1);
+        lane = heap_new(sizeof *lane + strlen(key) + 1);
         memcpy(lane->key, key, strlen(key) + 1);
         STAILQ_INIT(&lane->messages);
         LIST_INSERT_HEAD(bucket_of(window, key), lane, bucket);
@@ -114,7 +108,7 @@ static const char *text_put(char **place, const char *text) {
 static struct outgoing *outgoing_new(const struct send_message *message) {
     const char *reason = message->reason ? message->reason : "";
     struct outgoing *outgoing =
-        allocate(sizeof *outgoing + strlen(message->routing_key) + strlen(message->content_type) +
+        heap_new(sizeof *outgoing + strlen(message->routing_key) + strlen(message->content_type) +
                  strlen(reason) + message->size + 3);
     char *texts = (char *)(outgoing + 1);
 
@@ -250,7 +244,7 @@ void window_take_back(struct window *window) {
 /* ---- beginning and end ---- */
 
 struct window *window_new(void) {
-    struct window *window = allocate(sizeof *window);
+    struct window *window = heap_new(sizeof *window);
 
     pthread_mutex_init(&window->lock, NULL);
     STAILQ_INIT(&window->ready);
