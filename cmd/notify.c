@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 struct notify {
@@ -89,7 +89,6 @@ static int read_environment(struct notify *notify, struct error *err) {
 
 int notify_open(struct notify **ret, struct error *err) {
     struct notify *notify = heap_new(sizeof(*notify));
-    pthread_condattr_t attributes;
 
     notify->fd = -1;
     if (read_environment(notify, err) < 0) {
@@ -102,10 +101,7 @@ int notify_open(struct notify **ret, struct error *err) {
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
     pthread_mutex_init(&notify->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&notify->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_cond_init(&notify->changed);
     *ret = notify;
     return 0;
 }
@@ -113,10 +109,9 @@ int notify_open(struct notify **ret, struct error *err) {
 /* Called with the lock held: sleeps half the time that the watchdog grants. */
 static void watch_sleep(struct notify *notify) {
     int64_t until_us = clock_monotonic_us() + notify->watchdog_us / 2;
-    struct timespec until = clock_timespec(until_us);
 
-    while (!notify->closing && clock_monotonic_us() < until_us)
-        pthread_cond_timedwait(&notify->changed, &notify->lock, &until);
+    while (!notify->closing && thread_cond_wait(&notify->changed, &notify->lock, until_us))
+        ;
 }
 
 static void *watch(void *arg) {

@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	common/log.c common/log.h \
 	common/md5.c common/md5.h \
 	common/process.c common/process.h \
+	common/thread.c common/thread.h \
 	common/utf8.c common/utf8.h \
 	common/words.h \
 	common/worker.c common/worker.h

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
+#include "common/thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
-#define STACK_SIZE ((size_t)256 * 1024)
-#define BUCKETS    256
+#define BUCKETS 256
 
 struct task {
     STAILQ_ENTRY(task) next;
@@ -113,14 +112,11 @@ static void move_due_tasks(struct worker_pool *pool) {
 
 static void wait_for_change(struct worker_pool *pool) {
     const struct task *task = STAILQ_FIRST(&pool->delayed);
-    struct timespec due;
 
-    if (!task) {
+    if (task)
+        thread_cond_wait(&pool->changed, &pool->lock, task->due_us);
+    else
         pthread_cond_wait(&pool->changed, &pool->lock);
-        return;
-    }
-    due = clock_timespec(task->due_us);
-    pthread_cond_timedwait(&pool->changed, &pool->lock, &due);
 }
 
 static void *run_tasks(void *arg) {
@@ -150,39 +146,28 @@ static void *run_tasks(void *arg) {
     return NULL;
 }
 
-static void start_thread(struct worker_pool *pool, const pthread_attr_t *attributes,
-                         const char *name) {
-    unsigned i = pool->thread_count;
-    char text[16]; /* all that the kernel keeps */
+static void add_thread(struct worker_pool *pool, const char *name) {
+    unsigned i = pool->thread_count++;
+    char numbered[16];
 
-    if (pthread_create(&pool->threads[i], attributes, run_tasks, pool) != 0) {
+    snprintf(numbered, sizeof(numbered), "%.11s-%u", name, i % 1000);
+    if (thread_start(&pool->threads[i], numbered, run_tasks, pool) != 0) {
         fputs("cannot start a worker thread\n", stderr);
         abort();
     }
-    snprintf(text, sizeof(text), "%.11s-%u", name, i % 1000);
-    pthread_setname_np(pool->threads[i], text);
-    pool->thread_count++;
 }
 
 struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     struct worker_pool *pool =
         heap_new(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
-    pthread_condattr_t monotonic;
-    pthread_attr_t attributes;
 
     STAILQ_INIT(&pool->ready);
     STAILQ_INIT(&pool->delayed);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    thread_cond_init(&pool->changed);
     do {
-        start_thread(pool, &attributes, name);
+        add_thread(pool, name);
     } while (pool->thread_count < threads);
-    pthread_attr_destroy(&attributes);
     return pool;
 }
 

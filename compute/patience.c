@@ -2,17 +2,15 @@
 
 #include "common/clock.h"
 #include "common/heap.h"
+#include "common/thread.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
-#define LATE_MOST  12
-#define STACK_SIZE ((size_t)256 * 1024)
-#define DAEMON     "libvirt" /* the key of errands that ask no guest */
+#define LATE_MOST 12
+#define DAEMON    "libvirt" /* the key of errands that ask no guest */
 
 /* Belongs to who waits for it, from the moment that it is late to its own thread. */
 struct errand {
@@ -78,19 +76,6 @@ static void *run_errand(void *arg) {
     return NULL;
 }
 
-static int start_thread(struct errand *errand) {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int result;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    result = pthread_create(&thread, &attributes, run_errand, errand);
-    pthread_attr_destroy(&attributes);
-    return result;
-}
-
 /* With the lock. */
 static bool is_hopeless(const struct patience *patience, const char *key) {
     const struct errand *errand;
@@ -106,10 +91,9 @@ static bool is_hopeless(const struct patience *patience, const char *key) {
 static void wait_for(struct errand *errand) {
     struct patience *patience = errand->patience;
     int64_t due_us = clock_monotonic_us() + patience->patience_ms * 1000;
-    struct timespec due = clock_timespec(due_us);
 
-    while (!errand->done && clock_monotonic_us() < due_us)
-        pthread_cond_timedwait(&patience->changed, &patience->lock, &due);
+    while (!errand->done && thread_cond_wait(&patience->changed, &patience->lock, due_us))
+        ;
     if (errand->done) {
         LIST_REMOVE(errand, next);
         return;
@@ -121,11 +105,14 @@ static void wait_for(struct errand *errand) {
 /* NULL when the answer did not come; else the errand, which is the caller's again. */
 static struct errand *run(struct errand *errand, struct error *err) {
     struct patience *patience = errand->patience;
+    pthread_t thread;
     bool began, done;
 
     pthread_mutex_lock(&patience->lock);
-    began = !is_hopeless(patience, errand->key) && start_thread(errand) == 0;
+    began = !is_hopeless(patience, errand->key) &&
+            thread_start(&thread, "hypervisor", run_errand, errand) == 0;
     if (began) {
+        pthread_detach(thread);
         LIST_INSERT_HEAD(&patience->errands, errand, next);
         wait_for(errand);
     }
@@ -266,7 +253,6 @@ static void patience_free(struct hypervisor *hypervisor) {
 
 struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
     struct patience *patience = heap_new(sizeof(*patience));
-    pthread_condattr_t monotonic;
 
     patience->hypervisor = (struct hypervisor){
         .has_instance = has_instance,
@@ -279,10 +265,7 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
     patience->inner = inner;
     patience->patience_ms = patience_ms;
     pthread_mutex_init(&patience->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&patience->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&patience->changed);
     LIST_INIT(&patience->errands);
     return &patience->hypervisor;
 }

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "http/crowd.private.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STACK_SIZE   ((size_t)256 * 1024)
 #define TELL_EACH_US (INT64_C(60) * 1000 * 1000)
 #define PAUSE_MS     100 /* when the system has no descriptor or memory for one more */
 
@@ -139,20 +139,11 @@ static void *keep_accepting(void *arg) {
 }
 
 int http_acceptor_open(struct http_server *server, int fd) {
-    pthread_attr_t attributes;
-    int code;
-
     server->acceptor_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->acceptor_wake < 0)
         return errno;
     server->acceptor_fd = fd;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    code = pthread_create(&server->acceptor, &attributes, keep_accepting, server);
-    pthread_attr_destroy(&attributes);
-    if (code == 0)
-        pthread_setname_np(server->acceptor, "http-accept");
-    return code;
+    return thread_start(&server->acceptor, "http-accept", keep_accepting, server);
 }
 
 void http_acceptor_shut(struct http_server *server) {

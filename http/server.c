@@ -1,7 +1,9 @@
 #include "http/server.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "http/acceptor.private.h"
 #include "http/connection.private.h"
 #include "http/crowd.private.h"
@@ -14,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_BODY_LIMIT   114688
@@ -116,7 +117,6 @@ static struct http_server *server_new(const struct http_server_settings *setting
     unsigned idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
     struct arena *arena = arena_new();
     struct http_server *server = arena_alloc(arena, sizeof(*server));
-    pthread_condattr_t monotonic;
     unsigned least_seconds;
 
     server->arena = arena;
@@ -133,10 +133,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
         settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
     server->acceptor_wake = server->unix_socket.lock = -1;
     pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&server->changed);
     copy_mounts(server, settings->mounts);
     return server;
 }
@@ -203,35 +200,21 @@ unsigned http_server_port(const struct http_server *server) {
 
 /* ---- stop ---- */
 
-static struct timespec monotonic_in_ms(int64_t ms) {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += ms / 1000;
-    time.tv_nsec += ms % 1000 * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
 static void wait_for_answers(struct http_server *server, int64_t ms) {
-    struct timespec end = monotonic_in_ms(ms);
+    int64_t end_us = clock_monotonic_us() + ms * 1000;
 
     while (atomic_load(&server->open) > 0 &&
-           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+           thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
 }
 
 /* libmicrohttpd's threads must have all connections that were handed to them before they end: what
  * is still on the way it frees without a lock. */
 static void wait_for_arrivals(struct http_server *server) {
-    struct timespec end = monotonic_in_ms(LAST_WORDS_MS);
+    int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
 
     pthread_mutex_lock(&server->lock);
-    while (server->arriving > 0 &&
-           pthread_cond_timedwait(&server->changed, &server->lock, &end) != ETIMEDOUT)
+    while (server->arriving > 0 && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
     pthread_mutex_unlock(&server->lock);
 }

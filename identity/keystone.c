@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "identity/keystone_auth.private.h"
 #include "json/json.h"
 
@@ -46,15 +47,11 @@ static void grant_free(struct grant *grant) {
 
 struct keystone *keystone_new(const struct keystone_settings *settings) {
     struct keystone *keystone = heap_new(sizeof(*keystone));
-    pthread_condattr_t monotonic;
 
     keystone->settings = *settings;
     keystone->arena = arena_new();
     pthread_mutex_init(&keystone->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&keystone->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&keystone->changed);
     return keystone;
 }
 
@@ -260,10 +257,9 @@ static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct er
 /* Somebody asks already: his answer is ours, good or bad. */
 static int await_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
     unsigned attempt = keystone->attempts;
-    struct timespec until = clock_timespec(deadline_us);
 
     while (keystone->attempts == attempt)
-        if (pthread_cond_timedwait(&keystone->changed, &keystone->lock, &until) == ETIMEDOUT)
+        if (!thread_cond_wait(&keystone->changed, &keystone->lock, deadline_us))
             return time_is_up(err);
     if (keystone->failure.kind == ERROR_NONE)
         return 0;

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "identity/token_queue.private.h"
 
 #include <nettle/hmac.h>
@@ -18,7 +19,6 @@
 #define BAD_TOKENS    1000
 #define BAD_LIFE_US   (INT64_C(5) * 1000 * 1000)
 #define LEAST_CALL_US 1000 /* so much must be left for a question to be worth it */
-#define STACK_SIZE    ((size_t)256 * 1024)
 #define TELL_EACH_US  (INT64_C(10) * 1000 * 1000) /* how often the log hears of one outage */
 
 struct token_checker {
@@ -30,7 +30,6 @@ struct token_checker {
     struct token_cache *cache;
     struct token_queue queue; /* closed when the checker stops */
     int64_t told_us;          /* when an outage was last logged */
-    unsigned thread_count;
     pthread_t threads[];
 };
 
@@ -248,22 +247,6 @@ static void settle(struct token_checker_settings *settings) {
     settings->tokens = settings->tokens ? settings->tokens : GOOD_TOKENS;
 }
 
-static void start_threads(struct token_checker *checker) {
-    pthread_attr_t attributes;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    while (checker->thread_count < checker->settings.threads) {
-        pthread_t *thread = &checker->threads[checker->thread_count];
-
-        if (pthread_create(thread, &attributes, validate, checker) != 0)
-            abort();
-        pthread_setname_np(*thread, "tokens");
-        checker->thread_count++;
-    }
-    pthread_attr_destroy(&attributes);
-}
-
 static void make_key(struct hmac_sha256_ctx *ret) {
     unsigned char secret[SHA256_DIGEST_SIZE];
 
@@ -284,7 +267,10 @@ struct token_checker *token_checker_new(const struct token_checker_settings *set
     token_queue_init(&checker->queue, settled.queue);
     pthread_mutex_init(&checker->lock, NULL);
     pthread_cond_init(&checker->changed, NULL);
-    start_threads(checker);
+    for (pthread_t *thread = checker->threads; thread < checker->threads + settled.threads;
+         thread++)
+        if (thread_start(thread, "tokens", validate, checker) != 0)
+            abort();
     return checker;
 }
 
@@ -297,7 +283,7 @@ void token_checker_free(struct token_checker *checker) {
     checker->queue.closed = true;
     pthread_cond_broadcast(&checker->changed);
     pthread_mutex_unlock(&checker->lock);
-    for (unsigned i = 0; i < checker->thread_count; i++)
+    for (unsigned i = 0; i < checker->settings.threads; i++)
         pthread_join(checker->threads[i], NULL);
     while ((question = token_queue_take(&checker->queue)))
         turn_away(question, "The service is stopping.");

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "db/outbox.h"
 
 #include <stdlib.h>
@@ -32,14 +33,10 @@ struct topic {
 
 struct flights *flights_new(struct db *db) {
     struct flights *flights = heap_new(sizeof(*flights));
-    pthread_condattr_t attributes;
 
     flights->db = db;
     pthread_mutex_init(&flights->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&flights->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_cond_init(&flights->changed);
     return flights;
 }
 

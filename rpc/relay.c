@@ -3,12 +3,12 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "db/outbox.h"
 #include "rpc/flight.private.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { BATCH = 128, LOOK_AFTER_MS = 1000, LEAVE_MS = 3000 };
 
@@ -129,11 +129,10 @@ static void relay_sleep(struct relay *relay, int64_t look_us) {
         bool delete_next = flights->confirmed && !flights->deleting;
         int64_t until_us =
             delete_next && flights->delete_us < look_us ? flights->delete_us : look_us;
-        struct timespec until = clock_timespec(until_us);
 
         if (clock_monotonic_us() >= until_us)
             return;
-        pthread_cond_timedwait(&flights->changed, &flights->lock, &until);
+        thread_cond_wait(&flights->changed, &flights->lock, until_us);
     }
 }
 

@@ -1,10 +1,9 @@
 #include "db/postgresql/session_pool.h"
 
 #include "common/log.h"
+#include "common/thread.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define PAUSE_FIRST_US 50000
 #define PAUSE_MOST_US  SECOND_US
@@ -13,14 +12,10 @@
 
 void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
                        unsigned most, unsigned wait_ms) {
-    pthread_condattr_t attributes;
 
     *pool = (struct session_pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->returned, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_cond_init(&pool->returned);
 }
 
 void session_pool_end(struct session_pool *pool) {
@@ -45,10 +40,9 @@ void session_pool_refuse(struct session_pool *pool) {
 /* Called with the lock held. */
 static int room_wait(struct session_pool *pool, struct error *err) {
     int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
-    struct timespec until = clock_timespec(until_us);
 
     while (!pool->idle && pool->count >= pool->most)
-        if (pthread_cond_timedwait(&pool->returned, &pool->lock, &until) == ETIMEDOUT)
+        if (!thread_cond_wait(&pool->returned, &pool->lock, until_us))
             return error_set(err, ERROR_UNAVAILABLE, "All %u connections to the database are busy.",
                              pool->most);
     return 0;

@@ -1,12 +1,12 @@
 #include "db/sqlite/writer.h"
 
 #include "common/heap.h"
+#include "common/thread.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Copying the WAL to the file stalls the writer, so it waits for a quiet moment; but a WAL that
  * grows without end slows every reader, so 16 MB of it do not wait. */
@@ -178,10 +178,9 @@ static void group_take(struct writer *writer, struct group *group) {
 /* One quiet moment: false when work came or the end. Called with the lock held. */
 static bool writer_rests(struct writer *writer) {
     int64_t until_us = clock_monotonic_us() + IDLE_MS * 1000;
-    struct timespec until = clock_timespec(until_us);
 
     while (!writer->first && !writer->stopping)
-        if (pthread_cond_timedwait(&writer->wake, &writer->lock, &until) == ETIMEDOUT)
+        if (!thread_cond_wait(&writer->wake, &writer->lock, until_us))
             return !writer->first && !writer->stopping;
     return false;
 }
@@ -219,7 +218,6 @@ static void *writer_main(void *arg) {
 
 struct writer *writer_new(struct connection *connection, unsigned group_most) {
     struct writer *writer = heap_new(sizeof(*writer));
-    pthread_condattr_t attributes;
 
     writer->connection = connection;
     writer->group_most = group_most ? group_most : GROUP_MOST;
@@ -227,10 +225,7 @@ struct writer *writer_new(struct connection *connection, unsigned group_most) {
     pthread_mutex_init(&writer->using_connection, NULL);
     pthread_mutex_init(&writer->hook_lock, NULL);
     pthread_mutex_init(&writer->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&writer->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_cond_init(&writer->wake);
     return writer;
 }
 

@@ -1,0 +1,15 @@
+/*
+ * Threads, and waiting until an instant of CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One with a small stack; the kernel keeps 15 characters of the name.  0, or why not (errno). */
+int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);
+
+void thread_cond_init(pthread_cond_t *cond);
+/* pthread_cond_wait() of such a one; false: `until_us` has passed. */
+bool thread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);
