@@ -125,14 +125,13 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     json_out_init(&request->out, request->http->arena, 1024);
 }
 
-/* Kept until the answer, also by a body that runs again. */
-static int call_sit(struct call *call, struct error *err) {
+int call_sit(struct call *call, const char *project, struct error *err) {
     struct seats *seats = call->request.api->seats;
 
     if (!seats || call->seat)
         return 0;
-    if (seats_take(seats, call->request.wait_project))
-        call->seat = call->request.wait_project;
+    if (seats_take(seats, project))
+        call->seat = project;
     return call->seat ? 0
                       : error_set(err, ERROR_TRY_LATER,
                                   "Too many requests wait for the backends of this project's "
@@ -146,19 +145,23 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
 
     request_begin(call, tx);
     request->wait_operation = NULL;
+    call->release.wanted = false;
+    request->work.release = request->api->settings.server_uses ? &call->release : NULL;
     if (route_reads(request->route)) { /* what has taken effect is answered so */
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;
     }
     if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
         request->route->handler(request, err) < 0 ||
-        (request->wait_operation && call_sit(call, err) < 0))
+        (request->wait_operation && call_sit(call, request->wait_project, err) < 0))
         return -1;
     request_render(request);
     return 0;
 }
 
 static void call_end(struct call *call, int result, const struct error *err) {
+    if (result < 0 && release_ask(call, err))
+        return;
     if (result < 0)
         call_fail(call, err);
     else if (call->request.wait_operation)

@@ -9,6 +9,7 @@
 #include "api/seats.h"
 #include "api/settings.h"
 #include "api/waiting.h"
+#include "volume/attachment.h"
 
 #include <regex.h>
 #include <stdatomic.h>
@@ -22,7 +23,9 @@ struct api {
     struct arena *arena;
     regex_t project_regex;
     bool own_project_regex;
-    atomic_uint in_flight; /* writes whose `done` has not returned */
+    struct worker_pool *askers; /* of the compute service; NULL: nobody is asked, or at once */
+    atomic_uint in_flight;      /* writes whose `done` has not returned, and what is asked */
+    atomic_bool stops;
 };
 
 struct call {
@@ -33,6 +36,7 @@ struct call {
     struct identity_later later;
     struct db_job job;
     struct waiter waiter;
+    struct release release;
     const char *seat; /* of this project, until the answer (seats.h); NULL: none */
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
 };
@@ -45,10 +49,16 @@ void call_fail(struct call *call, const struct error *err);
 /* Logs and sends what stands in the exchange. */
 void call_reply(struct call *call);
 
+/* Takes a seat of the project for the call, unless it has one; refused with ERROR_TRY_LATER. */
+int call_sit(struct call *call, const char *project, struct error *err);
 /* Runs loading, policy and handler in one transaction and sees to the answer; the call is gone. */
 void call_run(struct call *call);
 /* Looks at a parked call: the waiting_check of the API. */
 waiting_check call_check;
+
+/* Was it refused for want of the compute service's word, `refusal`?  Then that is asked for,
+ * without a transaction, and the call is on its way (release.c). */
+bool release_ask(struct call *call, const struct error *refusal);
 
 /* Read the body that the route wants: parse, unwrap, decode into request->body.  For an action
  * request->route is NULL at first: the body's key finds it among the node's actions. */

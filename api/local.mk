@@ -22,6 +22,7 @@ libscoria_a_SOURCES += \
 	api/places.c api/places.h \
 	api/pools.c api/pools.h \
 	api/quotas.c \
+	api/release.c \
 	api/request.c api/request.h \
 	api/resource.c api/resource.h \
 	api/resource_filters.c \
@@ -57,6 +58,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_messages \
 	tests/unit/api/test_page \
 	tests/unit/api/test_quotas \
+	tests/unit/api/test_release \
 	tests/unit/api/test_resource_filters \
 	tests/unit/api/test_rights \
 	tests/unit/api/test_route_table \

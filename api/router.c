@@ -5,12 +5,14 @@
 #include "api/places.h"
 #include "api/routes.h"
 #include "api/url.h"
+#include "common/worker.h"
 #include "identity/identity.h"
 
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
+#define ASKERS             4 /* threads that wait for the compute service's answers */
 #define PROJECT_REGEX      "[0-9a-f\\-]+"
 #define PROJECT_CHARACTERS "0123456789abcdef-"
 
@@ -305,6 +307,8 @@ static int api_prepare(struct api *api, struct error *err) {
     if (route_table_new(api_routes, &api->routes, err) < 0)
         return -1;
     api->waiting = waiting_new(call_check, !api->settings.inline_transactions);
+    if (api->settings.server_uses && !api->settings.inline_transactions)
+        api->askers = worker_pool_new("servers", ASKERS);
     if (api->settings.seats > 0)
         api->seats = seats_new(api->settings.seats);
     return api->waiting ? 0 : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
@@ -329,8 +333,11 @@ void api_free(struct api *api) {
 
     if (!api)
         return;
+    atomic_store(&api->stops, true);
     while (atomic_load(&api->in_flight) > 0)
         nanosleep(&moment, NULL);
+    if (api->askers)
+        worker_pool_stop(api->askers);
     if (api->waiting)
         waiting_free(api->waiting);
     seats_free(api->seats);

@@ -9,6 +9,8 @@
 #include "ledger/settings.h"
 #include "policy/rule.h"
 
+struct attachment;
+
 struct api_settings {
     struct db *db;
     const struct settings *settings;
@@ -18,6 +20,11 @@ struct api_settings {
     const char *public_endpoint;      /* NULL: from the request's Host */
     const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
     unsigned seats; /* of clients that wait for backends (seats.h); 0: nobody counts them */
+    /* Does its server use the disk?  1, 0, or -1: nobody can tell (err).  Blocks for a while, from
+     * several threads; NULL: nobody is asked, and it does. */
+    int (*server_uses)(void *arg, struct arena *arena, const struct attachment *attachment,
+                       const char *request_id, struct error *err);
+    void *server_uses_arg;
     /* answer in the calling thread (tests): db_transaction instead of db_submit */
     bool inline_transactions;
 };

@@ -221,23 +221,30 @@ static int check_options(struct event_sender *events, struct error *err) {
     return 0;
 }
 
+int compute_client_open(const struct config *config, struct client *ret, struct error *err) {
+    static const char *const types[] = { "compute", NULL };
+
+    *ret = (struct client){
+        .name = "the compute service",
+        .service = "compute",
+        .types = types,
+        .url = config_text(config, SECTION, "endpoint"),
+        .token = config_text(config, SECTION, "token"),
+        .timeout_ms = config_int(config, SECTION, "event_timeout") * 1000,
+    };
+    return own_user_new(config, "nova", &ret->user, err);
+}
+
 int compute_sender_new(const struct config *config, struct compute_sender **ret,
                        struct error *err) {
-    static const char *const types[] = { "compute", NULL };
     struct event_sender options = {
         .sender = { .send = send_event },
         .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
-        .client = { .name = "the compute service",
-                    .service = "compute",
-                    .types = types,
-                    .url = config_text(config, SECTION, "endpoint"),
-                    .token = config_text(config, SECTION, "token"),
-                    .timeout_ms = config_int(config, SECTION, "event_timeout") * 1000 },
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };
     struct event_sender *events;
 
-    if (own_user_new(config, "nova", &options.client.user, err) < 0)
+    if (compute_client_open(config, &options.client, err) < 0)
         return -1;
     if (check_options(&options, err) < 0) {
         own_user_free(options.client.user);

@@ -42,6 +42,11 @@ struct compute_sender {
 
 extern const struct option compute_client_options[]; /* section compute */
 
+struct client;
+/* The compute service as those options and section nova have it; its user is the caller's to
+ * free. */
+int compute_client_open(const struct config *config, struct client *ret, struct error *err);
+
 /* The config must live as long as the sender. */
 int compute_sender_new(const struct config *config, struct compute_sender **ret, struct error *err);
 void compute_sender_free(struct compute_sender *sender);

@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	client/client.c client/client.h \
 	client/compute_events.c client/compute_events.h \
+	client/servers.c client/servers.h \
 	client/version_range.c client/version_range.h \
 	client/volumes.c client/volumes.h
 
@@ -8,5 +9,6 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/client/test_client \
 	tests/unit/client/test_compute_events \
+	tests/unit/client/test_servers \
 	tests/unit/client/test_volumes
 endif

@@ -32,6 +32,7 @@ struct parts {
     char machine[256];
     struct http_origin origin;
     struct authtoken *authtoken; /* NULL: callers are who they say they are */
+    struct servers *servers;     /* who is asked about them; NULL: nobody is */
     struct identity *keystone;   /* of the API when there is an authtoken */
     struct api *api;
     struct http_server *http;

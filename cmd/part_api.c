@@ -1,10 +1,12 @@
 #include "api/router.h"
+#include "client/servers.h"
 #include "cmd/part.h"
 #include "common/arena.h"
 #include "db/db.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
 #include "policy/rule.h"
+#include "volume/attachment.h"
 
 #include <string.h>
 
@@ -56,6 +58,18 @@ static const char *policy_path(const struct parts *parts, const char *key) {
     return arena_format(parts->arena, "%.*s/%s", (int)(slash - file), file, path);
 }
 
+static int server_uses(void *servers, struct arena *arena, const struct attachment *attachment,
+                       const char *request_id, struct error *err) {
+    const struct server_question question = {
+        .server_id = attachment->instance_uuid,
+        .volume_id = attachment->volume_id,
+        .attachment_id = attachment->id,
+        .request_id = request_id,
+    };
+
+    return servers_ask(servers, arena, &question, err);
+}
+
 /* In another process. */
 static void operation_ended_elsewhere(void *arg) {
     api_operations_ended(arg);
@@ -78,8 +92,12 @@ int part_api_start(struct parts *parts, struct error *err) {
         .seats = quarter_of_clients(parts),
     };
 
-    if (policy_load(&policy, &parts->policy, err) < 0)
+    if (policy_load(&policy, &parts->policy, err) < 0 ||
+        (parts->settings.only_services_detach &&
+         servers_new(parts->config, &parts->servers, err) < 0))
         return -1;
+    settings.server_uses = parts->servers ? server_uses : NULL;
+    settings.server_uses_arg = parts->servers;
     if (parts->authtoken) {
         identity_keystone_new(parts->config, parts->authtoken, &parts->keystone);
         settings.identity = parts->keystone;
@@ -96,6 +114,7 @@ void part_api_stop(struct parts *parts) {
         db_on_event(parts->db, DB_ENDED, NULL, NULL);
         api_free(parts->api);
     }
+    servers_free(parts->servers);
     identity_keystone_free(parts->keystone);
     if (parts->policy)
         policy_free(parts->policy);

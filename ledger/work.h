@@ -21,9 +21,10 @@ struct work {
     struct arena *arena;           /* of the request or job */
     const struct context *context; /* who asks, or for whom a job works */
     const struct settings *settings;
-    int64_t now_us;   /* what is shown */
-    int64_t clock_us; /* the database's clock: what is compared */
-    int64_t over_us;  /* what should end before is over (db_clock_sure()) */
+    int64_t now_us;          /* what is shown */
+    int64_t clock_us;        /* the database's clock: what is compared */
+    int64_t over_us;         /* what should end before is over (db_clock_sure()) */
+    struct release *release; /* volume/attachment.h; NULL: nobody can be asked */
 };
 
 /* An instant of the database's clock as the wall's has it now; 0 stays. */

@@ -26,7 +26,17 @@ int attachment_insert(struct work *work, const struct attachment *attachment, st
 /* An attachment that is more than reserved. */
 bool attachment_in_use(const struct attachment *attachment);
 
+/*
+ * Whether a server still uses its disk only the compute service knows, and a transaction asks
+ * nobody.  One that is refused for that notes here what is to be asked; it may come again with the
+ * word that the server does not, which counts for the row as it was and for no other.
+ */
+struct release {
+    bool wanted, granted;
+    struct attachment attachment;
+};
+
 /* May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller
- * speaks for servers. */
+ * speaks for servers, or work->release is granted. */
 int attachment_check_release(const struct work *work, const struct attachment *attachment,
                              struct error *err);

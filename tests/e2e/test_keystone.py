@@ -4,6 +4,7 @@ and the growth of attached disks with the service's own users.
 """
 
 import http.client
+import http.server
 import json
 import os
 import select
@@ -11,6 +12,7 @@ import shutil
 import socket
 import ssl
 import tempfile
+import threading
 import time
 
 import program
@@ -332,6 +334,90 @@ class Tokens(KeystoneCase):
             if self.status(token) != 200:
                 raise AssertionError("not 200")
         in_threads([ask] * 16)
+
+
+class Nova:
+    """A compute service of two answers: what a server has of a volume, and which servers there are."""
+
+    def __init__(self):
+        self.disk = self.servers = (500, {})
+        self.asked = []
+        nova = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+            def do_GET(self):  # pylint: disable=invalid-name
+                nova.asked.append((self.path, dict(self.headers)))
+                status, body = nova.servers if "/detail?" in self.path else nova.disk
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v2.1"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def end(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class ComputeService(KeystoneCase):
+    """With Nova in charge it is asked whether a server still uses its disk."""
+
+    SERVER = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.nova = Nova()
+        cls.addClassCleanup(cls.nova.end)
+        cls.more = (*NO_AGENT, "--compute.service=nova", f"--compute.endpoint={cls.nova.url}")
+        super().setUpClass()
+
+    def attached(self):
+        volume_id = self.volume()
+        made = self.of("mia").ask("POST", "/attachments", {"attachment": {
+            "volume_uuid": volume_id, "instance_uuid": self.SERVER,
+            "connector": {"host": NODE}}})["attachment"]["id"]
+        return volume_id, made
+
+    def take(self, user, attachment_id):
+        return self.of(user).call("DELETE", f"/attachments/{attachment_id}").status
+
+    def test_what_it_uses_stays_and_what_it_has_forgotten_goes(self):
+        volume_id, made = self.attached()
+        gone, nobody = (404, {"itemNotFound": {"code": 404, "message": "gone"}}), {"servers": []}
+        for disk, servers in (((200, {"volumeAttachment": {"attachment_id": made}}), (500, {})),
+                              ((503, {}), (200, nobody)),
+                              (gone, (403, {"forbidden": {"code": 403, "message": "no"}}))):
+            self.nova.disk, self.nova.servers = disk, servers
+            for user in ("mia", "boss"):
+                self.assertEqual(self.take(user, made), 409)
+        self.assertEqual(self.api.show(volume_id)["status"], "attaching")
+        self.nova.disk, self.nova.servers = gone, (200, nobody)
+        self.nova.asked.clear()
+        self.assertEqual(self.take("mia", made), 200)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+        (path, headers), (listed, _) = self.nova.asked
+        self.assertEqual(path, f"/v2.1/servers/{self.SERVER}/os-volume_attachments/{volume_id}")
+        self.assertIn(f"uuid={self.SERVER}", listed)
+        self.assertEqual(headers["OpenStack-API-Version"], "compute 2.89")
+        self.assertTrue(headers["X-Auth-Token"])
+
+    def test_its_own_word_is_not_asked_for(self):
+        volume_id, made = self.attached()
+        self.nova.asked.clear()
+        service = {"X-Service-Token": keystone.token("scoria", "service")}
+        answer = self.of("mia").call("DELETE", f"/attachments/{made}", None, headers=service)
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+        self.assertEqual(self.nova.asked, [])
 
 
 class ShortTokens(KeystoneCase):

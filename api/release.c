@@ -1,0 +1,79 @@
+/*
+ * A request that was refused because a server has the disk: the compute service is asked, and when
+ * the server does not use it the request runs once more, with that word (volume/attachment.h).  It
+ * holds a seat meanwhile, and a few threads ask for all.
+ */
+#include "api/call.h"
+
+#include "common/clock.h"
+#include "common/worker.h"
+
+#define PATIENCE_US 10000000 /* for a thread that is free to ask */
+
+struct asking {
+    struct call *call;
+    struct error refusal;
+    int64_t until_us;
+};
+
+static bool is_free(struct asking *asking) {
+    struct call *call = asking->call;
+    const struct api_settings *settings = &call->request.api->settings;
+    const struct attachment *attachment = &call->release.attachment;
+    struct error why = { .kind = ERROR_NONE };
+    int uses = -1;
+
+    if (clock_monotonic_us() < asking->until_us)
+        uses = settings->server_uses(settings->server_uses_arg, call->request.http->arena,
+                                     attachment, call->request.context.request_id, &why);
+    else
+        error_set(&why, ERROR_UNAVAILABLE, "too many ask the compute service");
+    if (uses == 0)
+        log_warning(&call->request.context.log, "a server's disk that it does not use is let go",
+                    "volume_id", attachment->volume_id, "attachment_id", attachment->id,
+                    "instance_uuid", attachment->instance_uuid, NULL);
+    if (uses < 0)
+        log_warning(&call->request.context.log, "nobody knows whether a server uses its disk",
+                    "volume_id", attachment->volume_id, "instance_uuid", attachment->instance_uuid,
+                    "reason", why.message, NULL);
+    return uses == 0;
+}
+
+static void ask(void *arg) {
+    struct asking *asking = arg;
+    struct call *call = asking->call;
+    struct api *api = call->request.api;
+    struct error err;
+
+    if (atomic_load(&api->stops)) {
+        error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
+        call_fail(call, &err);
+    } else if (is_free(asking)) {
+        call->release.granted = true;
+        call_run(call);
+    } else {
+        call_fail(call, &asking->refusal);
+    }
+    atomic_fetch_sub(&api->in_flight, 1);
+}
+
+bool release_ask(struct call *call, const struct error *refusal) {
+    struct api *api = call->request.api;
+    struct asking *asking;
+    struct error err;
+
+    if (!call->release.wanted || call->release.granted)
+        return false;
+    if (call_sit(call, call->release.attachment.project_id, &err) < 0) {
+        call_fail(call, &err);
+        return true;
+    }
+    asking = arena_alloc(call->request.http->arena, sizeof(*asking));
+    *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
+    atomic_fetch_add(&api->in_flight, 1);
+    if (api->askers)
+        worker_pool_put(api->askers, &(struct work_item){ .run = ask, .arg = asking });
+    else
+        ask(asking);
+    return true;
+}
