@@ -26,8 +26,6 @@
 /* Others use a guest's monitor too, but not for so long. */
 #define OCCUPIED_MS 1000
 
-static const struct log_context no_request;
-
 struct libvirt {
     struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
     char *uri;
@@ -67,9 +65,9 @@ static void note_outage(struct libvirt *libvirt, bool silent) {
     libvirt->silent = silent;
     pthread_mutex_unlock(&libvirt->lock);
     if (changed && silent)
-        log_error(&no_request, "libvirt does not answer", "uri", libvirt->uri, NULL);
+        log_error(NULL, "libvirt does not answer", "uri", libvirt->uri, NULL);
     if (changed && !silent)
-        log_info(&no_request, "libvirt answers again", "uri", libvirt->uri, NULL);
+        log_info(NULL, "libvirt answers again", "uri", libvirt->uri, NULL);
 }
 
 /*

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct log_context no_request;
-
 /* Touched only by its own work item, which never runs twice at a time. */
 struct reporter {
     struct reporter_settings settings;
@@ -40,7 +38,7 @@ static int resume_volume(const struct reporter *reporter, const struct remote_vo
         return 0;
     if (instance_uuid && !uuid_parse(instance_uuid, instance))
         instance_uuid = NULL;
-    log_info(&no_request, "resuming an extend", "volume_id", volume_id, NULL);
+    log_info(NULL, "resuming an extend", "volume_id", volume_id, NULL);
     return jobs_resume(reporter->settings.jobs, volume_id, instance_uuid ? instance : NULL, err);
 }
 
@@ -99,10 +97,10 @@ static void tell_outage(struct reporter *reporter, int result, const struct erro
     const char *url = reporter->settings.api.url ? reporter->settings.api.url : "of the catalog";
 
     if (result < 0 && !reporter->out_of_reach)
-        log_warning(&no_request, "the volume API does not take this host's reports", "url", url,
-                    "reason", err->message, NULL);
+        log_warning(NULL, "the volume API does not take this host's reports", "url", url, "reason",
+                    err->message, NULL);
     if (result == 0 && reporter->out_of_reach)
-        log_info(&no_request, "the volume API takes this host's reports again", "url", url, NULL);
+        log_info(NULL, "the volume API takes this host's reports again", "url", url, NULL);
     reporter->out_of_reach = result < 0;
 }
 

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-static const struct log_context no_request;
-
 struct tidier {
     struct hypervisor *hypervisor;
     int64_t retry_ms;
@@ -20,7 +18,7 @@ static void tidy_guest(struct hypervisor *hypervisor, const char *instance_uuid)
     struct error err = { 0 };
 
     if (hypervisor->tidy(hypervisor, arena, instance_uuid, &err) < 0)
-        log_warning(&no_request, "an instance was not looked at for what a dead agent left",
+        log_warning(NULL, "an instance was not looked at for what a dead agent left",
                     "instance_uuid", instance_uuid, "reason", err.message, NULL);
 }
 

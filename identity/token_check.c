@@ -33,8 +33,6 @@ struct token_checker {
     pthread_t threads[];
 };
 
-static const struct log_context no_request;
-
 /* ---- verdicts ---- */
 
 static int refuse(struct error *err) {
@@ -107,7 +105,7 @@ static void tell_outage(struct token_checker *checker, struct error *err) {
         checker->told_us = now_us;
     pthread_mutex_unlock(&checker->lock);
     if (tell)
-        log_error(&no_request, "tokens cannot be validated", "reason", err->message, NULL);
+        log_error(NULL, "tokens cannot be validated", "reason", err->message, NULL);
     error_set(err, ERROR_TRY_LATER, "The identity service is not available; try again.");
 }
 

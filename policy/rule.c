@@ -47,8 +47,6 @@ const struct option policy_options[] = {
 };
 /* clang-format on */
 
-static const struct log_context no_request;
-
 /* ---- files that change ---- */
 
 static void stamp_add(struct stamp *stamp, const void *bytes, size_t size) {
@@ -96,7 +94,7 @@ static void read_again(struct policy_state *state) {
     struct error err;
 
     if (rule_set_load(&state->settings, &rules, &err) < 0) {
-        log_error(&no_request, "changed policy is not taken", "reason", err.message, NULL);
+        log_error(NULL, "changed policy is not taken", "reason", err.message, NULL);
         return;
     }
     pthread_rwlock_wrlock(&state->lock);
@@ -104,7 +102,7 @@ static void read_again(struct policy_state *state) {
     state->rules = rules;
     pthread_rwlock_unlock(&state->lock);
     rule_set_free(before);
-    log_info(&no_request, "changed policy is taken", NULL);
+    log_info(NULL, "changed policy is taken", NULL);
 }
 
 /* One caller of the many looks, and not each time. */
