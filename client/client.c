@@ -23,14 +23,6 @@ int client_find(const struct client *client, struct arena *arena, const char **r
                                            ret, err);
 }
 
-static const char *join(struct arena *arena, const char *root, const char *path) {
-    size_t length = strlen(root);
-
-    while (length > 0 && root[length - 1] == '/')
-        length--;
-    return arena_format(arena, "%.*s%s", (int)length, root, path);
-}
-
 static bool may_come_twice(const char *method) {
     return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
 }
@@ -52,7 +44,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
 
     if (client_find(client, arena, &url, err) < 0)
         return HTTP_NOT_SENT;
-    sent.url = join(arena, url, call->path);
+    sent.url = arena_format(arena, "%.*s%s", (int)http_length(url), url, call->path);
     if (client->version)
         headers[count++] =
             (struct http_header){ "OpenStack-API-Version",

@@ -103,10 +103,8 @@ static const struct entry {
 #define NEWEST_ENTRY (&entries[1])
 
 static const char *root_of(struct arena *arena, const char *own_url) {
-    size_t length = strlen(own_url);
+    size_t length = http_length(own_url);
 
-    while (length > 0 && own_url[length - 1] == '/')
-        length--;
     if (length >= 5 && memcmp(own_url + length - 5, "/v2.1", 5) == 0)
         length -= 5;
     return arena_text_n(arena, own_url, length);

@@ -3,6 +3,7 @@
 #include "common/utf8.h"
 
 #include <assert.h>
+#include <string.h>
 
 void http_add_header(struct http_exchange *exchange, const char *name, const char *value) {
     assert(exchange->reply_header_count < HTTP_RESPONSE_HEADERS);
@@ -48,4 +49,12 @@ char *http_decode(struct arena *arena, const char *text, size_t length, bool for
         decoded[size++] = (char)character;
     }
     return utf8_valid(decoded, size) ? decoded : NULL;
+}
+
+size_t http_length(const char *url) {
+    size_t length = strlen(url);
+
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    return length;
 }

@@ -74,3 +74,6 @@ static inline void http_reply(struct http_exchange *exchange) {
 /* Percent-decodes into the arena ('+' stays unless `form`); NULL when malformed, NUL or bad
  * UTF-8. */
 char *http_decode(struct arena *arena, const char *text, size_t length, bool form);
+
+/* Length of a URL, or path, without the slashes at its end. */
+size_t http_length(const char *url);

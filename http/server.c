@@ -43,10 +43,8 @@ static void copy_mounts(struct http_server *server, const struct http_mount *mou
         server->mount_count++;
     server->mounts = arena_alloc(server->arena, server->mount_count * sizeof(struct mount));
     for (size_t i = 0; i < server->mount_count; i++) {
-        size_t length = strlen(mounts[i].prefix);
+        size_t length = http_length(mounts[i].prefix);
 
-        while (length > 0 && mounts[i].prefix[length - 1] == '/')
-            length--;
         server->mounts[i] = (struct mount){
             .prefix = arena_text_n(server->arena, mounts[i].prefix, length),
             .length = length,

@@ -108,14 +108,6 @@ static bool is_on_network(const char *url) {
     return url && (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0);
 }
 
-static const char *trim_slash(struct arena *arena, const char *url) {
-    size_t length = strlen(url);
-
-    while (length > 0 && url[length - 1] == '/')
-        length--;
-    return arena_text_n(arena, url, length);
-}
-
 static const char *self_of(const json_t *version) {
     const char *id = json_string_value(json_object_get(version, "id"));
     const json_t *links = json_object_get(version, "links");
@@ -154,7 +146,7 @@ static int discover(struct keystone *keystone, struct arena *arena, int64_t dead
     if (!is_on_network(self))
         return error_set(err, ERROR_UNAVAILABLE, "%s names no version 3 of the Identity API.",
                          keystone->settings.auth_url);
-    *ret = trim_slash(arena, self);
+    *ret = arena_text_n(arena, self, http_length(self));
     return 0;
 }
 
@@ -348,7 +340,7 @@ int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t de
     for (const char *const *type = types; result == 0 && !url && *type; type++)
         url = find_endpoint(keystone, *type);
     if (url)
-        *ret = trim_slash(arena, url);
+        *ret = arena_text_n(arena, url, http_length(url));
     else if (result == 0)
         result = error_set(
             err, ERROR_UNAVAILABLE, "The catalog has no %s endpoint of a service of type %s%s%s.",

@@ -107,11 +107,7 @@ static int64_t deadline_in(int64_t timeout_ms) {
 int own_user_endpoint(struct own_user *user, struct arena *arena, const char *const *types,
                       int64_t timeout_ms, const char **ret, struct error *err) {
     if (user->override) {
-        size_t length = strlen(user->override);
-
-        while (length > 0 && user->override[length - 1] == '/')
-            length--;
-        *ret = arena_text_n(arena, user->override, length);
+        *ret = arena_text_n(arena, user->override, http_length(user->override));
         return 0;
     }
     return keystone_endpoint(user->user, arena, deadline_in(timeout_ms), types, ret, err);
