@@ -73,7 +73,7 @@ static void judge_service(void *arg, const struct token *token, const struct err
         check_caller(visitor);
         return;
     }
-    error_set(&err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
+    token_refuse(&err);
     refuse(visitor, &err);
 }
 

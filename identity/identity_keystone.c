@@ -33,7 +33,7 @@ static enum identity_outcome fail(const struct asking *asking, const struct erro
 }
 
 static enum identity_outcome refuse(const struct asking *asking, struct error *err) {
-    error_set(err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
+    token_refuse(err);
     return fail(asking, err);
 }
 

@@ -164,6 +164,10 @@ void token_release(const struct token *token) {
         free(held_of(token));
 }
 
+int token_refuse(struct error *err) {
+    return error_set(err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
+}
+
 bool token_has_role(const struct token *token, const char *role) {
     for (const char *const *own = token->roles; *own; own++)
         if (strcasecmp(*own, role) == 0)

@@ -36,6 +36,9 @@ const struct token *token_read(const char *body, size_t size, const char *servic
 const struct token *token_hold(const struct token *token); /* once more; thread-safe */
 void token_release(const struct token *token);             /* NULL is fine */
 
+/* What a caller without a good token is told: always -1. */
+int token_refuse(struct error *err);
+
 bool token_has_role(const struct token *token, const char *role); /* case does not count */
 
 /* Do its access rules allow this request (true without any)?  `path` is as sent. */

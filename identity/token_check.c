@@ -35,10 +35,6 @@ struct token_checker {
 
 /* ---- verdicts ---- */
 
-static int refuse(struct error *err) {
-    return error_set(err, ERROR_UNAUTHORIZED, "The request you have made requires authentication.");
-}
-
 static bool token_is_over(const struct token *token) {
     return clock_boottime_us() >= token->expires_us;
 }
@@ -48,7 +44,7 @@ static enum token_outcome judge(const struct token *token, bool allow_expired,
                                 const struct token **ret, struct error *err) {
     if (!allow_expired && token_is_over(token)) {
         token_release(token);
-        return refuse(err);
+        return token_refuse(err);
     }
     *ret = token;
     return TOKEN_GOOD;
@@ -74,7 +70,7 @@ static int ask(const struct token_checker *checker, const struct question *quest
     if (keystone_validate(settings->keystone, arena, &asked, &answer, err) < 0)
         return -1;
     if (answer.status == 404)
-        return refuse(err);
+        return token_refuse(err);
     *ret = token_read(answer.body, answer.body_size, settings->service_type, err);
     return *ret ? 0 : -1;
 }
@@ -214,7 +210,7 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
 
     asked.text = trim(text, &asked.size);
     if (!text_is_token(asked.text, asked.size))
-        return refuse(err);
+        return token_refuse(err);
     asked.digest = digest_of(checker, asked.text, asked.size);
     pthread_mutex_lock(&checker->lock);
     token =
@@ -231,7 +227,7 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
     if (token)
         return judge(token, allow_expired, ret, err);
     if (bad)
-        return refuse(err);
+        return token_refuse(err);
     return waits ? TOKEN_LATER : error_set(err, ERROR_TRY_LATER, too_many);
 }
 
