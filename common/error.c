@@ -126,6 +126,12 @@ int error_context(struct error *err, const char *format, ...) {
     return -1;
 }
 
+int error_pass(struct error *err, const struct error *failure) {
+    if (err)
+        *err = *failure;
+    return -1;
+}
+
 int error_http_status(enum error_kind kind) {
     return kind_find(kind)->status;
 }

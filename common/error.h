@@ -39,6 +39,9 @@ int error_errno(struct error *err, enum error_kind kind, const char *format, ...
 /* Puts "<text>: " in front of the message; keeps the kind; always returns -1. */
 int error_context(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Hands on what was found out without `err`; always returns -1. */
+int error_pass(struct error *err, const struct error *failure);
+
 int error_http_status(enum error_kind kind);
 const char *error_fault(enum error_kind kind);
 /*

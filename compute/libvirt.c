@@ -136,7 +136,7 @@ static int find_domain(virConnectPtr connection, const char *uuid, virDomainPtr 
     virt_fail(connection, "looking up the instance", &failure);
     if (failure.kind == ERROR_NOT_FOUND)
         return 0;
-    return error_set(err, failure.kind, "%s", failure.message);
+    return error_pass(err, &failure);
 }
 
 static int libvirt_has_instance(struct hypervisor *hypervisor, const char *instance_uuid,
@@ -207,7 +207,7 @@ static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk
 static int unless_gone(int found, const struct error *failure, struct error *err) {
     if (found < 0 && failure->kind == ERROR_NOT_FOUND)
         return 0;
-    return found < 0 ? error_set(err, failure->kind, "%s", failure->message) : found;
+    return found < 0 ? error_pass(err, failure) : found;
 }
 
 /* Asks libvirt alone, not the guest: 1 with *ret, 0 the domain has no such disk (or is gone), -1
@@ -348,7 +348,7 @@ static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
-    return error_set(err, failure.kind, "%s", failure.message);
+    return error_pass(err, &failure);
 }
 
 static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,

@@ -237,10 +237,8 @@ static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct er
     keystone->attempts++;
     keystone->failure = failure;
     pthread_cond_broadcast(&keystone->changed);
-    if (!grant) {
-        *err = failure;
-        return -1;
-    }
+    if (!grant)
+        return error_pass(err, &failure);
     grant_free(keystone->grant);
     keystone->grant = grant;
     return 0;
@@ -255,8 +253,7 @@ static int await_grant(struct keystone *keystone, int64_t deadline_us, struct er
             return time_is_up(err);
     if (keystone->failure.kind == ERROR_NONE)
         return 0;
-    *err = keystone->failure;
-    return -1;
+    return error_pass(err, &keystone->failure);
 }
 
 /* Called with the lock held; a good grant is there when it returns 0. */

@@ -36,6 +36,17 @@ START_TEST(nobody_who_listens_is_fine) {
 }
 END_TEST
 
+START_TEST(what_was_found_out_apart_is_handed_on) {
+    const struct error failure = { ERROR_CONFLICT, "as found" };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(error_pass(&err, &failure), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_str_eq(err.message, "as found");
+    ck_assert_int_eq(error_pass(NULL, &failure), -1);
+}
+END_TEST
+
 START_TEST(errno_stands_behind_the_message_and_survives) {
     struct error err = { 0 };
 
@@ -153,7 +164,8 @@ START_TEST(kinds_have_the_api_s_numbers_and_words) {
 END_TEST
 
 CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
-           none_is_refused_some_are_not_and_a_failure_stays_what_it_is, nobody_who_listens_is_fine,
+           none_is_refused_some_are_not_and_a_failure_stays_what_it_is,
+           what_was_found_out_apart_is_handed_on, nobody_who_listens_is_fine,
            errno_stands_behind_the_message_and_survives, context_stands_in_front_and_keeps_the_kind,
            a_message_may_be_made_of_itself, long_messages_end_at_a_character,
            a_long_context_is_cut_and_the_kind_stays, a_message_is_utf8_whatever_it_is_made_of,
