@@ -37,8 +37,9 @@ static const char *link_base(struct request *request, bool bookmark) {
     return *base;
 }
 
-const char *request_link(struct request *request, bool bookmark, const char *collection,
-                         const char *id) {
+/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
+static const char *link_to(struct request *request, bool bookmark, const char *collection,
+                           const char *id) {
     const char *base = link_base(request, bookmark);
     size_t base_size = strlen(base), collection_size = strlen(collection);
     char *link = arena_alloc(request->http->arena, base_size + collection_size + strlen(id) + 2);
@@ -58,7 +59,7 @@ static void put_link(struct request *request, const char *rel, bool bookmark,
                      const char *collection, const char *id) {
     out_begin_object(&request->out);
     out_put_text(&request->out, "rel", rel);
-    out_put_text(&request->out, "href", request_link(request, bookmark, collection, id));
+    out_put_text(&request->out, "href", link_to(request, bookmark, collection, id));
     out_end_object(&request->out);
 }
 

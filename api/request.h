@@ -48,7 +48,7 @@ struct request {
     const char *wait_operation;
     const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
 
-    /* private: see request_query(), request_link(), and owner */
+    /* private: see request_query(), request_put_links(), and owner */
     const struct pair *queries;
     unsigned query_count;
     const char *link_bases[2];
@@ -65,9 +65,6 @@ int request_authorize(struct request *request, const char *rule, const struct po
                       struct error *err);
 bool request_allows(struct request *request, const char *rule, const struct policy_target *target);
 
-/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
-const char *request_link(struct request *request, bool bookmark, const char *collection,
-                         const char *id);
 /* "<base>/v3[/<project>]/<collection>" */
 const char *request_collection(struct request *request, const char *collection);
 /* Writes "links": [self, bookmark]. */
