@@ -403,7 +403,7 @@ void client_act(struct sim *sim) {
 
         if (requests[i].where && (!model || !has_a_chance(sim, model, i)))
             continue;
-        thread_start(sim, &sim->clients, requests[i].run, model, requests[i].name);
+        thread_begin(sim, &sim->clients, requests[i].run, model, requests[i].name);
         return;
     }
 }

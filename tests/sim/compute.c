@@ -123,7 +123,7 @@ static bool pool_work(struct sim *sim, struct worker_pool *pool) {
 
         if (!may_begin(pool, item, now_us))
             continue;
-        item->in_work = thread_start(sim, &pool->host->process, item_run, item, "agent") != NULL;
+        item->in_work = thread_begin(sim, &pool->host->process, item_run, item, "agent") != NULL;
         return item->in_work;
     }
     return false;

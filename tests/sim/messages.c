@@ -161,7 +161,7 @@ bool messages_deliver(struct sim *sim, struct node *node) {
 
         if (!may_begin(messages, message))
             continue;
-        if (!thread_start(sim, &node->process, deliver, message, message->method))
+        if (!thread_begin(sim, &node->process, deliver, message, message->method))
             return false;
         message->in_work = true;
         return true;

@@ -39,14 +39,14 @@ static bool node_works(const struct node *node) {
 
 static bool start_relay(struct sim *sim, struct node *node) {
     if (!node->relay || node->relaying || !node_works(node) ||
-        !thread_start(sim, &node->process, relay_run, node, "relay"))
+        !thread_begin(sim, &node->process, relay_run, node, "relay"))
         return false;
     return node->relaying = true;
 }
 
 static void start_tick(struct sim *sim, struct node *node) {
     if (node->manager && !node->ticking && node_works(node) &&
-        thread_start(sim, &node->process, tick_run, node, "periodic work"))
+        thread_begin(sim, &node->process, tick_run, node, "periodic work"))
         node->ticking = true;
 }
 

@@ -103,7 +103,7 @@ static void thread_run(void *arg) {
     thread->run(thread->sim, thread->arg);
 }
 
-struct thread *thread_start(struct sim *sim, struct process *home,
+struct thread *thread_begin(struct sim *sim, struct process *home,
                             void (*run)(struct sim *sim, void *arg), void *arg, const char *name) {
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         struct thread *thread = &sim->threads[i];

@@ -144,7 +144,7 @@ __attribute__((format(printf, 2, 3))) void note(struct sim *sim, const char *for
 __attribute__((format(printf, 2, 3))) void wrong(struct sim *sim, const char *format, ...);
 
 /* NULL: there is no room for another thread. */
-struct thread *thread_start(struct sim *sim, struct process *home,
+struct thread *thread_begin(struct sim *sim, struct process *home,
                             void (*run)(struct sim *sim, void *arg), void *arg, const char *name);
 /* A place where the thread that runs may be paused.  false: the process whose code it runs is dead:
  * nothing that it does has an effect. */
