@@ -1,10 +1,11 @@
 /*
- * Lists of words.
+ * Words: in lists, and as keys.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 static inline bool words_have(const char *const *words, size_t count, const char *word) {
@@ -12,4 +13,13 @@ static inline bool words_have(const char *const *words, size_t count, const char
         if (strcmp(words[i], word) == 0)
             return true;
     return false;
+}
+
+/* FNV-1a. */
+static inline uint32_t word_hash(const char *word) {
+    uint32_t hash = 2166136261U;
+
+    for (; *word; word++)
+        hash = (hash ^ (unsigned char)*word) * 16777619U;
+    return hash;
 }

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
+#include "common/words.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -50,11 +51,7 @@ struct worker_pool {
 };
 
 static struct bucket *find_bucket(struct worker_pool *pool, const char *key) {
-    unsigned hash = 5381;
-
-    for (; *key; key++)
-        hash = hash * 33 + (unsigned char)*key;
-    return &pool->buckets[hash % BUCKETS];
+    return &pool->buckets[word_hash(key) % BUCKETS];
 }
 
 static struct lane *find_lane(struct bucket *bucket, const char *key) {

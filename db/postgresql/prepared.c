@@ -1,17 +1,10 @@
 #include "db/postgresql/prepared.h"
 
 #include "common/heap.h"
+#include "common/words.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t text_hash(const char *text) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
-    return hash;
-}
 
 static bool prepared_fits(const struct prepared *prepared, const struct db_value *values,
                           size_t count) {
@@ -25,7 +18,7 @@ static bool prepared_fits(const struct prepared *prepared, const struct db_value
 
 struct prepared *prepared_find(struct prepared_cache *cache, const char *sql,
                                const struct db_value *values, size_t count) {
-    uint32_t hash = text_hash(sql);
+    uint32_t hash = word_hash(sql);
     struct prepared *prepared = cache->buckets[hash % PREPARED_BUCKETS];
 
     for (; prepared; prepared = prepared->next)
@@ -77,7 +70,7 @@ void prepared_keep(struct prepared_cache *cache, struct prepared *prepared, cons
     for (size_t i = 0; i < count; i++)
         prepared->types[i] = (unsigned char)values[i].type;
     prepared->count = count;
-    prepared->hash = text_hash(sql);
+    prepared->hash = word_hash(sql);
     bucket = &cache->buckets[prepared->hash % PREPARED_BUCKETS];
     prepared->next = *bucket;
     *bucket = prepared;

@@ -1,19 +1,12 @@
 #include "db/sqlite/statement.h"
 
 #include "common/heap.h"
+#include "common/words.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t text_hash(const char *text) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
-    return hash;
-}
 
 static unsigned hint_index(const char *sql) {
     uint64_t address = (uintptr_t)sql;
@@ -90,7 +83,7 @@ static struct sqlite_rows *statement_find(struct statement_cache *cache, const c
 
     if (rows && rows->sql && strcmp(rows->sql, sql) == 0)
         return rows;
-    *ret_hash = text_hash(sql);
+    *ret_hash = word_hash(sql);
     for (rows = cache->buckets[*ret_hash % STATEMENT_BUCKETS]; rows; rows = rows->next)
         if (rows->hash == *ret_hash && strcmp(rows->sql, sql) == 0)
             return rows;

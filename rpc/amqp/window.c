@@ -1,6 +1,7 @@
 #include "rpc/amqp/window.h"
 
 #include "common/heap.h"
+#include "common/words.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -45,11 +46,7 @@ struct window {
 /* ---- lanes; called with the lock held ---- */
 
 static struct bucket *bucket_of(struct window *window, const char *key) {
-    unsigned hash = 5381;
-
-    for (; *key; key++)
-        hash = hash * 33 + (unsigned char)*key;
-    return &window->buckets[hash % BUCKETS];
+    return &window->buckets[word_hash(key) % BUCKETS];
 }
 
 static struct lane *lane_find(struct window *window, const char *key) {
