@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_error \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
+	tests/unit/common/test_thread \
 	tests/unit/common/test_utf8 \
 	tests/unit/common/test_worker
 endif

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#define STACK_SIZE ((size_t)256 * 1024)
+#define STACK_SIZE    ((size_t)256 * 1024)
+#define JOIN_PAUSE_US 5000
 
 int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg) {
     pthread_attr_t attributes;
@@ -19,6 +20,19 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void
     if (code == 0)
         pthread_setname_np(*ret, kept);
     return code;
+}
+
+/* pthreads wait for a thread by the wall's clock, which may be set meanwhile. */
+bool thread_join_within(pthread_t thread, int64_t ms) {
+    const struct timespec pause = clock_timespec(JOIN_PAUSE_US);
+    int64_t until_us = clock_monotonic_us() + ms * 1000;
+
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
+        if (clock_monotonic_us() >= until_us)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 void thread_cond_init(pthread_cond_t *cond) {

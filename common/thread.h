@@ -10,6 +10,9 @@
 /* One with a small stack; the kernel keeps 15 characters of the name.  0, or why not (errno). */
 int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);
 
+/* pthread_join(); false: it has not ended in that time. */
+bool thread_join_within(pthread_t thread, int64_t ms);
+
 void thread_cond_init(pthread_cond_t *cond);
 /* pthread_cond_wait() of such a one; false: `until_us` has passed. */
 bool thread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);

@@ -3,15 +3,15 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/worker.h"
 #include "rpc/amqp/answers.h"
 #include "rpc/amqp/delivery.h"
 
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
-enum { INTERRUPT_S = 3 };
+enum { INTERRUPT_MS = 3000 };
 
 struct receiver {
     struct receiver_settings settings;
@@ -245,11 +245,7 @@ void receiver_drain(struct receiver *receiver) {
 }
 
 static void join(struct receiver *receiver) {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += INTERRUPT_S;
-    if (pthread_timedjoin_np(receiver->thread, NULL, &until) == 0)
+    if (thread_join_within(receiver->thread, INTERRUPT_MS))
         return;
     link_interrupt(receiver->link);
     pthread_join(receiver->thread, NULL);

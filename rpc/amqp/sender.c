@@ -3,13 +3,13 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "rpc/amqp/declare.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 enum { DRAIN_MS = 2000, INTERRUPT_MS = 3000, DECLARED_MOST = 64, DEAD_MOST = 10000 };
 
@@ -279,16 +279,12 @@ void sender_put(struct sender *sender, const struct send_message *message,
 }
 
 void sender_stop(struct sender *sender) {
-    struct timespec until;
-
     pthread_mutex_lock(&sender->lock);
     sender->stopping = true;
     sender->stop_us = clock_monotonic_us() + DRAIN_MS * 1000;
     pthread_mutex_unlock(&sender->lock);
     wake(sender);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += INTERRUPT_MS / 1000;
-    if (pthread_timedjoin_np(sender->thread, NULL, &until) != 0) {
+    if (!thread_join_within(sender->thread, INTERRUPT_MS)) {
         link_interrupt(sender->link);
         pthread_join(sender->thread, NULL);
     }
