@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,16 +14,14 @@ struct row {
 };
 
 static int boot_id(char ret[UUID_SIZE], struct error *err) {
-    FILE *file = fopen(BOOT_ID_FILE, "re");
+    autofile FILE *file = fopen(BOOT_ID_FILE, "re");
     char text[UUID_SIZE] = "";
 
     if (!file)
-        return error_set(err, ERROR_INTERNAL, "%s: %s", BOOT_ID_FILE, strerror(errno));
-    if (!fgets(text, sizeof(text), file))
-        text[0] = '\0';
-    fclose(file);
-    return uuid_parse(text, ret) ? 0
-                                 : error_set(err, ERROR_INTERNAL, "%s holds no id", BOOT_ID_FILE);
+        return error_errno(err, ERROR_INTERNAL, BOOT_ID_FILE);
+    return fgets(text, sizeof(text), file) && uuid_parse(text, ret)
+               ? 0
+               : error_set(err, ERROR_INTERNAL, BOOT_ID_FILE " holds no id");
 }
 
 /* 1 found, 0 there is none yet. */
