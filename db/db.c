@@ -142,10 +142,6 @@ void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), vo
     db->engine->on_event(db, event, hook, arg);
 }
 
-void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg) {
-    db->engine->on_event(db, DB_OUTBOX, hook, arg);
-}
-
 void db_tell(struct db *db, enum db_event event) {
     db->engine->tell(db, event);
 }

@@ -89,7 +89,6 @@ enum db_event {
 };
 void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
 void db_tell(struct db *db, enum db_event event); /* to the other processes; does not wait */
-void db_on_outbox(struct db *db, void (*hook)(void *arg), void *arg); /* of DB_OUTBOX */
 void db_tx_wrote_outbox(struct db_tx *tx);
 
 /*

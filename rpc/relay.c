@@ -171,7 +171,7 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded) {
     relay->threaded = threaded;
     relay->flights = flights_new(db);
     if (threaded) {
-        db_on_outbox(db, relay_wake, relay);
+        db_on_event(db, DB_OUTBOX, relay_wake, relay);
         if (pthread_create(&relay->thread, NULL, relay_main, relay) != 0)
             abort();
     }
@@ -188,7 +188,7 @@ int relay_step(struct relay *relay, struct error *err) {
 }
 
 static void thread_stop(struct relay *relay) {
-    db_on_outbox(relay->db, NULL, NULL);
+    db_on_event(relay->db, DB_OUTBOX, NULL, NULL);
     pthread_mutex_lock(&relay->flights->lock);
     relay->stopping = true;
     pthread_cond_broadcast(&relay->flights->changed);

@@ -284,14 +284,14 @@ START_TEST(the_outbox_hook_hears_commits_that_wrote_it) {
     struct db *db = scratch_open(database_url(), true);
     int calls = 0;
 
-    db_on_outbox(db, count_call, &calls);
+    db_on_event(db, DB_OUTBOX, count_call, &calls);
     items_create(db);
     ck_assert_int_eq(calls, 0);
     ck_assert_int_eq(db_transaction(db, outbox_body, NULL, NULL), 0);
     ck_assert_int_eq(calls, 1);
     ck_assert_int_eq(db_transaction(db, outbox_body, db, NULL), -1);
     ck_assert_int_eq(calls, 1);
-    db_on_outbox(db, NULL, NULL);
+    db_on_event(db, DB_OUTBOX, NULL, NULL);
     ck_assert_int_eq(db_transaction(db, outbox_body, NULL, NULL), 0);
     ck_assert_int_eq(calls, 1);
     db_close(db);

@@ -492,7 +492,7 @@ START_TEST(other_processes_hear_of_messages_and_ends) {
     struct error err = { 0 };
     int before;
 
-    db_on_outbox(hearer, count_event, &outbox);
+    db_on_event(hearer, DB_OUTBOX, count_event, &outbox);
     db_on_event(hearer, DB_ENDED, count_event, &ended);
     usleep(300000); /* the hearer listens; what it was told at its start is counted */
     before = atomic_load(&outbox);

@@ -115,7 +115,7 @@ START_TEST(a_group_shares_one_commit_and_a_failure_undoes_only_itself) {
 
     sql_run(db, create_item);
     db_set_fault(db, count_fault, &commits);
-    db_on_outbox(db, count_hook, &hooks);
+    db_on_event(db, DB_OUTBOX, count_hook, &hooks);
     batch_submit(&batch, db, insert_body);
     for (int i = 0; i < JOBS; i++) {
         ck_assert_int_eq(batch.order[i], i + 1);
@@ -185,7 +185,7 @@ static void check_fault(char *point, int64_t rows_after) {
     int hooks = 0;
 
     sql_run(db, create_item);
-    db_on_outbox(db, count_hook, &hooks);
+    db_on_event(db, DB_OUTBOX, count_hook, &hooks);
     db_set_fault(db, at_point, point);
     batch_submit(&batch, db, insert_body);
     for (int i = 0; i < JOBS; i++) {
