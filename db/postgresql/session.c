@@ -37,7 +37,8 @@ static bool pipeline_send(struct session *session, const char *name, int count,
 
 /* ---- statements without places ---- */
 
-int session_settle(struct session *session, struct error *err) {
+/* Reads the answer to session_rollback_later(), before anything else is sent. */
+static int session_settle(struct session *session, struct error *err) {
     PGresult *result;
 
     if (!session->ending)
@@ -98,15 +99,6 @@ int session_text(struct session *session, const char *sql, char *text, size_t si
         return -1;
     snprintf(text, size, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
     PQclear(result);
-    return 0;
-}
-
-int session_number(struct session *session, const char *sql, int64_t *ret, struct error *err) {
-    char text[32];
-
-    if (session_text(session, sql, text, sizeof(text), err) < 0)
-        return -1;
-    *ret = strtoll(text, NULL, 10);
     return 0;
 }
 

@@ -38,7 +38,6 @@ bool session_alive(struct session *session); /* asks nobody: what this machine k
 
 /* Runs one or several statements without places, and reads what the last of them said. */
 int session_run(struct session *session, const char *sql, struct error *err);
-int session_number(struct session *session, const char *sql, int64_t *ret, struct error *err);
 /* Copies the first column of the first row; "" when there is none. */
 int session_text(struct session *session, const char *sql, char *text, size_t size,
                  struct error *err);
@@ -58,9 +57,6 @@ void session_rollback_later(struct session *session);
 /* Runs a prepared statement, behind what goes ahead of it. */
 PGresult *session_execute(struct session *session, const char *name, int count,
                           const char *const *values, struct error *err);
-
-/* Reads the answer to session_rollback_later(). Before anything is sent that is not sent here. */
-int session_settle(struct session *session, struct error *err);
 
 /* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
 int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct error *err);
