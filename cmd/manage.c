@@ -12,6 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void manage_print_json(json_t *list) {
+    json_dumpf(list, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(list);
+}
+
 static int print_config(const struct config *config, bool json) {
     (void)config;
     (void)json;

@@ -5,9 +5,14 @@
 
 #include "cmd/command.h"
 
+#include <jansson.h>
+
 extern const struct command_word manage_words[];
 int manage_run(const struct command *command, const struct config *config,
                const char *const *words);
+
+/* What --format json prints; takes the list over. */
+void manage_print_json(json_t *list);
 
 int manage_check(const struct config *config, bool json);
 int manage_operations(const struct config *config, bool json);

@@ -3,8 +3,6 @@
 #include "common/cleanup.h"
 #include "manager/check.h"
 
-#include <jansson.h>
-
 struct findings {
     bool json;
     json_t *list;
@@ -61,10 +59,9 @@ int manage_check(const struct config *config, bool json) {
     count = check(config, &settings, &findings, &err);
     if (count < 0)
         fprintf(stderr, "scoria manage check: %s\n", err.message);
-    else if (json) {
-        json_dumpf(findings.list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else
+    else if (json)
+        manage_print_json(json_incref(findings.list));
+    else
         printf("%d finding%s\n", count, count == 1 ? "" : "s");
     json_decref(findings.list);
     return count == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -5,7 +5,6 @@
 #include "db/copy.h"
 #include "db/migrate.h"
 
-#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,11 +64,10 @@ static void print_copied(const struct copy *copy, bool json) {
         if (!json)
             printf("%-26s  %lld\n", table->name, (long long)table->rows);
     }
-    if (json) {
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
-    json_decref(list);
+    if (json)
+        manage_print_json(list);
+    else
+        json_decref(list);
 }
 
 /* The file that was the database before [database] connection named another. */

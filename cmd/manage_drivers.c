@@ -5,7 +5,6 @@
 #include "cmd/manage.h"
 #include "drivers/driver.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,17 +50,16 @@ static json_t *describe(const struct driver *driver) {
 }
 
 int manage_drivers(const struct config *config, bool json) {
-    json_t *list = json_array();
+    json_t *list;
 
     (void)config;
-    if (!json)
+    if (!json) {
         print_table();
+        return EXIT_SUCCESS;
+    }
+    list = json_array();
     for (unsigned i = 0; drivers[i]; i++)
         json_array_append_new(list, describe(drivers[i]));
-    if (json) {
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
-    json_decref(list);
+    manage_print_json(list);
     return EXIT_SUCCESS;
 }

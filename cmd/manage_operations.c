@@ -3,8 +3,6 @@
 #include "common/cleanup.h"
 #include "ledger/operation.h"
 
-#include <jansson.h>
-
 struct listing {
     struct operation *operations;
     int count;
@@ -44,9 +42,7 @@ static void print_json(struct arena *arena, const struct listing *listing) {
                       "attempts", (json_int_t)row->attempts, "request_id", row->request_id,
                       "created_at", instant(arena, row->created_at)));
     }
-    json_dumpf(list, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(list);
+    manage_print_json(list);
 }
 
 static void print_table(struct arena *arena, const struct listing *listing) {

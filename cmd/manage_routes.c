@@ -6,7 +6,6 @@
 #include "cmd/manage.h"
 #include "common/arena.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,10 +38,9 @@ int manage_routes(const struct config *config, bool json) {
             else
                 print_line(arena, route);
         }
-    if (json) {
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
-    json_decref(list);
+    if (json)
+        manage_print_json(list);
+    else
+        json_decref(list);
     return EXIT_SUCCESS;
 }

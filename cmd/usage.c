@@ -42,7 +42,7 @@ static void print_words(const struct command *command, FILE *out) {
           out);
 }
 
-void usage_print_command(const struct command *command, FILE *out) {
+static void print_command(const struct command *command, FILE *out) {
     if (command->words) {
         print_words(command, out);
         return;
@@ -63,7 +63,7 @@ int usage_print_word(const struct command *command, const char *word, FILE *out)
     bool found = false, json = false;
 
     if (!word || !*word) {
-        usage_print_command(command, out);
+        print_command(command, out);
         return 0;
     }
     for (const struct command_word *each = command->words; each && each->name; each++)

@@ -12,8 +12,7 @@
 #define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
 
 void usage_print(FILE *out); /* of the program */
-void usage_print_command(const struct command *command, FILE *out);
-/* `word` NULL: as above; "db": of all that begin so. -1: the command has none like it. */
+/* `word` NULL or "": of the whole command; "db": of all that begin so. -1: it has none like it. */
 int usage_print_word(const struct command *command, const char *word, FILE *out);
 
 /* On standard error, with the nearest right one. The status to end with. */
