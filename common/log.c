@@ -1,5 +1,6 @@
 #include "common/log.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/utf8.h"
 
@@ -20,8 +21,6 @@
 #define CONTEXT_ROOM 512
 /* … and for what closes a line: the end of a value, the mark of a cut line, the line break. */
 #define TAIL_ROOM 32
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int log_fd = STDERR_FILENO;
 static enum log_format log_form = LOG_TEXT;
@@ -165,7 +164,7 @@ static void line_put_context(struct line *line, const struct log_context *contex
         { "operation_id", context->operation_id },
     };
 
-    for (size_t i = 0; i < COUNT(fields); i++) {
+    for (size_t i = 0; i < LENGTH(fields); i++) {
         if (fields[i].value)
             line_put_field(line, fields[i].name, fields[i].value);
     }
@@ -206,12 +205,12 @@ static void line_write(const struct line *line) {
 void log_open(int fd, enum log_level least, enum log_format format) {
     log_fd = fd;
     log_form = format;
-    for (unsigned i = 0; i < COUNT(loggers); i++)
+    for (unsigned i = 0; i < LENGTH(loggers); i++)
         log_set_level(i, least);
 }
 
 unsigned log_loggers(void) {
-    return COUNT(loggers);
+    return LENGTH(loggers);
 }
 
 const char *log_logger(unsigned i) {
@@ -228,7 +227,7 @@ void log_set_level(unsigned i, enum log_level level) {
 
     pthread_mutex_lock(&lock);
     loggers[i].least = level;
-    for (unsigned k = 0; k < COUNT(loggers); k++)
+    for (unsigned k = 0; k < LENGTH(loggers); k++)
         if (loggers[k].least < floor)
             floor = loggers[k].least;
     log_floor = floor;
@@ -240,7 +239,7 @@ const char *log_level_name(enum log_level level) {
 }
 
 bool log_level_parse(const char *name, enum log_level *ret) {
-    for (unsigned i = 0; i < COUNT(level_names); i++)
+    for (unsigned i = 0; i < LENGTH(level_names); i++)
         if (strcasecmp(name, level_names[i]) == 0) {
             *ret = (enum log_level)i;
             return true;
@@ -253,7 +252,7 @@ bool log_level_parse(const char *name, enum log_level *ret) {
 static unsigned logger_of(const char *file) {
     size_t length = strcspn(file, "/");
 
-    for (unsigned i = 1; i < COUNT(loggers); i++) {
+    for (unsigned i = 1; i < LENGTH(loggers); i++) {
         const char *name = loggers[i].name + strlen(ROOT ".");
 
         if (strncmp(name, file, length) == 0 && name[length] == '\0')
@@ -267,7 +266,7 @@ static unsigned logger_of(const char *file) {
 const char *log_int(int64_t value) {
     static _Thread_local char ring[16][24];
     static _Thread_local unsigned next;
-    char *text = ring[next++ % (COUNT(ring))];
+    char *text = ring[next++ % LENGTH(ring)];
 
     snprintf(text, sizeof(ring[0]), "%" PRId64, value);
     return text;

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "common/cleanup.h"
 #include "db/engine.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@ static const struct db_engine *const engines[] = {
 static const struct db_engine *engine_find(const char *url) {
     const char *end = strstr(url, "://");
 
-    for (size_t i = 0; end && i < sizeof(engines) / sizeof(*engines); i++)
+    for (size_t i = 0; end && i < LENGTH(engines); i++)
         for (const char *const *scheme = engines[i]->schemes; *scheme; scheme++)
             if (strlen(*scheme) == (size_t)(end - url) &&
                 strncmp(*scheme, url, (size_t)(end - url)) == 0)

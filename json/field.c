@@ -1,5 +1,6 @@
 #include "json/field.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/utf8.h"
 #include "json/word.h"
@@ -316,6 +317,6 @@ int field_read(struct arena *arena, const struct field *field, const json_t *val
                struct error *err) {
     const struct reading reading = { arena, field, value, err };
 
-    assert(field->type > FIELD_TYPE_END && field->type < sizeof(readers) / sizeof(readers[0]));
+    assert(field->type > FIELD_TYPE_END && field->type < LENGTH(readers));
     return readers[field->type](&reading, member);
 }

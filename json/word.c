@@ -1,5 +1,7 @@
 #include "json/word.h"
 
+#include "common/cleanup.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -17,7 +19,7 @@ bool json_boolean_word(const char *text, bool any_case, bool *ret) {
         { "n", false },     { "no", false },  { "No", false },    { "NO", false },
     };
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < LENGTH(words); i++) {
         if ((any_case ? strcasecmp : strcmp)(text, words[i].word) == 0) {
             *ret = words[i].value;
             return true;
