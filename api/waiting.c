@@ -1,12 +1,11 @@
 #include "api/waiting.h"
 
 #include "common/clock.h"
+#include "common/thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define POLL_MS 100
+#define POLL_US 100000
 
 struct waiting {
     waiting_check *check;
@@ -49,17 +48,9 @@ static void waiting_round(struct waiting *waiting, bool stop) {
 }
 
 static void waiting_sleep(struct waiting *waiting) {
-    struct timespec until;
-
-    if (!waiting->parked) {
+    if (!waiting->parked)
         pthread_cond_wait(&waiting->wake, &waiting->lock);
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    if (pthread_cond_timedwait(&waiting->wake, &waiting->lock, &until) != 0)
+    else if (!thread_cond_wait(&waiting->wake, &waiting->lock, clock_monotonic_us() + POLL_US))
         waiting->look = true;
 }
 
@@ -105,18 +96,14 @@ void waiting_free(struct waiting *waiting) {
 
 struct waiting *waiting_new(waiting_check *check, bool threaded) {
     struct waiting *waiting = calloc(1, sizeof(*waiting));
-    pthread_condattr_t monotonic;
 
     if (!waiting)
         abort();
     waiting->check = check;
     waiting->threaded = threaded;
     pthread_mutex_init(&waiting->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&waiting->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (threaded && pthread_create(&waiting->thread, NULL, waiting_main, waiting) != 0) {
+    thread_cond_init(&waiting->wake);
+    if (threaded && thread_start(&waiting->thread, "api-waiting", waiting_main, waiting) != 0) {
         waiting->threaded = false;
         waiting_free(waiting);
         return NULL;

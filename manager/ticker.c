@@ -1,11 +1,9 @@
 #include "manager/ticker.h"
 
 #include "common/clock.h"
+#include "common/thread.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct ticker {
     pthread_t thread;
@@ -18,9 +16,7 @@ struct ticker {
 
 /* Called with the lock held; false: the time is over. */
 static bool wait_until(struct ticker *ticker, int64_t until_us) {
-    const struct timespec until = clock_timespec(until_us);
-
-    return pthread_cond_timedwait(&ticker->changed, &ticker->lock, &until) == 0;
+    return thread_cond_wait(&ticker->changed, &ticker->lock, until_us);
 }
 
 static void *tick_for_ever(void *arg) {
@@ -46,21 +42,14 @@ static void *tick_for_ever(void *arg) {
 
 struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *arg) {
     struct ticker *ticker = calloc(1, sizeof *ticker);
-    pthread_condattr_t attributes;
-    char text[16]; /* all that the kernel keeps */
 
     if (!ticker)
         abort();
     *ticker = (struct ticker){ .tick = tick, .arg = arg };
     pthread_mutex_init(&ticker->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ticker->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (pthread_create(&ticker->thread, NULL, tick_for_ever, ticker) != 0)
+    thread_cond_init(&ticker->changed);
+    if (thread_start(&ticker->thread, name, tick_for_ever, ticker) != 0)
         abort();
-    snprintf(text, sizeof text, "%s", name);
-    pthread_setname_np(ticker->thread, text);
     return ticker;
 }
 
