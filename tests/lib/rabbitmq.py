@@ -3,6 +3,7 @@ A RabbitMQ of our own: free ports on loopback, its state in a scratch directory,
 """
 
 import ctypes
+import glob
 import os
 import secrets
 import shutil
@@ -10,12 +11,14 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
+import zipfile
 
 from ports import free_ports
 
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
-CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
+CONTROL = "/usr/lib/rabbitmq/lib/*/escript/rabbitmqctl"
 PR_SET_PDEATHSIG = 1
 
 
@@ -30,13 +33,71 @@ def answers(port):
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
+class Control:
+    """
+    rabbitmqctl, of which one process serves all commands: to begin one takes most of its time.
+    A line in is a command's words; what it prints comes out, and a line with how it ended. It ends
+    with its input.
+    """
+
+    END = "\x1e"
+    LOOP = """
+        application:ensure_all_started(elixir),
+        application:load(rabbitmqctl),
+        Print = fun(Output, Command, Options) ->
+            'Elixir.RabbitMQ.CLI.Core.Output':print_output(
+                'Elixir.RabbitMQ.CLI.Core.Output':format_output(
+                    Output, 'Elixir.RabbitMQ.CLI.Core.Config':get_formatter(Command, Options),
+                    Options),
+                'Elixir.RabbitMQ.CLI.Core.Config':get_printer(Command, Options), Options)
+        end,
+        Serve = fun Serve() ->
+            Line = io:get_line(""),
+            is_binary(Line) orelse halt(0),
+            Words = string:split(string:trim(Line, trailing, "\n"), "\t", all),
+            End = (catch 'Elixir.RabbitMQCtl':exec_command(Words, Print)),
+            io:format("~s~0tp~n", [[16#1e], End]),
+            Serve()
+        end,
+        Serve().
+    """
+
+    def __init__(self, node, environment, directory):
+        self.node = node
+        self.turn = threading.Lock()
+        code = os.path.join(directory, "control")
+        with zipfile.ZipFile(glob.glob(CONTROL)[0]) as archive:  # behind a script's first line
+            archive.extractall(code)
+        self.process = subprocess.Popen(
+            ["erl", "-noshell", "-hidden", "-pa", code, "-start_epmd", "false",
+             "-kernel", "inet_dist_use_interface", "{127,0,0,1}", "-kernel", "logger_level", "none",
+             "-eval", self.LOOP, "-extra", "rabbitmqctl"],
+            env=environment, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+
+    def run(self, *words):
+        with self.turn:
+            print("-n", self.node, "-q", *words, sep="\t", file=self.process.stdin, flush=True)
+            lines = []
+            while not lines or not lines[-1].startswith(self.END):
+                lines.append(self.process.stdout.readline() or self.END + "it has died")
+        end = lines.pop()[1:].strip()
+        if end != "ok" and not end.startswith("{ok,"):
+            raise RuntimeError(f"rabbitmqctl {' '.join(words)}: {end}")
+        return "".join(lines)
+
+    def stop(self):
+        self.process.kill()
+        self.process.communicate()
+
+
 class Broker:
     def __init__(self, tls=None):
         """tls: a dict of ca, cert and key files for a listener with TLS beside the plain one."""
         self.directory = tempfile.mkdtemp(prefix="scoria-rabbitmq-")
         self.port, self.tls_port, self.distribution_port, self.epmd_port = free_ports(4)
         self.node = f"scoria-{secrets.token_hex(4)}@localhost"
-        self.server = self.epmd = None
+        self.server = self.epmd = self.ctl = None
         self.tls = tls
         self._write("conf-env", "")
         self._write("plugins", "[].\n")
@@ -95,6 +156,8 @@ class Broker:
             if self.server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("RabbitMQ does not start: " + self.output()[-3000:])
             time.sleep(0.1)
+        if self.ctl is None:
+            self.ctl = Control(self.node, self.environment, self.directory)
         return self
 
     def _is_up(self):
@@ -149,6 +212,9 @@ class Broker:
 
     def stop(self):
         self._end(signal.SIGTERM, 30)
+        if self.ctl is not None:
+            self.ctl.stop()
+            self.ctl = None
         if self.epmd is not None:
             self.epmd.kill()
             self.epmd.wait()
@@ -167,11 +233,8 @@ class Broker:
         return f"rabbit://{user}:{password}@127.0.0.1:{port or self.port}/{vhost}"
 
     def control(self, *words):
-        result = subprocess.run([CONTROL, "-n", self.node, "-q", *words], env=self.environment,
-                                capture_output=True, text=True, timeout=180, check=False)
-        if result.returncode != 0:
-            raise RuntimeError(f"rabbitmqctl {' '.join(words)}: {result.stdout}{result.stderr}")
-        return result.stdout
+        """What rabbitmqctl prints."""
+        return self.ctl.run(*words)
 
     def queues(self, vhost="/"):
         """Of every queue how many messages wait in it and with somebody; of a quorum queue as it
