@@ -320,9 +320,8 @@ static void hold_meeting(const struct setting *setting, const struct request *re
 }
 
 START_TEST(every_open_operation_meets_every_action) {
-    for (unsigned i = 0; i < LENGTH(settings); i++)
-        for (unsigned j = 0; j < LENGTH(requests); j++)
-            hold_meeting(&settings[i], &requests[j]);
+    for (unsigned n = WALK_FIRST; n < LENGTH(settings) * LENGTH(requests); n += WALK_STEP)
+        hold_meeting(&settings[n / LENGTH(requests)], &requests[n % LENGTH(requests)]);
 }
 END_TEST
 
