@@ -127,8 +127,8 @@ static void look(struct policy_state *state) {
 static struct policy_settings copy_of(struct arena *arena, const struct policy_settings *settings) {
     struct policy_settings copy = *settings;
 
-    copy.file = settings->file ? arena_text(arena, settings->file) : NULL;
-    copy.directory = settings->directory ? arena_text(arena, settings->directory) : NULL;
+    copy.file = arena_text(arena, settings->file);
+    copy.directory = arena_text(arena, settings->directory);
     return copy;
 }
 

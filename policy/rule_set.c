@@ -1,6 +1,7 @@
 #include "policy/rule_set.private.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "policy/check_parse.private.h"
 #include "policy/rule_file.private.h"
 #include "policy/rules.private.h"
@@ -31,16 +32,8 @@ struct rule_set {
 
 /* ---- rules by name ---- */
 
-static size_t name_hash(const char *name) {
-    size_t hash = 14695981039346656037ULL;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211ULL;
-    return hash ^ (hash >> 32);
-}
-
 static struct rule **rule_set_slot(const struct rule_set *set, const char *name) {
-    size_t at = name_hash(name) & (set->room - 1);
+    size_t at = word_hash(name) & (set->room - 1);
 
     while (set->slots[at] && strcmp(set->slots[at]->name, name) != 0)
         at = (at + 1) & (set->room - 1);
