@@ -122,13 +122,11 @@ static void drain(struct parts *parts, struct notify *notify) {
 /* ---- the whole ---- */
 
 static void open_log(const struct config *config) {
-    static const char *const levels[] = { "debug", "info", "warning", "error" };
-    const char *level = config_text(config, "DEFAULT", "log_level");
     bool json = strcmp(config_text(config, "DEFAULT", "log_format"), "json") == 0;
+    enum log_level least = LOG_INFO;
 
-    for (unsigned i = 0; i < LENGTH(levels); i++)
-        if (strcmp(levels[i], level) == 0)
-            log_open(STDERR_FILENO, (enum log_level)i, json ? LOG_JSON : LOG_TEXT);
+    log_level_parse(config_text(config, "DEFAULT", "log_level"), &least);
+    log_open(STDERR_FILENO, least, json ? LOG_JSON : LOG_TEXT);
 }
 
 static int look(struct db_tx *tx, void *arg, struct error *err) {
