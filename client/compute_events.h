@@ -49,4 +49,4 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
 
 /* The config must live as long as the sender. */
 int compute_sender_new(const struct config *config, struct compute_sender **ret, struct error *err);
-void compute_sender_free(struct compute_sender *sender);
+void compute_sender_free(struct compute_sender *sender); /* NULL is fine */

@@ -116,6 +116,5 @@ void part_api_stop(struct parts *parts) {
     }
     servers_free(parts->servers);
     identity_keystone_free(parts->keystone);
-    if (parts->policy)
-        policy_free(parts->policy);
+    policy_free(parts->policy);
 }

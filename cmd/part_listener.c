@@ -125,6 +125,5 @@ const char *part_listener_url(const struct parts *parts, const char *path) {
 }
 
 void part_listener_stop(struct parts *parts) {
-    if (parts->http)
-        http_server_stop(parts->http, DRAIN_MS);
+    http_server_stop(parts->http, DRAIN_MS);
 }

@@ -55,7 +55,6 @@ void part_manager_drain(struct parts *parts) {
 void part_manager_stop(struct parts *parts) {
     if (parts->manager)
         manager_stop(parts->manager);
-    if (parts->compute)
-        compute_sender_free(parts->compute);
+    compute_sender_free(parts->compute);
     free(parts->backends);
 }

@@ -13,7 +13,6 @@ int part_messages_flow(struct parts *parts, struct error *err) {
 }
 
 void part_messages_stop(struct parts *parts) {
-    if (parts->relay)
-        relay_stop(parts->relay);
+    relay_stop(parts->relay);
     messaging_stop(&parts->messaging);
 }

@@ -24,8 +24,7 @@ int part_store_start(struct parts *parts, struct error *err) {
 }
 
 void part_store_stop(struct parts *parts) {
-    if (parts->db)
-        db_close(parts->db);
+    db_close(parts->db);
 }
 
 /* ---- lock ---- */

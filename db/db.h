@@ -46,7 +46,7 @@ struct db_settings {
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 /* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */
 int db_alone(const char *url, struct error *err);
-void db_close(struct db *db); /* finishes what is queued */
+void db_close(struct db *db); /* finishes what is queued; NULL is fine */
 
 /* Runs `body` in a write transaction and waits until it is durable. Thread-safe. */
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err);

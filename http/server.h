@@ -38,5 +38,5 @@ struct http_server;
 int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
                       struct error *err);
 unsigned http_server_port(const struct http_server *server); /* of a Unix socket: 0 */
-/* Accepts nothing new, waits up to `drain_ms` for open exchanges, ends. */
+/* Accepts nothing new, waits up to `drain_ms` for open exchanges, ends.  NULL is fine. */
 void http_server_stop(struct http_server *server, unsigned drain_ms);

@@ -23,7 +23,7 @@ struct policy;
 extern const struct option policy_options[];
 
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err);
-void policy_free(struct policy *policy);
+void policy_free(struct policy *policy); /* NULL is fine */
 
 /* `target` NULL: the caller's own project and user. Unknown rules are false. */
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,

@@ -15,5 +15,5 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded);
 /* Publishes what is new and deletes what is confirmed; returns how many were published, or -1. */
 int relay_step(struct relay *relay, struct error *err);
 /* Before the rpc engine and the database stop. What is not confirmed yet is published again by the
- * next relay; confirmations that come later are taken and forgotten. */
+ * next relay; confirmations that come later are taken and forgotten.  NULL is fine. */
 void relay_stop(struct relay *relay);
