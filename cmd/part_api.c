@@ -99,7 +99,7 @@ int part_api_start(struct parts *parts, struct error *err) {
     settings.server_uses = parts->servers ? server_uses : NULL;
     settings.server_uses_arg = parts->servers;
     if (parts->authtoken) {
-        identity_keystone_new(parts->config, parts->authtoken, &parts->keystone);
+        parts->keystone = identity_keystone_new(parts->config, parts->authtoken);
         settings.identity = parts->keystone;
     }
     settings.policy = parts->policy;

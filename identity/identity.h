@@ -42,12 +42,13 @@ struct identity {
 extern const struct identity identity_none;
 
 /* By [keystone_authtoken]; config and authtoken must outlive it. */
-void identity_keystone_new(const struct config *config, const struct authtoken *authtoken,
-                           struct identity **ret);
+struct identity *identity_keystone_new(const struct config *config,
+                                       const struct authtoken *authtoken);
 void identity_keystone_free(struct identity *identity); /* NULL is fine */
 
-/* "http://<Host>", or https, as the client sees us; the usual port of the local machine when the header is
- * absent or holds what no host name, address or port does. No slash at the end; in the arena. */
+/* "http://<Host>", or https, as the client sees us; the usual port of the local machine when the
+ * header is absent or holds what no host name, address or port does. No slash at the end; in the
+ * arena. */
 const char *identity_base_url(struct http_exchange *exchange);
 
 /* Option tables: [DEFAULT] auth_strategy. */

@@ -162,15 +162,15 @@ static enum identity_outcome keystone_authenticate(const struct identity *identi
 
 /* ---- start and end ---- */
 
-void identity_keystone_new(const struct config *config, const struct authtoken *authtoken,
-                           struct identity **ret) {
+struct identity *identity_keystone_new(const struct config *config,
+                                       const struct authtoken *authtoken) {
     struct identity_keystone *keystone = heap_new(sizeof(*keystone));
 
     keystone->identity =
         (struct identity){ .name = "keystone", .authenticate = keystone_authenticate };
     keystone->authtoken = authtoken;
     keystone->service_type = config_text(config, SECTION, "service_type");
-    *ret = &keystone->identity;
+    return &keystone->identity;
 }
 
 void identity_keystone_free(struct identity *identity) {

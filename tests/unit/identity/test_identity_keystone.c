@@ -49,7 +49,7 @@ static struct scene *scene_with(const char *option1, const char *option2) {
     arguments[0] = url;
     ck_assert_int_eq(config_load(tables, NULL, arguments, &scene->config, &scene->err), 0);
     ck_assert_int_eq(authtoken_new(scene->config, 0, &scene->authtoken, &scene->err), 0);
-    identity_keystone_new(scene->config, scene->authtoken, &scene->identity);
+    scene->identity = identity_keystone_new(scene->config, scene->authtoken);
     pthread_mutex_init(&scene->lock, NULL);
     pthread_cond_init(&scene->changed, NULL);
     return scene;
