@@ -74,10 +74,8 @@ int part_agent_start(struct parts *parts, struct error *err) {
         return -1;
     settings.user = parts->agent_user;
     settings.volume_url = volume_url(parts);
-    if (hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &parts->hypervisor, err) <
-        0)
-        return -1;
-    parts->hypervisor = patience_new(parts->hypervisor, HYPERVISOR_PATIENCE_MS);
+    parts->hypervisor = patience_new(
+        hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri")), HYPERVISOR_PATIENCE_MS);
     settings.hypervisor = parts->hypervisor;
     if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
         return -1;

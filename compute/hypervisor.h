@@ -54,4 +54,4 @@ struct hypervisor {
     void (*free)(struct hypervisor *hypervisor);
 };
 
-int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err);
+struct hypervisor *hypervisor_libvirt_new(const char *uri);

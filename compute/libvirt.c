@@ -404,11 +404,10 @@ static void libvirt_free(struct hypervisor *hypervisor) {
 }
 
 /* The connection is opened by the first call that needs it. */
-int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err) {
+struct hypervisor *hypervisor_libvirt_new(const char *uri) {
     static pthread_once_t started = PTHREAD_ONCE_INIT;
     struct libvirt *libvirt = heap_new(sizeof(*libvirt));
 
-    (void)err;
     pthread_once(&started, start_libvirt);
     libvirt->hypervisor = (struct hypervisor){
         .has_instance = libvirt_has_instance,
@@ -420,6 +419,5 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
     };
     libvirt->uri = heap_text(uri);
     pthread_mutex_init(&libvirt->lock, NULL);
-    *ret = &libvirt->hypervisor;
-    return 0;
+    return &libvirt->hypervisor;
 }

@@ -82,11 +82,9 @@ static void *run_late(void *arg) {
 
 /* Returns when it is held, or through. */
 static void late_start(struct late *late, const struct disk *disk, int64_t bytes, int points) {
-    struct error err = { 0 };
-
     *late = (struct late){ .disk = *disk, .bytes = bytes, .points = points };
     late_waits = late_may_go = late_ended = false;
-    ck_assert_int_eq(hypervisor_libvirt_new(guests_uri, &late->hypervisor, &err), 0);
+    late->hypervisor = hypervisor_libvirt_new(guests_uri);
     ck_assert_int_eq(pthread_create(&late->thread, NULL, run_late, late), 0);
     pthread_mutex_lock(&late_lock);
     while (!late_waits && !late_ended)

@@ -62,7 +62,7 @@ struct scene {
 static struct scene scene_new(void) {
     struct scene scene = { .arena = arena_new() };
 
-    ck_assert_int_eq(hypervisor_libvirt_new(URI, &scene.hypervisor, &scene.err), 0);
+    scene.hypervisor = hypervisor_libvirt_new(URI);
     scene.control = virConnectOpen(URI);
     ck_assert_ptr_nonnull(scene.control);
     scene.domain = virDomainDefineXML(scene.control, guest);
