@@ -100,35 +100,18 @@ static int read_node(const struct guest *guest, const char *device, char ret[NOD
     return 0;
 }
 
+static bool begins(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 /* libvirt calls its nodes libvirt-<number>-format, -storage and so on and uses no number twice;
  * 0 when this is none of those. */
 static unsigned number_of(const char *name, const char *prefix) {
     unsigned number = 0;
 
-    if (strncmp(name, prefix, strlen(prefix)) != 0 ||
-        sscanf(name + strlen(prefix), "%9u-", &number) != 1)
+    if (!begins(name, prefix) || sscanf(name + strlen(prefix), "%9u-", &number) != 1)
         return 0;
     return number;
-}
-
-static void name_fence(struct fence *fence) {
-    uint64_t random;
-
-    clock_system.random(clock_system.arg, &random, sizeof(random));
-    snprintf(fence->scope, sizeof(fence->scope), PREFIX "%u-", number_of(fence->node, "libvirt-"));
-    snprintf(fence->name, sizeof(fence->name), "%.18s%013jx", fence->scope,
-             (uintmax_t)(random >> 12));
-}
-
-static int add_fence(const struct fence *fence, struct error *err) {
-    const struct guest *guest = fence->guest;
-
-    return ask(guest,
-               arena_format(guest->arena,
-                            "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
-                            "\"node-name\": \"%s\", \"file\": \"%s\"}}",
-                            fence->name, fence->node),
-               NULL, err);
 }
 
 /*
@@ -140,17 +123,6 @@ static void delete_orphans(const struct guest *guest, unsigned number) {
 
     for (size_t i = 0; number > 0 && i < LENGTH(kinds); i++)
         delete_node(guest, arena_format(guest->arena, "libvirt-%u-%s", number, kinds[i]), NULL);
-}
-
-/* After a lost answer nobody knows whether it stands: it is tried as well. */
-static void remove_fence(const struct fence *fence) {
-    char node[NODE_SIZE];
-    struct error ignored;
-
-    delete_node(fence->guest, fence->name, &ignored);
-    if (read_node(fence->guest, fence->disk->device, node, &ignored) < 0 ||
-        strcmp(node, fence->node) != 0)
-        delete_orphans(fence->guest, number_of(fence->node, "libvirt-"));
 }
 
 static int list_nodes(const struct guest *guest, const json_t **ret, struct error *err) {
@@ -167,10 +139,6 @@ static const char *node_name(const json_t *list, size_t i) {
     const char *name = json_string_value(json_object_get(json_array_get(list, i), "node-name"));
 
     return name ? name : "";
-}
-
-static bool begins(const char *text, const char *start) {
-    return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* Takes away other attempts' fences; how many there were, -1 when one cannot be taken away. */
@@ -272,6 +240,37 @@ static int grow_behind(const struct fence *fence, int64_t bytes, struct error *e
     if (check_disk(fence, err) < 0 || look(fence, &capacity, err) < 0)
         return -1;
     return capacity >= bytes ? 0 : resize(fence, bytes, err);
+}
+
+static void name_fence(struct fence *fence) {
+    uint64_t random;
+
+    clock_system.random(clock_system.arg, &random, sizeof(random));
+    snprintf(fence->scope, sizeof(fence->scope), PREFIX "%u-", number_of(fence->node, "libvirt-"));
+    snprintf(fence->name, sizeof(fence->name), "%.18s%013jx", fence->scope,
+             (uintmax_t)(random >> 12));
+}
+
+static int add_fence(const struct fence *fence, struct error *err) {
+    const struct guest *guest = fence->guest;
+
+    return ask(guest,
+               arena_format(guest->arena,
+                            "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
+                            "\"node-name\": \"%s\", \"file\": \"%s\"}}",
+                            fence->name, fence->node),
+               NULL, err);
+}
+
+/* After a lost answer nobody knows whether it stands: it is tried as well. */
+static void remove_fence(const struct fence *fence) {
+    char node[NODE_SIZE];
+    struct error ignored;
+
+    delete_node(fence->guest, fence->name, &ignored);
+    if (read_node(fence->guest, fence->disk->device, node, &ignored) < 0 ||
+        strcmp(node, fence->node) != 0)
+        delete_orphans(fence->guest, number_of(fence->node, "libvirt-"));
 }
 
 int fence_grow(const struct guest *guest, const struct disk *disk, int64_t bytes,

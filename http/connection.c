@@ -30,18 +30,6 @@ bool http_connection_take_turn(struct http_connection *connection, enum http_tur
     return false;
 }
 
-/* The prefix ends where the path does, or a segment of it: "/compute" is not at "/computer". */
-static const struct mount *find_mount(const struct http_server *server, const char *path) {
-    for (size_t i = 0; i < server->mount_count; i++) {
-        const struct mount *mount = &server->mounts[i];
-
-        if (strncmp(path, mount->prefix, mount->length) == 0 &&
-            (path[mount->length] == '/' || path[mount->length] == '\0'))
-            return mount;
-    }
-    return NULL;
-}
-
 /* "http://host:port/path" is asked for by proxies: the path begins behind the authority. */
 static const char *skip_authority(const char *uri) {
     static const char *const schemes[] = { "http://", "https://" };
@@ -224,6 +212,18 @@ static void see_place(struct http_connection *connection) {
     pthread_mutex_unlock(&server->lock);
     connection->exchange.crowded = !connection->seated;
     connection->last |= connection->exchange.crowded;
+}
+
+/* The prefix ends where the path does, or a segment of it: "/compute" is not at "/computer". */
+static const struct mount *find_mount(const struct http_server *server, const char *path) {
+    for (size_t i = 0; i < server->mount_count; i++) {
+        const struct mount *mount = &server->mounts[i];
+
+        if (strncmp(path, mount->prefix, mount->length) == 0 &&
+            (path[mount->length] == '/' || path[mount->length] == '\0'))
+            return mount;
+    }
+    return NULL;
 }
 
 static enum MHD_Result hand_over(struct http_connection *connection) {
