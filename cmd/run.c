@@ -68,11 +68,6 @@ static int start(struct parts *parts, struct error *err) {
     return 0;
 }
 
-static void stop(struct parts *parts) {
-    for (unsigned i = 0; i < LENGTH(stops); i++)
-        stops[i](parts);
-}
-
 const char *part_text(const struct parts *parts, const char *key) {
     return config_text(parts->config, "DEFAULT", key);
 }
@@ -157,11 +152,6 @@ static void announce(struct parts *parts, struct notify *notify) {
     notify_ready(notify, ready, is_alive, parts);
 }
 
-/* One that comes with a token of its own; agents do not detach. */
-static bool has_compute_service(const struct config *config) {
-    return strcmp(config_text(config, "compute", "service"), "nova") == 0;
-}
-
 /* What systemd gives by default is meant for programs that use select(); ours poll. */
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
@@ -192,8 +182,10 @@ static void load_settings(struct parts *parts) {
 
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
+    /* A compute service comes with a token of its own; agents do not detach. */
     settings->only_services_detach =
-        part_knows_callers(parts) && has_compute_service(parts->config);
+        part_knows_callers(parts) &&
+        strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
 
@@ -231,7 +223,8 @@ int role_run(const struct role *role, const struct config *config) {
         limit_end(FAILED_START_S, fail_at_last);
     } else
         serve(&parts, notify, &ends);
-    stop(&parts);
+    for (unsigned i = 0; i < LENGTH(stops); i++)
+        stops[i](&parts);
     notify_close(notify);
     return status;
 }

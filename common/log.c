@@ -148,13 +148,6 @@ static void line_put_field(struct line *line, const char *name, const char *valu
         line_put_tail(line, "\"");
 }
 
-static void line_put_fields(struct line *line, va_list fields) {
-    const char *name;
-
-    while ((name = va_arg(fields, const char *)))
-        line_put_field(line, name, va_arg(fields, const char *));
-}
-
 static void line_put_context(struct line *line, const struct log_context *context) {
     const struct {
         const char *name, *value;
@@ -275,6 +268,7 @@ const char *log_int(int64_t value) {
 void log_event_of(const char *file, enum log_level level, const struct log_context *context,
                   const char *event, ...) {
     int number = errno;
+    const char *name;
     struct line line;
     va_list fields;
 
@@ -285,7 +279,8 @@ void log_event_of(const char *file, enum log_level level, const struct log_conte
     line.limit = LINE_SIZE - TAIL_ROOM - CONTEXT_ROOM;
     line_begin(&line, level, event);
     va_start(fields, event);
-    line_put_fields(&line, fields);
+    while ((name = va_arg(fields, const char *)))
+        line_put_field(&line, name, va_arg(fields, const char *));
     va_end(fields);
     line.full = false;
     line.limit = LINE_SIZE - TAIL_ROOM;

@@ -317,10 +317,6 @@ static int watch(struct arena *arena, pid_t pid, const int fds[2], struct captur
     return 0;
 }
 
-static int exit_status_of(int status) {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 int process_run(struct arena *arena, const char *const *arguments,
                 const struct process_limits *limits, struct process_result *ret,
                 struct error *err) {
@@ -354,7 +350,8 @@ int process_run(struct arena *arena, const char *const *arguments,
                          (long long)timeout_ms);
     if (outcome > 0 || captures[0].overflow || captures[1].overflow)
         return error_set(err, ERROR_BACKEND, "%s printed more than %zu bytes", arguments[0], most);
-    *ret = (struct process_result){ .exit_status = exit_status_of(status),
+    *ret = (struct process_result){ .exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                                                       : WEXITSTATUS(status),
                                     .output = captures[0].text,
                                     .errors = captures[1].text };
     return 0;

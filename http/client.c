@@ -165,12 +165,6 @@ static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off
     return end_us != 0 && clock_monotonic_us() >= end_us;
 }
 
-static void set_end(CURL *handle, const int64_t *until_us) {
-    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
-    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, until_us);
-}
-
 /* One of a Unix socket is none that libcurl knows; the socket's path is told beside it. */
 static void set_url(CURL *handle, struct arena *arena, const char *url) {
     static const char mark[] = "+unix://";
@@ -203,8 +197,11 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
     curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     set_timeouts(handle, call, timeout_ms);
-    if (call->until_us)
-        set_end(handle, call->until_us);
+    if (call->until_us) {
+        curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
+        curl_easy_setopt(handle, CURLOPT_XFERINFODATA, call->until_us);
+    }
     if (call->peer)
         set_trust(handle, call->peer);
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
