@@ -43,6 +43,13 @@ check_PROGRAMS += \
 endif
 if HAVE_CHECK
 if HAVE_RABBITMQ
-check_PROGRAMS += tests/unit/rpc/amqp/test_incoming
+check_PROGRAMS += \
+	tests/unit/rpc/amqp/test_incoming \
+	tests/unit/rpc/amqp/test_receiver \
+	tests/unit/rpc/amqp/test_sender
+tests_unit_rpc_amqp_test_receiver_SOURCES = \
+	tests/unit/rpc/amqp/test_receiver.c tests/unit/rpc/amqp/broker.h
+tests_unit_rpc_amqp_test_sender_SOURCES = \
+	tests/unit/rpc/amqp/test_sender.c tests/unit/rpc/amqp/broker.h
 endif
 endif

@@ -96,7 +96,7 @@ void link_interrupt(struct link *link) {
     pthread_mutex_unlock(&link->lock);
 }
 
-static void destroy(struct link *link) {
+void link_drop(struct link *link) {
     set_fd(link, -1);
     if (link->connection)
         amqp_destroy_connection(link->connection);
@@ -111,7 +111,7 @@ void link_close(struct link *link) {
         amqp_set_rpc_timeout(link->connection, &soon);
         amqp_connection_close(link->connection, AMQP_REPLY_SUCCESS);
     }
-    destroy(link);
+    link_drop(link);
 }
 
 static int open_tls(struct link *link, amqp_socket_t **ret, struct error *err) {
@@ -209,7 +209,7 @@ static int open_host(struct link *link, const struct amqp_host *host, struct err
     if (open_socket(link, host, err) < 0 || log_in(link, host, err) < 0 ||
         link_open_channel(link, LINK_WORK, err) < 0 ||
         link_open_channel(link, LINK_DECLARE, err) < 0) {
-        destroy(link);
+        link_drop(link);
         return -1;
     }
     return 0;

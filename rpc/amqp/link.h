@@ -36,12 +36,15 @@ const char *link_where(const struct link *link);
 
 /* Tries the hosts in turn, once each, shuffled; then both channels are open. */
 int link_open(struct link *link, struct error *err);
-/* Before link_close(): how long to wait after a failure.  Grows with each until link_works(), or a
+/* Before link_drop(): how long to wait after a failure.  Grows with each until link_works(), or a
  * connection that lived for a while. */
 int64_t link_pause_ms(struct link *link);
 void link_works(struct link *link);
-/* In order when it is still alive. */
+/* In order; for one that has not failed. */
 void link_close(struct link *link);
+/* Without a word: the library reads beyond its memory when it goes on after bytes that were no
+ * frame. */
+void link_drop(struct link *link);
 /* Ends whatever the link's thread is sending or receiving, for good. */
 void link_interrupt(struct link *link);
 

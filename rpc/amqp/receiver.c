@@ -108,7 +108,7 @@ static void connection_failed(struct receiver *receiver, const struct error *err
     int64_t pause_ms = link_pause_ms(receiver->link);
 
     inbox_connected(receiver->means.inbox, false);
-    link_close(receiver->link);
+    link_drop(receiver->link);
     sources_close(&receiver->sources);
     receiver->retry_us = clock_monotonic_us() + pause_ms * 1000;
     log_warning(NULL, "broker cannot be used, no messages are taken", "error", err->message,

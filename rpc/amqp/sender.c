@@ -183,7 +183,7 @@ static int receive(struct sender *sender, struct error *err) {
 static void connection_failed(struct sender *sender, const struct error *err) {
     int64_t pause_ms = link_pause_ms(sender->link);
 
-    link_close(sender->link);
+    link_drop(sender->link);
     window_take_back(sender->window);
     forget_declared(sender);
     sender->retry_us = clock_monotonic_us() + pause_ms * 1000;
