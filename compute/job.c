@@ -29,6 +29,7 @@ struct job {
     char volume_id[UUID_SIZE];
     char instance_uuid[UUID_SIZE]; /* "": any */
     char request_id[REQUEST_ID_ROOM];
+    struct log_context log; /* request_id: the same, or NULL */
     struct work_item item;
     struct job *next; /* jobs->lock */
     bool again;       /* jobs->lock: another event came */
@@ -54,14 +55,6 @@ struct jobs {
     unsigned count;
 };
 
-static struct log_context job_log(const struct job *job) {
-    return (struct log_context){ .request_id = job->request_id[0] ? job->request_id : NULL };
-}
-
-static const char *job_request_id(const struct job *job) {
-    return job->request_id[0] ? job->request_id : NULL;
-}
-
 /* A disk that is busy and a hypervisor that is silent are waited for, but not for ever (A6, A10).
  */
 static bool may_wait(struct job *job, enum resize_outcome outcome) {
@@ -77,26 +70,21 @@ static bool may_wait(struct job *job, enum resize_outcome outcome) {
 }
 
 static enum job_step report_grown(struct job *job, const struct remote_volume *volume) {
-    struct log_context log = job_log(job);
-
     job->report = REPORT_GROWN;
     job->target_gb = volume->target_gb;
-    log_info(&log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
+    log_info(&job->log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
              job->disk.instance_uuid, "size_gb", LOG_INT(volume->target_gb), NULL);
     return JOB_REPORTS;
 }
 
 static enum job_step report_failed(struct job *job, const struct error *why) {
-    struct log_context log = job_log(job);
-
     job->report = REPORT_FAILED;
-    log_error(&log, "disk cannot be extended", "volume_id", job->volume_id, "instance_uuid",
+    log_error(&job->log, "disk cannot be extended", "volume_id", job->volume_id, "instance_uuid",
               job->instance_uuid, "reason", why->message, NULL);
     return JOB_REPORTS;
 }
 
 static enum job_step extend_volume(struct job *job, struct arena *arena, struct resize *resize) {
-    struct log_context log = job_log(job);
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
 
@@ -107,7 +95,7 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
         job->disk = resize->disk;
     job->expected |= resize->disk.state != DISK_NOT_HERE || outcome == RESIZE_UNREACHABLE;
     if (outcome == RESIZE_NOT_OURS) {
-        log_info(&log, "disk is on another host", "volume_id", job->volume_id, NULL);
+        log_info(&job->log, "disk is on another host", "volume_id", job->volume_id, NULL);
         return JOB_ENDED;
     }
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) &&
@@ -121,27 +109,24 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
 }
 
 static enum job_step follow_size(struct job *job, struct arena *arena, struct resize *resize) {
-    struct log_context log = job_log(job);
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_size(resize, arena, &err);
 
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
         return JOB_WAITS;
     if (outcome != RESIZE_DONE)
-        log_warning(&log, "disk does not follow its volume", "volume_id", job->volume_id, "reason",
-                    err.message, NULL);
+        log_warning(&job->log, "disk does not follow its volume", "volume_id", job->volume_id,
+                    "reason", err.message, NULL);
     return JOB_ENDED;
 }
 
 static enum job_step read_failed(struct job *job, const struct error *err) {
-    struct log_context log = job_log(job);
-
     if (err->kind == ERROR_NOT_FOUND) {
-        log_warning(&log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
+        log_warning(&job->log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
         return JOB_ENDED;
     }
-    log_event(client_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &log, "volume cannot be read",
-              "volume_id", job->volume_id, "reason", err->message, NULL);
+    log_event(client_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &job->log,
+              "volume cannot be read", "volume_id", job->volume_id, "reason", err->message, NULL);
     return client_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
 }
 
@@ -160,7 +145,7 @@ static enum job_step follow_volume(struct job *job, struct arena *arena) {
     struct remote_volume volume;
     struct error err = { 0 };
 
-    if (volumes_read(&settings->api, arena, job->volume_id, job_request_id(job), &volume, &err) < 0)
+    if (volumes_read(&settings->api, arena, job->volume_id, job->log.request_id, &volume, &err) < 0)
         return read_failed(job, &err);
     job->tries = 0;
     resize.volume = &volume;
@@ -183,16 +168,15 @@ static enum job_step follow_volume(struct job *job, struct arena *arena) {
 }
 
 static enum job_step report(struct job *job, struct arena *arena) {
-    struct log_context log = job_log(job);
     bool failed = job->report == REPORT_FAILED;
     struct error err = { 0 };
     enum complete_outcome outcome =
-        volumes_complete(&job->jobs->settings.api, arena, job->volume_id, job_request_id(job),
+        volumes_complete(&job->jobs->settings.api, arena, job->volume_id, job->log.request_id,
                          job->extend[0] ? job->extend : NULL, failed, &err);
 
     if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
-        log_warning(&log, "nobody waits for the end of this extend", "volume_id", job->volume_id,
-                    "reason", err.message, NULL);
+        log_warning(&job->log, "nobody waits for the end of this extend", "volume_id",
+                    job->volume_id, "reason", err.message, NULL);
         job->report = REPORT_NOTHING;
         job->unwanted = true;
         return JOB_WAITS; /* perhaps for another one's: the volume says so */
@@ -200,11 +184,11 @@ static enum job_step report(struct job *job, struct arena *arena) {
     if (outcome >= 0) {
         job->reported = true;
         if (outcome == COMPLETE_UNWANTED)
-            log_warning(&log, "nobody waits for the end of the extend", "volume_id", job->volume_id,
-                        "reason", err.message, NULL);
+            log_warning(&job->log, "nobody waits for the end of the extend", "volume_id",
+                        job->volume_id, "reason", err.message, NULL);
         return JOB_ENDED;
     }
-    log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &log,
+    log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &job->log,
               "end of the extend cannot be reported", "volume_id", job->volume_id, "reason",
               err.message, NULL);
     return outcome == COMPLETE_REFUSED ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
@@ -295,6 +279,7 @@ static struct job *new_job(struct jobs *jobs, const char *volume_id, const char 
     snprintf(job->volume_id, sizeof(job->volume_id), "%s", volume_id);
     snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance_uuid);
     snprintf(job->request_id, sizeof(job->request_id), "%s", request_id ? request_id : "");
+    job->log.request_id = job->request_id[0] ? job->request_id : NULL;
     job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
     job->expected = resumed;
     job->next = jobs->first;
