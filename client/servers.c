@@ -3,9 +3,9 @@
 #include "client/client.h"
 #include "client/compute_events.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include "identity/own_user.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,8 +28,7 @@ int servers_new(const struct config *config, struct servers **ret, struct error 
         return 0;
     }
     client.version = VERSION;
-    *ret = malloc(sizeof(**ret));
-    assert(*ret);
+    *ret = heap_new(sizeof(**ret));
     (*ret)->client = client;
     return 0;
 }
@@ -124,9 +123,7 @@ static enum server_use look_for_server(struct asking *asking, bool other_attachm
 
 /* An id that is none would lead to another path. */
 static bool are_ids(const struct server_question *question) {
-    char ignored[UUID_SIZE];
-
-    return uuid_parse(question->server_id, ignored) && uuid_parse(question->volume_id, ignored);
+    return uuid_parse(question->server_id, NULL) && uuid_parse(question->volume_id, NULL);
 }
 
 enum server_use servers_ask(struct servers *servers, struct arena *arena,

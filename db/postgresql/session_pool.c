@@ -12,7 +12,6 @@
 
 void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
                        unsigned most, unsigned wait_ms) {
-
     *pool = (struct session_pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
     pthread_mutex_init(&pool->lock, NULL);
     thread_cond_init(&pool->returned);
