@@ -61,7 +61,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
 static const char *told(struct arena *arena, const struct http_answer *answer) {
     json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
     const json_t *fault = json_object_iter_value(json_object_iter(root));
-    const char *message = json_string_value(json_object_get(fault, "message"));
+    const char *message = json_text_of(fault, "message");
 
     return message ? message : answer->body;
 }

@@ -81,9 +81,9 @@ static int check_promise(struct event_sender *events, const struct client *clien
 }
 
 static bool is_our_event(const json_t *item, const struct compute_event *event) {
-    const char *name = json_string_value(json_object_get(item, "name"));
-    const char *instance = json_string_value(json_object_get(item, "server_uuid"));
-    const char *tag = json_string_value(json_object_get(item, "tag"));
+    const char *name = json_text_of(item, "name");
+    const char *instance = json_text_of(item, "server_uuid");
+    const char *tag = json_text_of(item, "tag");
 
     return name && instance && tag && strcmp(name, "volume-extended") == 0 &&
            strcasecmp(instance, event->instance_uuid) == 0 &&

@@ -64,7 +64,7 @@ static const json_t *get(struct asking *asking, const char *path, struct error *
 }
 
 static bool is_id(const json_t *object, const char *key, const char *id) {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = json_text_of(object, key);
 
     return text && strcasecmp(text, id) == 0;
 }

@@ -58,9 +58,8 @@ static int fetch(const struct client *client, struct arena *arena, int64_t *ret_
     if (client_send(&anybody, arena, &call, &answer, err) != 0)
         return error_context(err, "asking %s for its versions", client->name);
     entry = json_object_get(json_parse(arena, answer.body, answer.body_size, NULL), "version");
-    if (answer.status != 200 ||
-        !version_read(json_string_value(json_object_get(entry, "min_version")), ret_least) ||
-        !version_read(json_string_value(json_object_get(entry, "version")), ret_newest))
+    if (answer.status != 200 || !version_read(json_text_of(entry, "min_version"), ret_least) ||
+        !version_read(json_text_of(entry, "version"), ret_newest))
         return error_set(err, ERROR_UNAVAILABLE, "%s's version document cannot be read (status %d)",
                          client->name, answer.status);
     return 0;

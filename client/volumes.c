@@ -23,10 +23,6 @@ struct client volumes_client(const char *url, const char *token, struct own_user
     };
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
-}
-
 static int64_t read_target(const char *text) {
     int64_t target_gb;
 
@@ -40,8 +36,8 @@ static void read_attachments(struct arena *arena, const json_t *list, struct rem
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(list, i);
 
-        attachments[i].instance_uuid = text_of(item, "server_id");
-        attachments[i].host = text_of(item, "host_name");
+        attachments[i].instance_uuid = json_text_of(item, "server_id");
+        attachments[i].host = json_text_of(item, "host_name");
     }
     ret->attachments = attachments;
     ret->attachment_count = (unsigned)count;
@@ -51,11 +47,11 @@ static int read_volume(struct arena *arena, const json_t *object, struct remote_
                        struct error *err) {
     const json_t *metadata = json_object_get(object, "metadata");
     struct remote_volume volume = {
-        .id = text_of(object, "id"),
-        .status = text_of(object, "status"),
+        .id = json_text_of(object, "id"),
+        .status = json_text_of(object, "status"),
         .size_gb = json_integer_value(json_object_get(object, "size")),
         .has_target = json_object_get(metadata, "extend_new_size") != NULL,
-        .target_gb = read_target(text_of(metadata, "extend_new_size")),
+        .target_gb = read_target(json_text_of(metadata, "extend_new_size")),
     };
 
     if (!volume.id || !volume.status || volume.size_gb < 0 || volume.size_gb > FIELD_MAX_SIZE_GB)

@@ -153,8 +153,7 @@ static void put_event(struct json_out *out, const struct event *event) {
 
     out_begin_object(out);
     out_put_text(out, "name", event->name);
-    out_put_text(out, "server_uuid",
-                 json_string_value(json_object_get(event->as_sent, "server_uuid")));
+    out_put_text(out, "server_uuid", json_text_of(event->as_sent, "server_uuid"));
     if (event->tag)
         out_put_text(out, "tag", event->tag);
     out_put_text(out, "status", event->code == 200 ? status : "failed");

@@ -36,8 +36,7 @@ static int ask(const struct guest *guest, const char *command, const json_t **re
         return error_context(err, "reading what the guest's monitor answers");
     refusal = json_object_get(root, "error");
     if (refusal) {
-        error_set(err, ERROR_BACKEND, "QEMU refuses: %s",
-                  json_string_value(json_object_get(refusal, "desc")));
+        error_set(err, ERROR_BACKEND, "QEMU refuses: %s", json_text_of(refusal, "desc"));
         return 1;
     }
     if (ret)
@@ -77,8 +76,8 @@ static const char *find_node(const json_t *list, const char *device) {
         const json_t *block = json_array_get(list, i);
         const json_t *inserted = json_object_get(block, "inserted");
 
-        if (is_device(json_string_value(json_object_get(block, "qdev")), device))
-            return json_string_value(json_object_get(inserted, "node-name"));
+        if (is_device(json_text_of(block, "qdev"), device))
+            return json_text_of(inserted, "node-name");
     }
     return NULL;
 }
@@ -136,7 +135,7 @@ static int list_nodes(const struct guest *guest, const json_t **ret, struct erro
 }
 
 static const char *node_name(const json_t *list, size_t i) {
-    const char *name = json_string_value(json_object_get(json_array_get(list, i), "node-name"));
+    const char *name = json_text_of(json_array_get(list, i), "node-name");
 
     return name ? name : "";
 }

@@ -108,16 +108,21 @@ static bool is_on_network(const char *url) {
     return url && (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0);
 }
 
+static bool text_is(const json_t *object, const char *key, const char *wanted) {
+    const char *text = json_text_of(object, key);
+
+    return text && strcmp(text, wanted) == 0;
+}
+
 static const char *self_of(const json_t *version) {
-    const char *id = json_string_value(json_object_get(version, "id"));
+    const char *id = json_text_of(version, "id");
     const json_t *links = json_object_get(version, "links");
 
     for (size_t i = 0; id && strncmp(id, "v3", 2) == 0 && i < json_array_size(links); i++) {
         const json_t *link = json_array_get(links, i);
-        const char *rel = json_string_value(json_object_get(link, "rel"));
 
-        if (rel && strcmp(rel, "self") == 0)
-            return json_string_value(json_object_get(link, "href"));
+        if (text_is(link, "rel", "self"))
+            return json_text_of(link, "href");
     }
     return NULL;
 }
@@ -186,7 +191,7 @@ static int64_t renewal_of(const char *end) {
 static int read_grant(const struct http_answer *answer, struct grant *grant, struct error *err) {
     const json_t *root = json_parse(grant->arena, answer->body, answer->body_size, NULL);
     const json_t *token = json_object_get(root, "token");
-    const char *end = json_string_value(json_object_get(token, "expires_at"));
+    const char *end = json_text_of(token, "expires_at");
 
     if (answer->status == 401)
         return error_set(err, ERROR_UNAVAILABLE, "Keystone does not accept our own credentials.");
@@ -297,12 +302,6 @@ void keystone_token_refused(struct keystone *keystone, const char *token) {
 
 /* ---- the catalog ---- */
 
-static bool text_is(const json_t *object, const char *key, const char *wanted) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text && strcmp(text, wanted) == 0;
-}
-
 static bool endpoint_fits(const struct keystone_settings *settings, const json_t *endpoint) {
     return text_is(endpoint, "interface", settings->interface) &&
            (!settings->region || text_is(endpoint, "region_id", settings->region) ||
@@ -318,7 +317,7 @@ static const char *find_endpoint(const struct keystone *keystone, const char *ty
 
         for (size_t j = 0; text_is(service, "type", type) && j < json_array_size(endpoints); j++) {
             const json_t *endpoint = json_array_get(endpoints, j);
-            const char *url = json_string_value(json_object_get(endpoint, "url"));
+            const char *url = json_text_of(endpoint, "url");
 
             if (is_on_network(url) && endpoint_fits(&keystone->settings, endpoint))
                 return url;

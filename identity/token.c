@@ -97,7 +97,7 @@ static void pack_token(struct packer *packer, const json_t *object, struct token
 
 static bool is_in_catalog(const json_t *catalog, const char *type) {
     for (size_t i = 0; type && i < json_array_size(catalog); i++) {
-        const char *found = json_string_value(json_object_get(json_array_get(catalog, i), "type"));
+        const char *found = json_text_of(json_array_get(catalog, i), "type");
 
         if (found && strcmp(found, type) == 0)
             return true;
@@ -113,7 +113,7 @@ static bool roles_are_texts(const json_t *list) {
 }
 
 static int check_token(const json_t *object, int64_t *ret_expires_us, struct error *err) {
-    const char *end = json_string_value(json_object_get(object, "expires_at"));
+    const char *end = json_text_of(object, "expires_at");
     int64_t end_us;
 
     if (!json_is_string(json_object_get(json_object_get(object, "user"), "id")) || !end ||

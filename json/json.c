@@ -121,3 +121,7 @@ int json_decode(struct arena *arena, const json_t *object, const char *what,
 bool json_has(const json_t *object, const char *key) {
     return json_object_get(object, key) != NULL;
 }
+
+const char *json_text_of(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}

@@ -24,6 +24,9 @@ int json_decode(struct arena *arena, const json_t *object, const char *what,
 /* Did the client send this key (even as null)? */
 bool json_has(const json_t *object, const char *key);
 
+/* A member that is text; NULL: there is none. */
+const char *json_text_of(const json_t *object, const char *key);
+
 /*
  * Parses text of `size` bytes: strict JSON, valid UTF-8, depth and size bounded, duplicate keys
  * refused, no NUL in strings. Released with the arena. NULL and ERROR_BAD_REQUEST on failure.

@@ -22,7 +22,7 @@ static const json_t *inner_object(struct arena *arena, const void *bytes, size_t
     struct error why;
     const json_t *outer = json_parse(arena, bytes, size, &why);
     const json_t *packed = json_object_get(outer, "oslo.message");
-    const char *version = json_string_value(json_object_get(outer, "oslo.version"));
+    const char *version = json_text_of(outer, "oslo.version");
     const json_t *inner = outer;
 
     if (!json_is_object(outer)) {
