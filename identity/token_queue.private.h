@@ -37,8 +37,8 @@ struct question {
 };
 
 struct token_queue {
-    TAILQ_HEAD(, asker) askers; /* the next one in turn first; each has a question at least */
-    LIST_HEAD(, question) open; /* queued, and taken until token_queue_end() */
+    TAILQ_HEAD(askers, asker) askers; /* the next one in turn first; each has a question at least */
+    LIST_HEAD(open_questions, question) open; /* queued, and taken until token_queue_end() */
     unsigned most, queued, joined;
     bool closed; /* takes no more questions */
 };
