@@ -93,16 +93,20 @@ static void reply_confirm(void *arg, bool taken) {
     reply_end(reply);
 }
 
-static void reply_send(void *arg) {
-    struct reply *reply = arg;
-    const struct send_message message = {
+static struct send_message message_to(const char *queue, const char *body) {
+    return (struct send_message){
         .where = SEND_QUEUE,
-        .routing_key = reply->queue,
+        .routing_key = queue,
         .key = "",
         .content_type = "application/json",
-        .body = reply->body,
-        .size = strlen(reply->body),
+        .body = body,
+        .size = strlen(body),
     };
+}
+
+static void reply_send(void *arg) {
+    struct reply *reply = arg;
+    const struct send_message message = message_to(reply->queue, reply->body);
 
     sender_put(reply->answers->sender, &message, reply_confirm, reply);
 }
@@ -148,14 +152,7 @@ static void send_beat(void *arg, const struct envelope *called) {
     struct answers *answers = arg;
     autoarena struct arena *arena = arena_new();
     const char *body = envelope_heartbeat(arena, called, envelope_unique_id(arena, answers->clock));
-    const struct send_message message = {
-        .where = SEND_QUEUE,
-        .routing_key = called->reply_queue,
-        .key = "",
-        .content_type = "application/json",
-        .body = body,
-        .size = strlen(body),
-    };
+    const struct send_message message = message_to(called->reply_queue, body);
     bool too_many;
 
     pthread_mutex_lock(&answers->lock);
