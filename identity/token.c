@@ -227,7 +227,6 @@ static void take_piece(enum piece piece, char literal, const char *path, size_t 
 static bool path_matches(const char *pattern, const char *path) {
     size_t length = strlen(path), step;
     autofree bool *reached = heap_new(length + 1);
-    bool matches;
 
     reached[0] = true;
     for (; *pattern; pattern += step) {
@@ -235,8 +234,7 @@ static bool path_matches(const char *pattern, const char *path) {
 
         take_piece(piece, *pattern, path, length, reached);
     }
-    matches = reached[length];
-    return matches;
+    return reached[length];
 }
 
 bool token_allows(const struct token *token, const char *service_type, const char *method,
