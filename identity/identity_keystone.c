@@ -23,6 +23,9 @@ struct asking {
     const char *user_token;
     bool from_service;
     struct token_waiter waiter;
+    /* What a good token leads to. */
+    enum identity_outcome (*next)(struct asking *asking, const struct token *token,
+                                  struct error *err);
 };
 
 static enum identity_outcome fail(const struct asking *asking, const struct error *err) {
@@ -37,14 +40,41 @@ static enum identity_outcome refuse(const struct asking *asking, struct error *e
     return fail(asking, err);
 }
 
-/* ---- the user's token ---- */
+/* ---- one token ---- */
+
+static void answered(void *arg, const struct token *token, const struct error *verdict) {
+    struct asking *asking = arg;
+    struct error err = *verdict;
+    enum identity_outcome outcome = token ? asking->next(asking, token, &err) : fail(asking, &err);
+
+    if (outcome != IDENTITY_LATER)
+        asking->later->tell(asking->later->arg, outcome, &err);
+}
+
+static enum identity_outcome ask(struct asking *asking, const char *text, struct error *err) {
+    const struct token *token;
+
+    asking->waiter =
+        (struct token_waiter){ .peer = asking->exchange->peer, .done = answered, .arg = asking };
+    switch (token_check(asking->keystone->authtoken->checker, text, asking->from_service,
+                        &asking->waiter, &token, err)) {
+    case TOKEN_GOOD:
+        return asking->next(asking, token, err);
+    case TOKEN_LATER:
+        return IDENTITY_LATER;
+    default:
+        return fail(asking, err);
+    }
+}
+
+/* ---- the user's ---- */
 
 static void release(void *token) {
     token_release(token);
 }
 
 /* The context points into the token, which therefore lives as long as the exchange. */
-static enum identity_outcome become(const struct asking *asking, const struct token *token,
+static enum identity_outcome become(struct asking *asking, const struct token *token,
                                     struct error *err) {
     struct http_exchange *exchange = asking->exchange;
     struct context *context = asking->context;
@@ -65,36 +95,12 @@ static enum identity_outcome become(const struct asking *asking, const struct to
     return IDENTITY_KNOWN;
 }
 
-static void tell(const struct asking *asking, enum identity_outcome outcome,
-                 const struct error *err) {
-    asking->later->tell(asking->later->arg, outcome, err);
-}
-
-static void user_is_known(void *arg, const struct token *token, const struct error *verdict) {
-    const struct asking *asking = arg;
-    struct error err = *verdict;
-
-    tell(asking, token ? become(asking, token, &err) : fail(asking, &err), &err);
-}
-
 static enum identity_outcome ask_user(struct asking *asking, struct error *err) {
-    const struct token *token;
-
-    asking->waiter = (struct token_waiter){ .peer = asking->exchange->peer,
-                                            .done = user_is_known,
-                                            .arg = asking };
-    switch (token_check(asking->keystone->authtoken->checker, asking->user_token,
-                        asking->from_service, &asking->waiter, &token, err)) {
-    case TOKEN_GOOD:
-        return become(asking, token, err);
-    case TOKEN_LATER:
-        return IDENTITY_LATER;
-    default:
-        return fail(asking, err);
-    }
+    asking->next = become;
+    return ask(asking, asking->user_token, err);
 }
 
-/* ---- the service's token ---- */
+/* ---- the service's beside it ---- */
 
 /* A service may come with a user's token that has expired meanwhile: its work began before. */
 static enum identity_outcome judge_service(struct asking *asking, const struct token *token,
@@ -104,33 +110,6 @@ static enum identity_outcome judge_service(struct asking *asking, const struct t
     if (!asking->from_service && asking->keystone->authtoken->roles_required)
         return refuse(asking, err);
     return ask_user(asking, err);
-}
-
-static void service_is_known(void *arg, const struct token *token, const struct error *verdict) {
-    struct asking *asking = arg;
-    struct error err = *verdict;
-    enum identity_outcome outcome = token ? judge_service(asking, token, &err) : fail(asking, &err);
-
-    if (outcome != IDENTITY_LATER)
-        tell(asking, outcome, &err);
-}
-
-static enum identity_outcome ask_service(struct asking *asking, const char *text,
-                                         struct error *err) {
-    const struct token *token;
-
-    asking->waiter = (struct token_waiter){ .peer = asking->exchange->peer,
-                                            .done = service_is_known,
-                                            .arg = asking };
-    switch (token_check(asking->keystone->authtoken->checker, text, false, &asking->waiter, &token,
-                        err)) {
-    case TOKEN_GOOD:
-        return judge_service(asking, token, err);
-    case TOKEN_LATER:
-        return IDENTITY_LATER;
-    default:
-        return fail(asking, err);
-    }
 }
 
 static const char *find_token(const struct http_exchange *exchange, const char *name) {
@@ -157,7 +136,10 @@ static enum identity_outcome keystone_authenticate(const struct identity *identi
         asking->user_token = find_token(exchange, "X-Storage-Token");
     if (!asking->user_token)
         return refuse(asking, err);
-    return service ? ask_service(asking, service, err) : ask_user(asking, err);
+    if (!service)
+        return ask_user(asking, err);
+    asking->next = judge_service;
+    return ask(asking, service, err);
 }
 
 /* ---- start and end ---- */
