@@ -71,6 +71,9 @@ check_PROGRAMS += \
 endif
 if HAVE_CHECK
 if HAVE_POSTGRESQL
-check_PROGRAMS += tests/unit/db/postgresql/test_postgresql tests/unit/db/postgresql/test_prepared
+slow_tests += tests/unit/db/postgresql/test_lost
+check_PROGRAMS += \
+	tests/unit/db/postgresql/test_postgresql \
+	tests/unit/db/postgresql/test_prepared
 endif
 endif
