@@ -14,10 +14,8 @@ status=0
 mapfile -t files < <(sources "${folders[@]}" bench tests)
 printf '%s\0' "${files[@]}" |
     xargs -0 -P "$(nproc)" -n 16 clang-format --dry-run --Werror || status=1
-for file in "${files[@]}"; do
-    while read -r line; do
-        echo "$file: wider than 100 columns: $line"
-        status=1
-    done < <(sed '/clang-format off/,/clang-format on/d' "$file" | grep -E '^.{101,}' | grep -v '"')
-done
+while read -r file && read -r line; do
+    echo "$file: wider than 100 columns: $line"
+    status=1
+done < <(sed -s '/clang-format off/,/clang-format on/d; /"/d; /^.\{101,\}/!d; F' "${files[@]}")
 exit "$status"

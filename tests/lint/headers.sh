@@ -14,9 +14,12 @@ wrong() {
 mapfile -t files < <(sources)
 for header in "${files[@]}"; do
     [[ $header == *.h ]] || continue
-    grep -q '^#pragma once$' "$header" || wrong "$header: has no #pragma once"
-    [[ $(head -c 2 "$header") == "/*" ]] || wrong "$header: does not open with a comment"
+    read -r first <"$header"
+    [[ $first == "/*"* ]] || wrong "$header: does not open with a comment"
 done
+while read -r header; do
+    wrong "$header: has no #pragma once"
+done < <(printf '%s\n' "${files[@]}" | grep '\.h$' | xargs grep -L '^#pragma once$')
 for file in "${files[@]}"; do
     [[ $file == *.c ]] || continue
     own=${file%.c}.h
@@ -29,7 +32,7 @@ for file in "${files[@]}"; do
 done
 # "Private" is said by the name, or by the folder of an engine, of which one header is seen.
 while IFS=: read -r file line text; do
-    included=$(sed -E 's/.*#include "([^"]*)".*/\1/' <<<"$text")
+    included=${text#*\"} included=${included%%\"*}
     folder=${included%/*}
     [[ $file == "$folder"/* || $included == "$folder/${folder##*/}.h" ]] ||
         wrong "$file:$line: $included is private to $folder"

@@ -9,13 +9,13 @@ command -v shellcheck >/dev/null || {
 status=0
 mapfile -t scripts < <(grep -rlE -m 1 '^#!/bin/bash|^# shellcheck shell=bash' quickstart test .ci etc tests)
 shellcheck "${scripts[@]}" || status=1
-while read -r file; do
-    python3 - "$file" <<'PYTHON' || status=1
+mapfile -t files < <(grep -rlE -m 1 '^#!.*python3' tests; find tests -name '*.py')
+python3 - "${files[@]}" <<'PYTHON' || status=1
 import ast, sys
-try:
-    ast.parse(open(sys.argv[1], encoding="utf-8").read(), sys.argv[1])
-except SyntaxError as error:
-    sys.exit(f"{error.filename}:{error.lineno}: {error.msg}")
+for file in sys.argv[1:]:
+    try:
+        ast.parse(open(file, encoding="utf-8").read(), file)
+    except SyntaxError as error:
+        sys.exit(f"{error.filename}:{error.lineno}: {error.msg}")
 PYTHON
-done < <(grep -rlE -m 1 '^#!.*python3' tests; find tests -name '*.py')
 exit "$status"

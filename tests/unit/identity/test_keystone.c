@@ -173,7 +173,8 @@ START_TEST(a_token_goes_before_it_ends) {
     struct scene *scene = scene_new();
     char body[128];
 
-    snprintf(body, sizeof(body), "{\"token\": {\"expires_at\": \"%s\"}}", script_keystone_time(600));
+    snprintf(body, sizeof(body), "{\"token\": {\"expires_at\": \"%s\"}}",
+             script_keystone_time(600));
     grant(scene, 201, "X-Subject-Token: short", body);
     grant(scene, 201, "X-Subject-Token: endless", "{\"token\": {}}");
     script_keystone_begin(scene->server);
