@@ -35,7 +35,7 @@ def virsh(*arguments, timeout=60, text=None):
 
 def answers():
     try:
-        virsh("uri", timeout=20)
+        virsh("uri", timeout=60)
         return True
     except (HypervisorError, subprocess.TimeoutExpired):
         return False
@@ -60,7 +60,7 @@ class Daemons:
         if answers():
             return self
         self.process = subprocess.Popen([sys.executable, self.PROGRAM], start_new_session=True)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300  # in an emulated machine, too
         while not answers():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 self.stop()
