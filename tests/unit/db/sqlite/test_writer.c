@@ -372,6 +372,80 @@ START_TEST(a_large_wal_is_brought_in_at_once) {
 }
 END_TEST
 
+/* ---- a reader that stays ---- */
+
+struct staying {
+    struct db *db;
+    sem_t reads, may_go;
+};
+
+static int stay_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct staying *staying = arg;
+    int64_t first, now;
+
+    if (db_query_int(tx, &first, err, "SELECT SUM(LENGTH(value)) FROM item") < 0)
+        return -1;
+    sem_post(&staying->reads);
+    while (sem_wait(&staying->may_go) < 0)
+        ;
+    if (db_query_int(tx, &now, err, "SELECT SUM(LENGTH(value)) FROM item") < 0)
+        return -1;
+    ck_assert_int_eq(now, first);
+    return 0;
+}
+
+static void *stay(void *arg) {
+    struct staying *staying = arg;
+    struct error err = { 0 };
+
+    ck_assert_msg(db_read(staying->db, stay_body, staying, &err) == 0, "%s", err.message);
+    return NULL;
+}
+
+/* 20 MB: more than the log may have when its pages are brought into the file. */
+static void write_much(struct db *db, int bytes) {
+    char sql[80];
+
+    snprintf(sql, sizeof(sql), "UPDATE item SET value = hex(zeroblob(%d))", bytes);
+    sql_run(db, sql);
+}
+
+/* It sees what it began with, whatever is brought into the file; the log grows as long as it reads,
+ * and begins anew behind it. */
+START_TEST(a_reader_keeps_its_snapshot_and_not_the_log) {
+    autoscratch struct scratch scratch;
+    struct staying staying;
+    char wal[64];
+    pthread_t thread;
+    off_t largest;
+
+    scratch_make(&scratch);
+    snprintf(wal, sizeof(wal), "%s-wal", scratch.path);
+    staying.db = scratch_open(scratch.url, true);
+    sem_init(&staying.reads, 0, 0);
+    sem_init(&staying.may_go, 0, 0);
+    sql_run(staying.db, create_item);
+    sql_run(staying.db, "INSERT INTO item (id, value) VALUES (1, 'short')");
+    ck_assert_int_eq(pthread_create(&thread, NULL, stay, &staying), 0);
+    while (sem_wait(&staying.reads) < 0)
+        ;
+    for (int i = 1; i <= 3; i++)
+        write_much(staying.db, 10000000 + i);
+    largest = file_size(wal);
+    ck_assert_int_gt(largest, 3 * 20000000);
+    ck_assert_int_eq(sql_int(staying.db, "SELECT SUM(LENGTH(value)) FROM item"), 20000006);
+    sem_post(&staying.may_go);
+    pthread_join(thread, NULL);
+    for (int i = 1; i <= 4; i++)
+        write_much(staying.db, 10000000);
+    ck_assert_int_le(file_size(wal), largest + 25000000);
+    db_close(staying.db);
+    staying.db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(sql_int(staying.db, "SELECT SUM(LENGTH(value)) FROM item"), 20000000);
+    db_close(staying.db);
+}
+END_TEST
+
 START_TEST(a_close_finishes_what_is_queued) {
     autoscratch struct scratch scratch;
     struct batch batch = { .left = JOBS + 1 }; /* nobody waits for it */
@@ -402,4 +476,4 @@ CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
            a_commit_without_room_leaves_what_was_and_works_again_with_room,
            a_lock_of_another_program_is_waited_for, a_lock_that_stays_is_an_error_after_a_while,
            a_quiet_writer_brings_the_wal_into_the_file, a_large_wal_is_brought_in_at_once,
-           a_close_finishes_what_is_queued)
+           a_reader_keeps_its_snapshot_and_not_the_log, a_close_finishes_what_is_queued)
