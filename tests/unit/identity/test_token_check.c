@@ -416,17 +416,25 @@ START_TEST(those_who_share_a_question_are_bounded) {
 }
 END_TEST
 
+/* Keystone says nothing; each asks about a token of its own. */
+static void put_unheard(struct scene *scene, struct caller *callers, size_t count) {
+    char text[8];
+
+    script_server_add(scene->server, &(struct script_rule){ .method = "GET",
+                                                            .path = KEYSTONE_TOKENS "*",
+                                                            .manner = SCRIPT_SILENT });
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(text, sizeof(text), "t%u", i);
+        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
+    }
+}
+
 START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 400 });
     struct caller callers[4];
-    char text[8];
 
-    script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
-    for (unsigned i = 0; i < LENGTH(callers); i++) {
-        snprintf(text, sizeof(text), "t%u", i);
-        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
-    }
+    put_unheard(scene, callers, LENGTH(callers));
     expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     scene_end(scene);
 }
@@ -436,15 +444,8 @@ START_TEST(whoever_waits_at_the_end_is_answered) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 500 });
     struct caller callers[4];
-    char text[8];
 
-    script_server_add(scene->server, &(struct script_rule){ .method = "GET",
-                                                            .path = KEYSTONE_TOKENS "*",
-                                                            .manner = SCRIPT_SILENT });
-    for (unsigned i = 0; i < LENGTH(callers); i++) {
-        snprintf(text, sizeof(text), "t%u", i);
-        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
-    }
+    put_unheard(scene, callers, LENGTH(callers));
     token_checker_free(scene->checker);
     scene->checker = NULL;
     for (unsigned i = 0; i < LENGTH(callers); i++)
@@ -459,15 +460,8 @@ START_TEST(the_end_waits_for_no_keystone) {
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 2, .deadline_ms = 60000 });
     struct caller callers[4];
     int64_t begin_us;
-    char text[8];
 
-    script_server_add(scene->server, &(struct script_rule){ .method = "GET",
-                                                            .path = KEYSTONE_TOKENS "*",
-                                                            .manner = SCRIPT_SILENT });
-    for (unsigned i = 0; i < LENGTH(callers); i++) {
-        snprintf(text, sizeof(text), "t%u", i);
-        ck_assert_int_eq(put(scene, &callers[i], text), TOKEN_LATER);
-    }
+    put_unheard(scene, callers, LENGTH(callers));
     ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 2));
     begin_us = clock_monotonic_us();
     keystone_hurry(scene->keystone, begin_us + 100000);

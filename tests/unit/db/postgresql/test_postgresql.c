@@ -254,93 +254,90 @@ static void session_ok(struct session *session, const char *sql) {
     ck_assert_msg(session_run(session, sql, &err) == 0, "%s", err.message);
 }
 
-static struct session *doubtful_session(const struct session_settings *settings) {
-    struct session *session = session_of(settings);
-    struct error err = { 0 };
+/* A session with a commit to come, and another one that asks about it. */
+struct doubt {
+    struct db *db;
+    struct session_settings settings; /* the sessions look into it */
+    struct session *session, *other;
+    struct error err;
+};
 
-    ck_assert_int_eq(commit_register(session, &clock_system, &err), 0);
-    session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
-    session_ok(session, "INSERT INTO item (id) VALUES (1)");
-    return session;
+static void doubt_begin(struct doubt *doubt) {
+    const char *url = database_url();
+
+    *doubt = (struct doubt){ .db = items_open(url, true) };
+    ck_assert_int_eq(session_settings_read(url, &doubt->settings, &doubt->err), 0);
+    doubt->settings.connect_ms = doubt->settings.statement_ms = 10000;
+    doubt->session = session_of(&doubt->settings);
+    ck_assert_int_eq(commit_register(doubt->session, &clock_system, &doubt->err), 0);
+    session_ok(doubt->session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    session_ok(doubt->session, "INSERT INTO item (id) VALUES (1)");
+    doubt->other = session_of(&doubt->settings);
+}
+
+/* What is said of the commit whose mark is so much larger than that of the last one. */
+static int doubt_ask(struct doubt *doubt, int64_t ahead) {
+    return (int)commit_ask(doubt->other, doubt->session->writer, doubt->session->mark + ahead,
+                           &doubt->err);
+}
+
+static void doubt_end(struct doubt *doubt) {
+    session_close(doubt->other);
+    session_close(doubt->session);
+    session_settings_free(&doubt->settings);
+    db_close(doubt->db);
 }
 
 START_TEST(a_commit_in_doubt_that_happened_is_known) {
-    const char *url = database_url();
-    struct db *db = items_open(url, true);
-    struct session_settings settings;
-    struct session *session, *other;
-    struct error err = { 0 };
+    struct doubt doubt;
 
-    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
-    settings.connect_ms = settings.statement_ms = 10000;
-    session = doubtful_session(&settings);
-    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
-    other = session_of(&settings);
+    doubt_begin(&doubt);
+    ck_assert_int_eq(commit_run(doubt.session, &doubt.err), COMMIT_DONE);
     for (int i = 0; i < 2; i++) /* asked twice it is the same */
-        ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_DONE);
-    ck_assert_int_eq(sql_int(db, count_items), 1);
-    session_close(other);
-    session_close(session);
-    session_settings_free(&settings);
-    db_close(db);
+        ck_assert_int_eq(doubt_ask(&doubt, 0), COMMIT_DONE);
+    ck_assert_int_eq(sql_int(doubt.db, count_items), 1);
+    doubt_end(&doubt);
 }
 END_TEST
 
 START_TEST(a_commit_in_doubt_that_did_not_happen_never_will) {
-    const char *url = database_url();
-    struct db *db = items_open(url, true);
-    struct session_settings settings;
-    struct session *session, *other;
-    struct error err = { 0 };
+    struct doubt doubt;
 
-    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
-    settings.connect_ms = settings.statement_ms = 10000;
-    session = doubtful_session(&settings);
-    other = session_of(&settings);
+    doubt_begin(&doubt);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(commit_ask(other, session->writer, session->mark + 1, &err), COMMIT_AGAIN);
-    ck_assert_int_eq(commit_run(session, &err), COMMIT_AGAIN); /* on its way all the time */
-    session_rollback(session);
-    ck_assert_int_eq(sql_int(db, count_items), 0);
-    session_close(other);
-    session_close(session);
-    session_settings_free(&settings);
-    db_close(db);
+        ck_assert_int_eq(doubt_ask(&doubt, 1), COMMIT_AGAIN);
+    ck_assert_int_eq(commit_run(doubt.session, &doubt.err),
+                     COMMIT_AGAIN); /* on its way all along */
+    session_rollback(doubt.session);
+    ck_assert_int_eq(sql_int(doubt.db, count_items), 0);
+    doubt_end(&doubt);
 }
 END_TEST
 
 /* The mark of a session that is older than its cleaning, in every place where it can be missed. */
 START_TEST(a_mark_that_is_gone_is_doubt_and_no_permission) {
-    const char *url = database_url();
-    struct db *db = items_open(url, true);
-    struct session_settings settings;
-    struct session *session, *other;
-    struct error err = { 0 };
+    struct doubt doubt;
+    struct session *session;
 
-    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
-    settings.connect_ms = settings.statement_ms = 10000;
-    session = doubtful_session(&settings);
-    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
-    other = session_of(&settings);
-    session_ok(other, "DELETE FROM commit_marks"); /* before anybody asks */
-    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_FAILED);
-    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    doubt_begin(&doubt);
+    session = doubt.session;
+    ck_assert_int_eq(commit_run(session, &doubt.err), COMMIT_DONE);
+    session_ok(doubt.other, "DELETE FROM commit_marks"); /* before anybody asks */
+    ck_assert_int_eq(doubt_ask(&doubt, 0), COMMIT_FAILED);
+    ck_assert_int_eq(doubt.err.kind, ERROR_UNAVAILABLE);
 
     session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE"); /* before the commit */
     session_ok(session, "INSERT INTO item (id) VALUES (2)");
-    ck_assert_int_eq(commit_run(session, &err), COMMIT_AGAIN);
+    ck_assert_int_eq(commit_run(session, &doubt.err), COMMIT_AGAIN);
     session_rollback(session);
-    ck_assert_int_eq(sql_int(db, count_items), 1);
+    ck_assert_int_eq(sql_int(doubt.db, count_items), 1);
 
-    ck_assert_int_eq(commit_register(session, &clock_system, &err), 0); /* and then as ever */
+    ck_assert_int_eq(commit_register(session, &clock_system, &doubt.err), 0); /* and then as ever */
     session_ok(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
     session_ok(session, "INSERT INTO item (id) VALUES (2)");
-    ck_assert_int_eq(commit_run(session, &err), COMMIT_DONE);
-    ck_assert_int_eq(commit_ask(other, session->writer, session->mark, &err), COMMIT_DONE);
-    session_close(other);
-    session_close(session);
-    session_settings_free(&settings);
-    db_close(db);
+    ck_assert_int_eq(commit_run(session, &doubt.err), COMMIT_DONE);
+    ck_assert_int_eq(doubt_ask(&doubt, 0), COMMIT_DONE);
+    doubt_end(&doubt);
 }
 END_TEST
 
