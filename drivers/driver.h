@@ -34,6 +34,10 @@ enum driver_feature {
     DRIVER_ONLINE_EXTEND = 1 << 1,
     DRIVER_THIN = 1 << 2,
     DRIVER_THICK = 1 << 3,
+    /* The functions that each stands for are all there, or none of them. */
+    DRIVER_SNAPSHOT = 1 << 4, /* create_snapshot, delete_snapshot, list_snapshots */
+    DRIVER_CLONE = 1 << 5,    /* clone_volume, clone_snapshot */
+    DRIVER_REVERT = 1 << 6,   /* revert_volume */
 };
 
 /* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
@@ -59,6 +63,16 @@ struct driver_fence {
 /* 0: go on.  -1: the work is somebody else's now (ERROR_CONFLICT).  NULL always holds. */
 int driver_fence_check(const struct driver_fence *fence, struct error *err);
 
+/* Somebody who waits for a call that takes long: hears from the thread of the call how far it is,
+ * at least once in each second of work, and says whether to go on. */
+struct driver_progress {
+    bool (*tell)(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes);
+};
+
+/* 0: go on.  -1: the operation was cancelled (ERROR_CONFLICT).  NULL: nobody listens. */
+int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
+                         int64_t all_bytes, struct error *err);
+
 /* What the database knows of a volume; all text belongs to the caller. */
 struct driver_volume {
     const char *id;
@@ -72,6 +86,17 @@ struct driver_volume {
     bool encrypted;
     const struct driver_fence *fence; /* may the call still change things?  NULL: always */
     unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
+};
+
+/* What the database knows of a snapshot; all text belongs to the caller. */
+struct driver_snapshot {
+    const char *id;
+    const char *name_id;           /* in file names; never NULL, usually the id */
+    const char *provider_location; /* as create_snapshot gave them; NULL before */
+    const char *format;
+    int64_t size_gb; /* the volume's recorded size when the snapshot was asked for */
+    const struct driver_fence *fence;
+    unsigned attempt; /* both as in struct driver_volume, of the work on the snapshot */
 };
 
 /* What create made; text in the arena of the call. */
@@ -145,12 +170,62 @@ struct driver {
                         void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                         struct error *err);
 
-    /* Optional ones; NULL means the driver has no use for it.  What else may stand here is said
-     * at the end of this file. */
+    /* Optional ones; NULL means the driver has no use for it. */
 
     /* An extend has ended, in whatever way (X39, D8). */
     void (*extend_finished)(void *handle, const struct driver_volume *volume, int64_t size_gb,
                             bool grown);
+
+    /* Functions that not every storage has.  NULL: it cannot; so says a bit of `features`, and the
+     * end of this file what counts for all of them. */
+
+    /* The volume's content of one moment between begin and end of the call, and its size then.
+     * One that is there already stays as it is, however the volume went on: DONE.  Attached, or
+     * open in a guest: DONE where the storage itself takes that moment below a guest that writes
+     * (a reflink of a raw file does).  DEFERRED: only the guest's host could make it, and nothing
+     * has been done; a caller without such a host fails the operation with a message that says
+     * so.  ERROR_BAD_REQUEST: this volume can have none, attached or not. */
+    enum driver_outcome (*create_snapshot)(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct driver_created *ret, struct error *err);
+    /* No other object's content changes.  A crash leaves it whole, or no longer readable and to be
+     * deleted again; the caller gives it to nobody once this was called.  DEFERRED where its file
+     * lies below the image that a guest has open. */
+    enum driver_outcome (*delete_snapshot)(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct error *err);
+    /* As list_volumes(); no object is told of by both. */
+    int (*list_snapshots)(void *handle, struct arena *arena,
+                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                          struct error *err);
+
+    /* As create_volume(), with the source's content at the head and zeros behind it; its fence and
+     * attempt are the new volume's.  The new one needs nothing of the source when the call has
+     * succeeded: that may change and go.  Recorded as smaller than the source: ERROR_BAD_REQUEST.
+     * A source that is larger than its own record is taken whole, and the new one is as large.  A
+     * source that is attached or open in a guest is taken as by create_snapshot(); where that would
+     * be DEFERRED: ERROR_CONFLICT. */
+    int (*clone_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_volume *source, const struct driver_progress *progress,
+                        struct driver_created *ret, struct error *err);
+    int (*clone_snapshot)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *source,
+                          const struct driver_progress *progress, struct driver_created *ret,
+                          struct error *err);
+
+    /* Content and size become the snapshot's, which stays.  They are made beside the volume and
+     * put in its place in one step, so a crash leaves the one or the other whole; here alone
+     * something is replaced.  A worker that comes late would undo what was written since: the
+     * caller renames the volume first (rename_volume()), for each worker anew, and what a late one
+     * puts under an old name is nobody's.  No volume of that name: ERROR_NOT_FOUND, and none is
+     * made.  Attached, or open in a guest: ERROR_BACKEND, nothing has changed. */
+    int (*revert_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot,
+                         const struct driver_progress *progress, struct error *err);
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
@@ -171,14 +246,15 @@ const char *driver_nearest(const char *name);
 /*
  * Functions that not every storage has
  *
- * A backend can do what its driver has a function for; NULL: it cannot. Each of them has a bit
- * in enum driver_feature, and whoever wants the work done asks for that bit before the operation
- * begins: nobody learns it by calling. A function comes with its bit and row, its call in fault.c
- * (PASS_ON(), and NULL in fault_describe() where the next driver has none; behind a filter that
- * a configuration made it fails with ERROR_BAD_REQUEST then), with its name in fault_plan.c, and
- * with a promise in test_driver_features.c, which asks it of every driver that sets the bit,
- * alone and behind the filter: once, twice, after a lost answer, without the fence, with a guest
- * on the image. tests/fault takes every system call away from it.
+ * A backend can do what its driver has a function for; NULL: it cannot. Those that make sense
+ * only together share a bit in enum driver_feature, every other one has its own, and whoever wants
+ * the work done asks for that bit before the operation begins: nobody learns it by calling. A
+ * function comes with its bit and row, with its call in fault.c (PASS_ON_OPTIONAL(), and NULL in
+ * fault_describe() where the next driver has none; behind a filter that a configuration made it
+ * fails with ERROR_BAD_REQUEST then), with its name in fault_plan.c, and with a promise in
+ * test_driver_features.c, which asks it of every driver that sets the bit, alone and behind the
+ * filter: once, twice, after a lost answer, without the fence, with a guest on the image.
+ * tests/fault takes every system call away from it.
  *
  * What the contract at the head of this file says counts for them, too. Beyond it:
  *
@@ -186,38 +262,14 @@ const char *driver_nearest(const char *name);
  *   another one made. It is filled under a name of its own attempt and gets its own name last,
  *   never over another one: a crash leaves a half-made object, which the next attempt and the
  *   delete take away, or a whole one.
- * - What takes long tells how far it is and asks whether to go on: bool tell(progress,
- *   done_bytes, all_bytes), from the thread of the call, at least once in each second of work.
- *   NULL: nobody listens. false: the operation was cancelled; the call takes away what it has
- *   half made and fails with ERROR_CONFLICT. A fence that no longer holds leaves everything
- *   where it is, for that is another worker's now.
+ * - What takes long tells how far it is (struct driver_progress). Cancelled: the call takes away
+ *   what it has half made and fails with ERROR_CONFLICT. A fence that no longer holds leaves
+ *   everything where it is but the file of its own attempt, for that is another worker's now.
  * - "Attached" means as above that a guest on any host may have the image open. Who must be sure
  *   looks for QEMU's locks as well (image_lock_look()), as delete_volume() does.
  *
- * `snapshot` is {id, name_id, provider_location, size_gb} with the fence and the attempt of the
- * work.
+ * Those that no driver has yet:
  *
- * create_snapshot(volume, snapshot, ret_created): driver_outcome
- *     The volume's content of one moment between begin and end of the call, and its size then.
- *     One that is there already stays as it is, however the volume went on: DONE. Attached: DONE
- *     where the storage itself takes that moment below a guest that writes (a reflink does),
- *     otherwise DEFERRED, and nothing has been done: the guest's host makes it.
- * delete_snapshot(volume, snapshot, progress): driver_outcome
- *     No other object's content changes. A crash leaves it whole, or no longer readable and to
- *     be deleted again; the caller gives it to nobody once this was called. Attached: DEFERRED
- *     where its file lies below the image that the guest has open.
- * clone_volume(new volume, source volume, ret_created, progress),
- * clone_snapshot(new volume, snapshot, ret_created, progress)
- *     As create_volume(), with the source's content at the head and zeros behind it. The new one
- *     needs nothing of the source when the call has succeeded: that may change and go. Smaller
- *     than the source: ERROR_BAD_REQUEST. An attached source is taken as by create_snapshot();
- *     where that would be DEFERRED, ERROR_CONFLICT.
- * revert_volume(volume, snapshot, progress)
- *     Content and size become the snapshot's, which stays. They are made beside the volume and
- *     put in its place in one step, so a crash leaves the one or the other whole; here alone
- *     something is replaced. A worker that comes late would undo what was written since: the
- *     caller renames the volume first (rename_volume()), and what a late one puts under the old
- *     name is nobody's. Attached, or open in a guest: ERROR_BACKEND, nothing has changed.
  * manage_volume(volume, reference, ret_created, ret_bytes)
  *     An object that somebody else made, as `reference` names it, gets the volume's name and
  *     mode; its content and size stay. An object under the new name already is the answer of an

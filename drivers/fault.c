@@ -112,6 +112,12 @@ static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool
         result_;                                                                        \
     })
 
+/* The same for a function that not every driver has. */
+#define PASS_ON_OPTIONAL(handle, call, volume, ...)   \
+    (((const struct fault *)(handle))->next->call     \
+         ? PASS_ON(handle, call, volume, __VA_ARGS__) \
+         : error_set(err, ERROR_BAD_REQUEST, "The driver behind the filter cannot do %s.", #call))
+
 static int fault_create_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume, struct driver_created *ret,
                                struct error *err) {
@@ -176,6 +182,71 @@ static void fault_extend_finished(void *handle, const struct driver_volume *volu
         fault->next->extend_finished(fault->next_handle, volume, size_gb, grown);
 }
 
+/* ---- what not every storage has ---- */
+
+static enum driver_outcome fault_create_snapshot(void *handle, struct arena *arena,
+                                                 const struct driver_volume *volume,
+                                                 const struct driver_snapshot *snapshot,
+                                                 const struct driver_progress *progress,
+                                                 struct driver_created *ret, struct error *err) {
+    struct driver_created created = { 0 };
+    int result = PASS_ON_OPTIONAL(handle, create_snapshot, volume, volume, snapshot, progress,
+                                  &created, err);
+
+    if (result == DRIVER_DONE)
+        *ret = created;
+    return (enum driver_outcome)result;
+}
+
+static enum driver_outcome fault_delete_snapshot(void *handle, struct arena *arena,
+                                                 const struct driver_volume *volume,
+                                                 const struct driver_snapshot *snapshot,
+                                                 const struct driver_progress *progress,
+                                                 struct error *err) {
+    return (enum driver_outcome)PASS_ON_OPTIONAL(handle, delete_snapshot, volume, volume, snapshot,
+                                                 progress, err);
+}
+
+static int fault_list_snapshots(void *handle, struct arena *arena,
+                                void (*found)(void *arg, const char *name_id, int64_t bytes),
+                                void *arg, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, list_snapshots, NULL, found, arg, err);
+}
+
+static int fault_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_volume *source,
+                              const struct driver_progress *progress, struct driver_created *ret,
+                              struct error *err) {
+    struct driver_created created = { 0 };
+    int result =
+        PASS_ON_OPTIONAL(handle, clone_volume, volume, volume, source, progress, &created, err);
+
+    if (result == 0)
+        *ret = created;
+    return result;
+}
+
+static int fault_clone_snapshot(void *handle, struct arena *arena,
+                                const struct driver_volume *volume,
+                                const struct driver_snapshot *source,
+                                const struct driver_progress *progress, struct driver_created *ret,
+                                struct error *err) {
+    struct driver_created created = { 0 };
+    int result =
+        PASS_ON_OPTIONAL(handle, clone_snapshot, volume, volume, source, progress, &created, err);
+
+    if (result == 0)
+        *ret = created;
+    return result;
+}
+
+static int fault_revert_volume(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *snapshot,
+                               const struct driver_progress *progress, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, revert_volume, volume, volume, snapshot, progress, err);
+}
+
 /* ---- the filter itself ---- */
 
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg) {
@@ -236,7 +307,8 @@ const struct driver fault_driver = {
     .name = "fault",
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
-    .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK |
+                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT,
     .options = fault_options,
     .open = fault_open,
     .close = fault_close,
@@ -249,7 +321,20 @@ const struct driver fault_driver = {
     .connect = fault_connect,
     .list_volumes = fault_list_volumes,
     .extend_finished = fault_extend_finished,
+    .create_snapshot = fault_create_snapshot,
+    .delete_snapshot = fault_delete_snapshot,
+    .list_snapshots = fault_list_snapshots,
+    .clone_volume = fault_clone_volume,
+    .clone_snapshot = fault_clone_snapshot,
+    .revert_volume = fault_revert_volume,
 };
+
+/* What the next driver has not, the filter before it has not. */
+#define DESCRIBE(call)        \
+    do {                      \
+        if (!next->call)      \
+            ret->call = NULL; \
+    } while (0)
 
 void fault_describe(const struct driver *next, struct driver *ret) {
     *ret = fault_driver;
@@ -258,6 +343,11 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     ret->storage_protocol = next->storage_protocol;
     ret->features = next->features;
     ret->options = next->options;
-    if (!next->extend_finished)
-        ret->extend_finished = NULL;
+    DESCRIBE(extend_finished);
+    DESCRIBE(create_snapshot);
+    DESCRIBE(delete_snapshot);
+    DESCRIBE(list_snapshots);
+    DESCRIBE(clone_volume);
+    DESCRIBE(clone_snapshot);
+    DESCRIBE(revert_volume);
 }

@@ -7,8 +7,10 @@
 #include <string.h>
 
 static const char *const call_names[] = {
-    "get_pools", "create_volume", "delete_volume", "rename_volume", "extend_volume",
-    "get_size",  "connect",       "list_volumes",  "open",          "*",
+    "get_pools",       "create_volume",   "delete_volume",  "rename_volume", "extend_volume",
+    "get_size",        "connect",         "list_volumes",   "open",          "*",
+    "create_snapshot", "delete_snapshot", "list_snapshots", "clone_volume",  "clone_snapshot",
+    "revert_volume",
 };
 
 static const struct {

@@ -23,7 +23,8 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
-	drivers/memory_driver.c
+	drivers/memory_driver.c \
+	drivers/memory_snapshot.c
 EXTRA_DIST += tests/contract/driver_subject.h tests/unit/drivers/driver_test.h
 
 if HAVE_CHECK

@@ -9,57 +9,115 @@
 #include <string.h>
 
 static int compare(const void *one, const void *other) {
-    const struct memory_volume *volume = one;
+    const struct memory_volume *left = one, *right = other;
 
-    return strcmp(volume->name_id, ((const struct memory_volume *)other)->name_id);
+    if (left->snapshot != right->snapshot)
+        return left->snapshot ? 1 : -1;
+    return strcmp(left->name_id, right->name_id);
 }
 
-static struct memory_volume *volume_new(const char *name_id, const char *made_as, int64_t bytes) {
+static struct memory_volume *volume_new(const char *name_id, const char *made_as, bool snapshot) {
     size_t length = strlen(name_id) + 1, length_as = strlen(made_as) + 1;
     struct memory_volume *volume = malloc(sizeof(*volume) + length + length_as);
 
     assert(volume);
-    volume->bytes = bytes;
-    volume->locked = volume->busy = false;
+    *volume = (struct memory_volume){ .snapshot = snapshot };
     memcpy(volume->name_id, name_id, length);
     volume->made_as = memcpy(volume->name_id + length, made_as, length_as);
     return volume;
 }
 
-struct memory_volume *memory_find(const struct memory *memory, const char *name_id) {
-    autofree struct memory_volume *key = volume_new(name_id, "", 0);
+static struct memory_volume *find(const struct memory *memory, const char *name_id, bool snapshot) {
+    autofree struct memory_volume *key = volume_new(name_id, "", snapshot);
     struct memory_volume *const *place = tfind(key, &memory->volumes, compare);
 
     return place ? *place : NULL;
 }
 
+struct memory_volume *memory_find(const struct memory *memory, const char *name_id) {
+    return find(memory, name_id, false);
+}
+
+struct memory_volume *memory_find_snapshot(const struct memory *memory, const char *name_id) {
+    return find(memory, name_id, true);
+}
+
+int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
+                  struct memory_volume **ret, struct error *err) {
+    *ret = find(memory, name_id, snapshot);
+    if (!*ret)
+        return error_set(err, ERROR_NOT_FOUND, "There is no %s %s.",
+                         snapshot ? "snapshot" : "volume", name_id);
+    return 0;
+}
+
 void memory_resize(struct memory *memory, struct memory_volume *volume, int64_t bytes) {
-    memory->used_bytes += bytes - volume->bytes;
+    if (!volume->snapshot)
+        memory->used_bytes += bytes - volume->bytes;
     volume->bytes = bytes;
 }
 
-struct memory_volume *memory_add(struct memory *memory, const char *name_id, const char *made_as,
-                                 int64_t bytes) {
-    struct memory_volume *volume = volume_new(name_id, made_as, bytes);
+static struct memory_volume *add(struct memory *memory, const char *name_id, const char *made_as,
+                                 bool snapshot, int64_t bytes) {
+    struct memory_volume *volume = volume_new(name_id, made_as, snapshot);
     const void *place = tsearch(volume, &memory->volumes, compare);
 
     assert(place);
     (void)place;
-    memory->used_bytes += bytes;
-    memory->count++;
+    memory_resize(memory, volume, bytes);
+    memory->count += !snapshot;
     return volume;
 }
 
-bool memory_take_out(struct memory *memory, const char *name_id) {
-    struct memory_volume *volume = memory_find(memory, name_id);
+struct memory_volume *memory_add(struct memory *memory, const char *name_id, const char *made_as,
+                                 int64_t bytes) {
+    return add(memory, name_id, made_as, false, bytes);
+}
+
+struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
+                                          int64_t bytes) {
+    return add(memory, name_id, name_id, true, bytes);
+}
+
+static bool take_out(struct memory *memory, const char *name_id, bool snapshot) {
+    struct memory_volume *volume = find(memory, name_id, snapshot);
 
     if (!volume)
         return false;
     tdelete(volume, &memory->volumes, compare);
     memory_resize(memory, volume, 0);
-    memory->count--;
+    memory->count -= !snapshot;
     free(volume);
     return true;
+}
+
+bool memory_take_out(struct memory *memory, const char *name_id) {
+    return take_out(memory, name_id, false);
+}
+
+void memory_take_out_snapshot(struct memory *memory, const char *name_id) {
+    take_out(memory, name_id, true);
+}
+
+struct visit {
+    bool snapshots;
+    void (*found)(void *arg, const char *name_id, int64_t bytes);
+    void *arg;
+};
+
+static void visit_node(const void *node, VISIT order, void *arg) {
+    const struct memory_volume *volume = *(struct memory_volume *const *)node;
+    const struct visit *visit = arg;
+
+    if ((order == postorder || order == leaf) && volume->snapshot == visit->snapshots)
+        visit->found(visit->arg, volume->name_id, volume->bytes);
+}
+
+void memory_visit(const struct memory *memory, bool snapshots,
+                  void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
+    struct visit visit = { snapshots, found, arg };
+
+    twalk_r(memory->volumes, visit_node, &visit);
 }
 
 struct search {
@@ -71,7 +129,8 @@ static void compare_first(const void *node, VISIT order, void *arg) {
     struct memory_volume *volume = *(struct memory_volume *const *)node;
     struct search *search = arg;
 
-    if ((order == postorder || order == leaf) && strcmp(volume->made_as, search->made_as) == 0)
+    if ((order == postorder || order == leaf) && !volume->snapshot &&
+        strcmp(volume->made_as, search->made_as) == 0)
         search->found = volume;
 }
 
@@ -125,6 +184,42 @@ bool memory_remove(void *handle, const char *name_id) {
 
     volume = find_object(memory, name_id);
     return volume && memory_take_out(memory, volume->name_id);
+}
+
+bool memory_write(void *handle, const char *name_id, int64_t content) {
+    struct memory *memory = handle;
+    struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find_object(memory, name_id);
+    if (volume)
+        volume->content = content;
+    return volume != NULL;
+}
+
+int64_t memory_read(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    const struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find_object(memory, name_id);
+    return volume ? volume->content : -1;
+}
+
+int64_t memory_read_snapshot(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    const struct memory_volume *snapshot;
+    HOLD(memory);
+
+    snapshot = memory_find_snapshot(memory, name_id);
+    return snapshot ? snapshot->content : -1;
+}
+
+void memory_defer_snapshots(void *handle, bool defers) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    memory->defers_snapshots = defers;
 }
 
 void memory_watch(void *handle, memory_between *between, void *arg) {

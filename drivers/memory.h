@@ -1,9 +1,10 @@
 /*
  * Volumes that are only numbers: for tests, drills and the simulation.
  *
- * A volume is its virtual size and the question whether a guest holds it.  What a guest and an
- * operator would do to it is done by the functions here; handles come from memory_driver.open() or
- * memory_new().  Thread-safe; what list_volumes() calls runs under the handle's lock.
+ * A volume is its virtual size, a number for its content and the question whether a guest holds it;
+ * a snapshot is the first two.  What a guest and an operator would do to it is done by the
+ * functions here; handles come from memory_driver.open() or memory_new().  Thread-safe; what
+ * list_volumes() calls runs under the handle's lock.
  */
 #pragma once
 
@@ -19,6 +20,13 @@ bool memory_lock(void *handle, const char *name_id, bool locked);
 /* The compute side (or somebody else) makes it this large; also smaller. */
 bool memory_grow(void *handle, const char *name_id, int64_t bytes);
 bool memory_remove(void *handle, const char *name_id);
+
+/* All of a volume's content; a new one has 0.  false, -1: there is no such volume, or snapshot. */
+bool memory_write(void *handle, const char *name_id, int64_t content);
+int64_t memory_read(void *handle, const char *name_id);
+int64_t memory_read_snapshot(void *handle, const char *name_id);
+/* From now on the storage cannot take a moment below a guest (DRIVER_DEFERRED); at first it can. */
+void memory_defer_snapshots(void *handle, bool defers);
 
 /* The next call of this member of struct driver ("extend_volume", …) fails with that kind and does
  * nothing. `call` is kept by pointer; NULL takes the order back. */

@@ -8,7 +8,9 @@
 #include <pthread.h>
 
 struct memory_volume {
+    bool snapshot; /* not a volume: names of the one kind are not those of the other */
     int64_t bytes;
+    int64_t content;
     bool locked;
     bool busy;           /* an extend holds the lock */
     const char *made_as; /* its first name, behind the one that it has */
@@ -19,7 +21,8 @@ struct memory {
     pthread_mutex_t mutex; /* guards everything below but the pool */
     void *volumes;         /* search tree */
     size_t count;
-    int64_t used_bytes;
+    int64_t used_bytes; /* of volumes; a snapshot takes no room */
+    bool defers_snapshots;
     const char *failing_call;
     enum error_kind failure;
     memory_between *between;
@@ -47,3 +50,44 @@ struct memory_volume *memory_add(struct memory *memory, const char *name_id, con
                                  int64_t bytes);
 void memory_resize(struct memory *memory, struct memory_volume *volume, int64_t bytes);
 bool memory_take_out(struct memory *memory, const char *name_id);
+struct memory_volume *memory_find_snapshot(const struct memory *memory, const char *name_id);
+struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
+                                          int64_t bytes);
+void memory_take_out_snapshot(struct memory *memory, const char *name_id);
+/* -1 when there is no such volume, or snapshot. */
+int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
+                  struct memory_volume **ret, struct error *err);
+
+/* -1 when the caller was ordered to fail. */
+int memory_check_order(struct memory *memory, const char *call, struct error *err);
+/* All that lies between the look and the effect; without the mutex, for a pause may take long. */
+int memory_act(struct memory *memory, const char *call, const char *name_id,
+               const struct driver_fence *fence, struct error *err);
+/* Tells of every volume, or of every snapshot. */
+void memory_visit(const struct memory *memory, bool snapshots,
+                  void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
+
+/* The members of struct driver that stand in memory_snapshot.c. */
+enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct driver_created *ret, struct error *err);
+enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct error *err);
+int memory_list_snapshots(void *handle, struct arena *arena,
+                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                          struct error *err);
+int memory_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_volume *source, const struct driver_progress *progress,
+                        struct driver_created *ret, struct error *err);
+int memory_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *source,
+                          const struct driver_progress *progress, struct driver_created *ret,
+                          struct error *err);
+int memory_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot,
+                         const struct driver_progress *progress, struct error *err);

@@ -19,23 +19,15 @@ static const struct option own_options[] = {
 
 static const struct option *const memory_options[] = { own_options, NULL };
 
-static const unsigned memory_features =
-    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;
+static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
+                                        DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
+                                        DRIVER_REVERT;
 
-/* -1 when the caller was ordered to fail. */
-static int check_order(struct memory *memory, const char *call, struct error *err) {
+int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
         return 0;
     memory->failing_call = NULL;
     return error_set(err, memory->failure, "%s was told to fail.", call);
-}
-
-static int find_or_fail(struct memory *memory, const struct driver_volume *volume,
-                        struct memory_volume **ret, struct error *err) {
-    *ret = memory_find(memory, volume->name_id);
-    if (!*ret)
-        return error_set(err, ERROR_NOT_FOUND, "There is no volume %s.", volume->name_id);
-    return 0;
 }
 
 static int pause_at(const struct memory *memory, enum memory_point point, const char *call,
@@ -45,19 +37,23 @@ static int pause_at(const struct memory *memory, enum memory_point point, const 
     return error_set(err, ERROR_BACKEND, "The process died in %s.", call);
 }
 
-/* All that lies between the look and the effect; without the mutex, for a pause may take long. */
-static int act(struct memory *memory, const char *call, const struct driver_volume *volume,
-               struct error *err) {
+int memory_act(struct memory *memory, const char *call, const char *name_id,
+               const struct driver_fence *fence, struct error *err) {
     int allowed;
 
     pthread_mutex_unlock(&memory->mutex);
-    allowed = pause_at(memory, MEMORY_LOOKED, call, volume->name_id, err);
+    allowed = pause_at(memory, MEMORY_LOOKED, call, name_id, err);
     if (allowed == 0)
-        allowed = driver_fence_check(volume->fence, err);
+        allowed = driver_fence_check(fence, err);
     if (allowed == 0)
-        allowed = pause_at(memory, MEMORY_FENCED, call, volume->name_id, err);
+        allowed = pause_at(memory, MEMORY_FENCED, call, name_id, err);
     pthread_mutex_lock(&memory->mutex);
     return allowed;
+}
+
+static int act(struct memory *memory, const char *call, const struct driver_volume *volume,
+               struct error *err) {
+    return memory_act(memory, call, volume->name_id, volume->fence, err);
 }
 
 static int memory_open(const struct driver_backend *backend, void **ret_handle, struct error *err) {
@@ -83,7 +79,7 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
     struct driver_pool *pool = arena_alloc(arena, sizeof(*pool));
     HOLD(memory);
 
-    if (check_order(memory, "get_pools", err) < 0)
+    if (memory_check_order(memory, "get_pools", err) < 0)
         return -1;
     *pool = (struct driver_pool){
         .name = memory->pool,
@@ -106,7 +102,7 @@ static int memory_create_volume(void *handle, struct arena *arena,
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
     HOLD(memory);
-    if (check_order(memory, "create_volume", err) < 0)
+    if (memory_check_order(memory, "create_volume", err) < 0)
         return -1;
     made = memory_find(memory, volume->name_id);
     if (made && made->bytes != volume->size_gb * GIB)
@@ -132,7 +128,7 @@ static int memory_delete_volume(void *handle, struct arena *arena,
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
     HOLD(memory);
-    if (check_order(memory, "delete_volume", err) < 0)
+    if (memory_check_order(memory, "delete_volume", err) < 0)
         return -1;
     if (!memory_find(memory, volume->name_id))
         return 0;
@@ -151,7 +147,7 @@ static int memory_rename_volume(void *handle, struct arena *arena,
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
     HOLD(memory);
-    if (check_order(memory, "rename_volume", err) < 0)
+    if (memory_check_order(memory, "rename_volume", err) < 0)
         return -1;
     if (memory_find(memory, volume->name_id) && act(memory, "rename_volume", volume, err) < 0)
         return -1;
@@ -160,7 +156,11 @@ static int memory_rename_volume(void *handle, struct arena *arena,
     if (found && memory_find(memory, new_name_id))
         return error_set(err, ERROR_BACKEND, "Volume %s exists already.", new_name_id);
     if (found) {
-        memory_add(memory, new_name_id, found->made_as, found->bytes)->locked = found->locked;
+        struct memory_volume *renamed =
+            memory_add(memory, new_name_id, found->made_as, found->bytes);
+
+        renamed->locked = found->locked;
+        renamed->content = found->content;
         memory_take_out(memory, volume->name_id);
     }
     (void)arena;
@@ -175,7 +175,7 @@ static enum driver_outcome extend_locked(struct memory *memory, const struct dri
 
     found->busy = true;
     allowed = act(memory, "extend_volume", volume, err);
-    if (find_or_fail(memory, volume, &found, err) < 0)
+    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return DRIVER_FAILED;
     found->busy = false;
     if (allowed < 0)
@@ -195,8 +195,8 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
     if (driver_fence_check(volume->fence, err) < 0)
         return DRIVER_FAILED;
     HOLD(memory);
-    if (check_order(memory, "extend_volume", err) < 0 ||
-        find_or_fail(memory, volume, &found, err) < 0)
+    if (memory_check_order(memory, "extend_volume", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return DRIVER_FAILED;
     if (found->bytes >= new_gb * GIB)
         return DRIVER_DONE;
@@ -215,7 +215,8 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
     HOLD(memory);
 
     (void)arena;
-    if (check_order(memory, "get_size", err) < 0 || find_or_fail(memory, volume, &found, err) < 0)
+    if (memory_check_order(memory, "get_size", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
     *ret_bytes = found->bytes;
     return 0;
@@ -228,7 +229,8 @@ static int memory_connect(void *handle, struct arena *arena, const struct driver
     HOLD(memory);
 
     (void)connector;
-    if (check_order(memory, "connect", err) < 0 || find_or_fail(memory, volume, &found, err) < 0)
+    if (memory_check_order(memory, "connect", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
                      "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
@@ -236,30 +238,16 @@ static int memory_connect(void *handle, struct arena *arena, const struct driver
     return 0;
 }
 
-struct visit {
-    void (*found)(void *arg, const char *name_id, int64_t bytes);
-    void *arg;
-};
-
-static void visit_node(const void *node, VISIT order, void *arg) {
-    const struct memory_volume *volume = *(struct memory_volume *const *)node;
-    const struct visit *visit = arg;
-
-    if (order == postorder || order == leaf)
-        visit->found(visit->arg, volume->name_id, volume->bytes);
-}
-
 static int memory_list_volumes(void *handle, struct arena *arena,
                                void (*found)(void *arg, const char *name_id, int64_t bytes),
                                void *arg, struct error *err) {
     struct memory *memory = handle;
-    struct visit visit = { .found = found, .arg = arg };
     HOLD(memory);
 
     (void)arena;
-    if (check_order(memory, "list_volumes", err) < 0)
+    if (memory_check_order(memory, "list_volumes", err) < 0)
         return -1;
-    twalk_r(memory->volumes, visit_node, &visit);
+    memory_visit(memory, false, found, arg);
     return 0;
 }
 
@@ -279,4 +267,10 @@ const struct driver memory_driver = {
     .get_size = memory_get_size,
     .connect = memory_connect,
     .list_volumes = memory_list_volumes,
+    .create_snapshot = memory_create_snapshot,
+    .delete_snapshot = memory_delete_snapshot,
+    .list_snapshots = memory_list_snapshots,
+    .clone_volume = memory_clone_volume,
+    .clone_snapshot = memory_clone_snapshot,
+    .revert_volume = memory_revert_volume,
 };

@@ -63,6 +63,7 @@ static inline struct fault_decision obey(void *arg, const char *call, const char
 struct place {
     struct bench bench;
     const struct subject *subject;
+    void *inner; /* the driver's own handle, also behind the filter */
     struct driver filter;
     struct fault_order order;
 };
@@ -86,6 +87,7 @@ static inline void open_place(struct place *place, const struct subject *subject
         bench_configure(bench, subject->driver, subject->options);
     }
     ck_assert_msg(bench_try_open(bench) == 0, "%s: %s", subject->name, bench->err.message);
+    place->inner = bench->handle;
     if (filtered) {
         bench->handle = fault_new(subject->driver, bench->handle, obey, &place->order);
         fault_describe(subject->driver, &place->filter);

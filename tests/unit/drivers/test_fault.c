@@ -142,6 +142,30 @@ static void ignore(void *arg, const char *name_id, int64_t bytes) {
     (void)arg, (void)name_id, (void)bytes;
 }
 
+/* Those that not every storage has; how many failed. */
+static int call_optional(struct bench *bench) {
+    struct driver_volume volume = A_VOLUME, copy = { .id = "copy", .name_id = "copy" };
+    const struct driver_snapshot snapshot = { .id = "snapshot", .name_id = "snapshot" };
+    const struct driver *driver = bench->driver;
+    struct driver_created created;
+    void *handle = bench->handle;
+    int failed = 0;
+
+    copy.size_gb = 1;
+    failed += driver->create_snapshot(handle, bench->arena, &volume, &snapshot, NULL, &created,
+                                      &bench->err) == DRIVER_FAILED;
+    failed += driver->list_snapshots(handle, bench->arena, ignore, NULL, &bench->err) < 0;
+    failed +=
+        driver->clone_volume(handle, bench->arena, &copy, &volume, NULL, &created, &bench->err) < 0;
+    failed += driver->clone_snapshot(handle, bench->arena, &copy, &snapshot, NULL, &created,
+                                     &bench->err) < 0;
+    failed +=
+        driver->revert_volume(handle, bench->arena, &volume, &snapshot, NULL, &bench->err) < 0;
+    failed += driver->delete_snapshot(handle, bench->arena, &volume, &snapshot, NULL,
+                                      &bench->err) == DRIVER_FAILED;
+    return failed;
+}
+
 /* Every call once; how many failed. */
 static int call_all(struct bench *bench) {
     struct driver_volume volume = A_VOLUME;
@@ -157,6 +181,7 @@ static int call_all(struct bench *bench) {
     failed += bench_size(bench, &volume) < 0;
     failed += driver->connect(bench->handle, bench->arena, &volume, NULL, &info, &bench->err) < 0;
     json_decref(info);
+    failed += call_optional(bench);
     failed += driver->list_volumes(bench->handle, bench->arena, ignore, NULL, &bench->err) < 0;
     failed += driver->delete_volume(bench->handle, bench->arena, &volume, &bench->err) < 0;
     return failed;
@@ -174,7 +199,7 @@ START_TEST(every_call_passes_fails_and_lies) {
     for (size_t i = 0; i < LENGTH(actions); i++) {
         action = actions[i];
         fault_reset(bench.handle);
-        ck_assert_int_eq(call_all(&bench), action == FAULT_PASS ? 0 : 7);
+        ck_assert_int_eq(call_all(&bench), action == FAULT_PASS ? 0 : 13);
         ck_assert_int_eq(fault_crashed(bench.handle),
                          action == FAULT_CRASH_BEFORE || action == FAULT_CRASH_AFTER);
     }
@@ -207,7 +232,29 @@ START_TEST(the_end_of_an_extend_is_passed_on) {
 }
 END_TEST
 
+START_TEST(what_the_driver_behind_cannot_do_is_refused) {
+    enum fault_action action = FAULT_PASS;
+    struct driver next = memory_driver, filter;
+    autobench struct bench bench;
+
+    bench_new(&bench);
+    next.create_snapshot = NULL;
+    next.delete_snapshot = NULL;
+    next.list_snapshots = NULL;
+    next.clone_volume = NULL;
+    next.clone_snapshot = NULL;
+    next.revert_volume = NULL;
+    fault_describe(&next, &filter);
+    ck_assert(!filter.create_snapshot && !filter.delete_snapshot && !filter.list_snapshots &&
+              !filter.clone_volume && !filter.clone_snapshot && !filter.revert_volume);
+    bench.driver = &fault_driver; /* as a configuration puts it in front */
+    bench.handle = fault_new(&next, memory_new("pool", 10), always, &action);
+    ck_assert_int_eq(call_optional(&bench), 6);
+    ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+}
+END_TEST
+
 CHECK_MAIN("fault", rules_are_read, bad_rules_are_refused_with_the_reason,
            a_plan_comes_from_the_configuration, opening_is_a_call_that_has_to_be_named,
            a_seed_repeats_its_faults, a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
-           the_end_of_an_extend_is_passed_on)
+           the_end_of_an_extend_is_passed_on, what_the_driver_behind_cannot_do_is_refused)

@@ -26,6 +26,8 @@ START_TEST(the_outside_world_is_told_about_missing_volumes) {
     ck_assert(!memory_grow(handle, "x", GIB));
     ck_assert(!memory_remove(handle, "x"));
     ck_assert_int_eq(memory_bytes(handle, "x"), -1);
+    ck_assert(!memory_write(handle, "x", 1));
+    ck_assert_int_eq(memory_read(handle, "x"), -1);
     ck_assert_uint_eq(memory_count(handle), 0);
     memory_driver.close(handle);
 }
@@ -112,6 +114,39 @@ START_TEST(many_volumes_are_listed_once_each) {
 }
 END_TEST
 
+START_TEST(below_a_guest_a_moment_can_be_taken_until_told_otherwise) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, copy = A_VOLUME;
+    const struct driver_snapshot first = { .id = "1", .name_id = "1", .size_gb = 1 },
+                                 second = { .id = "2", .name_id = "2", .size_gb = 1 };
+    struct driver_created created;
+    struct driver_pool *pools;
+
+    BENCH_OPEN(&bench, &memory_driver, "memory_capacity_gb=10");
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert(memory_write(bench.handle, volume.name_id, 5));
+    ck_assert(memory_lock(bench.handle, volume.name_id, true));
+    ck_assert_int_eq(memory_driver.create_snapshot(bench.handle, bench.arena, &volume, &first, NULL,
+                                                   &created, &bench.err),
+                     DRIVER_DONE);
+    memory_defer_snapshots(bench.handle, true);
+    ck_assert_int_eq(memory_driver.create_snapshot(bench.handle, bench.arena, &volume, &second,
+                                                   NULL, &created, &bench.err),
+                     DRIVER_DEFERRED);
+    copy.id = copy.name_id = "copy";
+    ck_assert_int_eq(memory_driver.clone_volume(bench.handle, bench.arena, &copy, &volume, NULL,
+                                                &created, &bench.err),
+                     -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(memory_read_snapshot(bench.handle, "1"), 5);
+    ck_assert_int_eq(memory_read_snapshot(bench.handle, "2"), -1);
+    ck_assert_uint_eq(memory_count(bench.handle), 1);
+    ck_assert_int_eq(memory_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    ck_assert(pools->free_gb == 9);
+    json_decref(pools->capabilities);
+}
+END_TEST
+
 struct pauses {
     void *handle;
     unsigned points[2];
@@ -151,4 +186,5 @@ END_TEST
 CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough,
            the_outside_world_is_told_about_missing_volumes, room_is_what_volumes_leave,
            every_call_can_be_told_to_fail_once, many_volumes_are_listed_once_each,
+           below_a_guest_a_moment_can_be_taken_until_told_otherwise,
            between_look_and_effect_the_image_is_locked_and_a_death_does_nothing)

@@ -1,0 +1,202 @@
+#include "drivers/memory.private.h"
+
+#include <string.h>
+
+static const char created_format[] = "raw";
+
+static struct driver_created describe(struct arena *arena) {
+    return (struct driver_created){ .provider_location = arena_text(arena, "memory"),
+                                    .format = created_format };
+}
+
+/* A guest has it, and the storage cannot take a moment below one. */
+static bool is_beyond_us(const struct memory *memory, const struct driver_volume *volume,
+                         const struct memory_volume *found) {
+    return (volume->attached || found->locked) && memory->defers_snapshots;
+}
+
+/* ---- snapshots ---- */
+
+/* The moment is when nobody else can come between any more. */
+static int take_moment(struct memory *memory, const struct driver_volume *volume,
+                       const struct driver_snapshot *snapshot, struct error *err) {
+    const struct memory_volume *found;
+    struct memory_volume *source;
+
+    if (memory_act(memory, "create_snapshot", snapshot->name_id, snapshot->fence, err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &source, err) < 0)
+        return -1;
+    found = memory_find_snapshot(memory, snapshot->name_id);
+    if (!found) /* another worker may have been faster meanwhile */
+        memory_add_snapshot(memory, snapshot->name_id, source->bytes)->content = source->content;
+    return 0;
+}
+
+enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct driver_created *ret, struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *source;
+
+    if (driver_fence_check(snapshot->fence, err) < 0 ||
+        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        return DRIVER_FAILED;
+    HOLD(memory);
+    if (memory_check_order(memory, "create_snapshot", err) < 0)
+        return DRIVER_FAILED;
+    if (!memory_find_snapshot(memory, snapshot->name_id)) {
+        if (memory_demand(memory, volume->name_id, false, &source, err) < 0)
+            return DRIVER_FAILED;
+        if (is_beyond_us(memory, volume, source))
+            return DRIVER_DEFERRED;
+        if (take_moment(memory, volume, snapshot, err) < 0)
+            return DRIVER_FAILED;
+    }
+    *ret = describe(arena);
+    return DRIVER_DONE;
+}
+
+enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
+                                           const struct driver_volume *volume,
+                                           const struct driver_snapshot *snapshot,
+                                           const struct driver_progress *progress,
+                                           struct error *err) {
+    struct memory *memory = handle;
+
+    (void)arena, (void)volume;
+    if (driver_fence_check(snapshot->fence, err) < 0 ||
+        driver_progress_tell(progress, 0, snapshot->size_gb * GIB, err) < 0)
+        return DRIVER_FAILED;
+    HOLD(memory);
+    if (memory_check_order(memory, "delete_snapshot", err) < 0)
+        return DRIVER_FAILED;
+    if (!memory_find_snapshot(memory, snapshot->name_id))
+        return DRIVER_DONE;
+    if (memory_act(memory, "delete_snapshot", snapshot->name_id, snapshot->fence, err) < 0)
+        return DRIVER_FAILED;
+    memory_take_out_snapshot(memory, snapshot->name_id);
+    return DRIVER_DONE;
+}
+
+int memory_list_snapshots(void *handle, struct arena *arena,
+                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                          struct error *err) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    (void)arena;
+    if (memory_check_order(memory, "list_snapshots", err) < 0)
+        return -1;
+    memory_visit(memory, true, found, arg);
+    return 0;
+}
+
+/* ---- clones ---- */
+
+/* A volume, or a snapshot, that another one is made of. */
+struct source {
+    const char *call;
+    const char *name_id;
+    bool snapshot;
+    int64_t size_gb;
+    const struct driver_volume *volume; /* NULL of a snapshot */
+};
+
+static int check_source(const struct memory *memory, const struct source *source,
+                        struct error *err) {
+    struct memory_volume *found;
+
+    if (memory_demand(memory, source->name_id, source->snapshot, &found, err) < 0)
+        return -1;
+    if (source->volume && is_beyond_us(memory, source->volume, found))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", source->name_id);
+    return 0;
+}
+
+static int make_clone(struct memory *memory, const struct driver_volume *volume,
+                      const struct source *source, struct error *err) {
+    int64_t bytes = volume->size_gb * GIB;
+    struct memory_volume *from;
+
+    if (check_source(memory, source, err) < 0 ||
+        memory_act(memory, source->call, volume->name_id, volume->fence, err) < 0 ||
+        memory_demand(memory, source->name_id, source->snapshot, &from, err) < 0)
+        return -1;
+    if (memory_find(memory, volume->name_id)) /* another worker was faster meanwhile */
+        return 0;
+    if (bytes < from->bytes)
+        bytes = from->bytes;
+    memory_add(memory, volume->name_id, volume->name_id, bytes)->content = from->content;
+    return 0;
+}
+
+static int make_or_accept(struct memory *memory, struct arena *arena,
+                          const struct driver_volume *volume, const struct source *source,
+                          const struct driver_progress *progress, struct driver_created *ret,
+                          struct error *err) {
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        return -1;
+    if (volume->size_gb < source->size_gb)
+        return error_set(err, ERROR_BAD_REQUEST, "Volume %s would be smaller than its source.",
+                         volume->id);
+    HOLD(memory);
+    if (memory_check_order(memory, source->call, err) < 0)
+        return -1;
+    if (!memory_find(memory, volume->name_id) && make_clone(memory, volume, source, err) < 0)
+        return -1;
+    *ret = describe(arena);
+    return 0;
+}
+
+int memory_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_volume *source, const struct driver_progress *progress,
+                        struct driver_created *ret, struct error *err) {
+    const struct source from = { "clone_volume", source->name_id, false, source->size_gb, source };
+
+    return make_or_accept(handle, arena, volume, &from, progress, ret, err);
+}
+
+int memory_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *source,
+                          const struct driver_progress *progress, struct driver_created *ret,
+                          struct error *err) {
+    const struct source from = { "clone_snapshot", source->name_id, true, source->size_gb, NULL };
+
+    return make_or_accept(handle, arena, volume, &from, progress, ret, err);
+}
+
+/* ---- revert ---- */
+
+static int check_unused(const struct driver_volume *volume, const struct memory_volume *found,
+                        struct error *err) {
+    if (volume->attached || found->locked)
+        return error_set(err, ERROR_BACKEND, "Volume %s is in use.", volume->name_id);
+    return 0;
+}
+
+int memory_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot,
+                         const struct driver_progress *progress, struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *found, *source;
+
+    (void)arena;
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        driver_progress_tell(progress, 0, snapshot->size_gb * GIB, err) < 0)
+        return -1;
+    HOLD(memory);
+    if (memory_check_order(memory, "revert_volume", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
+        check_unused(volume, found, err) < 0 ||
+        memory_act(memory, "revert_volume", volume->name_id, volume->fence, err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
+        memory_demand(memory, snapshot->name_id, true, &source, err) < 0 ||
+        check_unused(volume, found, err) < 0)
+        return -1;
+    memory_resize(memory, found, source->bytes);
+    found->content = source->content;
+    return 0;
+}
