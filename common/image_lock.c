@@ -7,9 +7,8 @@
 
 /* LOCK_USE + n "I use permission n", LOCK_KEEP + n "I do not share it". */
 enum { LOCK_USE = 100, LOCK_KEEP = 200 };
-/* consistent read, write, resize */
-static const int resize_permissions[] = { 0, 1, 3 };
-enum { RESIZE = 3 };
+enum { READ = 0, WRITE = 1, RESIZE = 3 }; /* permissions */
+static const int resize_permissions[] = { READ, WRITE, RESIZE };
 enum { LOCKS_END = LOCK_KEEP + 100 };
 
 static int take_byte(int fd, int byte, struct error *err) {
@@ -63,6 +62,19 @@ enum image_hold image_lock(int fd, struct error *err) {
 
 enum image_hold image_lock_alone(int fd, struct error *err) {
     return lock(fd, true, err);
+}
+
+enum image_hold image_lock_still(int fd, struct error *err) {
+    static const int own[] = { LOCK_USE + READ, LOCK_KEEP + WRITE, LOCK_KEEP + RESIZE };
+    static const int others[] = { LOCK_KEEP + READ, LOCK_USE + WRITE, LOCK_USE + RESIZE };
+    enum image_hold hold = IMAGE_LOCKED;
+
+    for (size_t i = 0; i < LENGTH(own); i++)
+        if (take_byte(fd, own[i], err) < 0)
+            return IMAGE_LOCK_FAILED;
+    for (size_t i = 0; i < LENGTH(others) && hold == IMAGE_LOCKED; i++)
+        hold = test_byte(fd, others[i], err);
+    return hold;
 }
 
 enum image_hold image_lock_look(int fd, struct error *err) {

@@ -24,6 +24,11 @@ enum image_hold image_lock(int fd, struct error *err);
  * lock, and who is at it already is found. */
 enum image_hold image_lock_alone(int fd, struct error *err);
 
+/* Takes the locks that qemu-img takes of an image which it copies: while they are held nobody can
+ * begin to write, but others may copy, too.  IMAGE_HELD: somebody writes already, or may.  `fd` may
+ * be open for reading alone. */
+enum image_hold image_lock_still(int fd, struct error *err);
+
 /* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
  * taken.  `fd` may be open for reading alone. */
 enum image_hold image_lock_look(int fd, struct error *err);

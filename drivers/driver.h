@@ -203,12 +203,13 @@ struct driver {
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err);
 
-    /* As create_volume(), with the source's content at the head and zeros behind it; its fence and
-     * attempt are the new volume's.  The new one needs nothing of the source when the call has
-     * succeeded: that may change and go.  Recorded as smaller than the source: ERROR_BAD_REQUEST.
-     * A source that is larger than its own record is taken whole, and the new one is as large.  A
-     * source that is attached or open in a guest is taken as by create_snapshot(); where that would
-     * be DEFERRED: ERROR_CONFLICT. */
+    /* As create_volume(), with the source's content at the head and zeros behind it; fence and
+     * attempt are the new volume's.  Several calls may have the same source at once, but no other
+     * call changes it meanwhile (the caller sees to it).  The new one needs nothing of the
+     * source when the call has succeeded: that may change and go.  Recorded as smaller than the
+     * source: ERROR_BAD_REQUEST. A source that is larger than its own record is taken whole, and
+     * the new one is as large.  A source that is attached or open in a guest is taken as by
+     * create_snapshot(); where that would be DEFERRED: ERROR_CONFLICT. */
     int (*clone_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                         const struct driver_volume *source, const struct driver_progress *progress,
                         struct driver_created *ret, struct error *err);
@@ -249,7 +250,7 @@ const char *driver_nearest(const char *name);
  * A backend can do what its driver has a function for; NULL: it cannot. Those that make sense
  * only together share a bit in enum driver_feature, every other one has its own, and whoever wants
  * the work done asks for that bit before the operation begins: nobody learns it by calling. A
- * function comes with its bit and row, with its call in fault.c (PASS_ON_OPTIONAL(), and NULL in
+ * function comes with its bit and its row, its call in fault.c (PASS_ON_OPTIONAL(), and NULL in
  * fault_describe() where the next driver has none; behind a filter that a configuration made it
  * fails with ERROR_BAD_REQUEST then), with its name in fault_plan.c, and with a promise in
  * test_driver_features.c, which asks it of every driver that sets the bit, alone and behind the

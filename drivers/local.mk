@@ -5,8 +5,11 @@ libscoria_a_SOURCES += \
 	drivers/file/directory.c drivers/file/directory.h \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
 	drivers/file/directory_settings.c drivers/file/directory_settings.h \
+	drivers/file/draft.c drivers/file/draft.h \
 	drivers/file/file.c \
 	drivers/file/image.c drivers/file/image.h \
+	drivers/file/image_copy.c drivers/file/image_copy.h \
+	drivers/file/image_source.c drivers/file/image_source.h \
 	drivers/file/mount.c drivers/file/mount.h \
 	drivers/file/mounted_share.c drivers/file/mounted_share.h \
 	drivers/file/netapp_nfs.c \
@@ -15,9 +18,12 @@ libscoria_a_SOURCES += \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
 	drivers/file/quobyte.c \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
+	drivers/file/remotefs_snapshot.c \
 	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
+	drivers/file/snapshot_file.c drivers/file/snapshot_file.h \
 	drivers/file/volume_file.c drivers/file/volume_file.h \
+	drivers/file/volume_file_clone.c \
 	drivers/file/volume_file_create.c \
 	drivers/file/volume_file_extend.c \
 	drivers/file/volume_image.c drivers/file/volume_image.h \

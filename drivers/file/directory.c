@@ -91,6 +91,24 @@ int directory_rename(const struct directory *directory, const char *from, const 
     return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s", to);
 }
 
+int directory_replace(const struct directory *directory, const char *from, const char *to,
+                      struct error *err) {
+    struct stat status;
+
+    /* Of a worker that comes late the other one has lost its name: then nothing happens. */
+    if (renameat2(directory->fd, from, directory->fd, to, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "replacing %s",
+                           to);
+    /* Not every file system has that flag (NFS). */
+    if (fstatat(directory->fd, to, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+        renameat(directory->fd, from, directory->fd, to) < 0)
+        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "replacing %s",
+                           to);
+    return 1;
+}
+
 int directory_flush(const struct directory *directory, struct error *err) {
     if (fsync(directory->fd) < 0)
         return error_errno(err, ERROR_BACKEND, "flushing the directory %s", directory->path);

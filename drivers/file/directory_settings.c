@@ -13,6 +13,14 @@ const struct option directory_options[] = {
       .min = 1,
       .max = 86400,
       .help = "Seconds after which a run of that program has failed and is ended." },
+    { .section = OPTION_BACKEND,
+      .key = "volume_copy_bps_limit",
+      .type = OPTION_INT,
+      .fallback = "0",
+      .min = 0,
+      .max = INT64_MAX / 1000000,
+      .help = "Bytes that a copy of a volume or snapshot moves in each second at the most; 0: as "
+              "many as it can. Where the file system lets files share blocks nothing is copied." },
     OPTIONS_END
 };
 
@@ -27,6 +35,7 @@ void directory_settings_load(const struct driver_backend *backend, struct direct
     *ret = (struct directory_settings){
         .qemu_img = { config_text(config, backend->name, "qemu_img_program"),
                       config_int(config, backend->name, "qemu_img_timeout") },
+        .copy_bytes_per_second = config_int(config, backend->name, "volume_copy_bps_limit"),
         .over_subscription_given = given,
         .over_subscription =
             given ? config_float(config, backend->name, "max_over_subscription_ratio")

@@ -10,12 +10,13 @@
 
 struct directory_settings {
     struct qemu_img qemu_img;
-    bool sparse;                  /* raw: blocks are taken when they are written */
-    bool qcow2;                   /* format of new volumes; else raw */
-    mode_t mode;                  /* of new files */
-    bool over_subscription_given; /* by the backend's own section: then it is reported */
-    double over_subscription;     /* sparse files may grow to this multiple of the free room */
-    int64_t reserved_percent;     /* of the whole room, kept free */
+    bool sparse;                   /* raw: blocks are taken when they are written */
+    bool qcow2;                    /* format of new volumes; else raw */
+    mode_t mode;                   /* of new files */
+    int64_t copy_bytes_per_second; /* of each copy; 0: no limit */
+    bool over_subscription_given;  /* by the backend's own section: then it is reported */
+    double over_subscription;      /* sparse files may grow to this multiple of the free room */
+    int64_t reserved_percent;      /* of the whole room, kept free */
 };
 
 extern const struct option directory_options[];

@@ -6,7 +6,7 @@
 #include "common/utf8.h"
 #include "drivers/file/directory_claim.h"
 #include "drivers/file/mount.h"
-#include "drivers/file/volume_file.h"
+#include "drivers/file/snapshot_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static const struct option own_options[] = {
 static const struct option *const file_options[] = { directory_options, mount_options, own_options,
                                                      NULL };
 
-static const unsigned file_features =
-    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK;
+static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
+                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT;
 
 /* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
@@ -175,6 +175,95 @@ static int file_list_volumes(void *handle, struct arena *arena,
     return volume_file_list(&backend->directory, found, arg, err);
 }
 
+static enum driver_outcome file_create_snapshot(void *handle, struct arena *arena,
+                                                const struct driver_volume *volume,
+                                                const struct driver_snapshot *snapshot,
+                                                const struct driver_progress *progress,
+                                                struct driver_created *ret, struct error *err) {
+    const struct file_backend *backend = handle;
+    enum driver_outcome outcome =
+        snapshot_file_create(&backend->directory, arena, volume, snapshot, progress, err);
+
+    if (outcome == DRIVER_DONE)
+        *ret = (struct driver_created){ .provider_location =
+                                            arena_text(arena, backend->directory.path),
+                                        .format = volume->format };
+    return outcome;
+}
+
+static enum driver_outcome file_delete_snapshot(void *handle, struct arena *arena,
+                                                const struct driver_volume *volume,
+                                                const struct driver_snapshot *snapshot,
+                                                const struct driver_progress *progress,
+                                                struct error *err) {
+    const struct file_backend *backend = handle;
+
+    (void)volume, (void)progress;
+    return snapshot_file_delete(&backend->directory, arena, snapshot, err) < 0 ? DRIVER_FAILED
+                                                                               : DRIVER_DONE;
+}
+
+static int file_list_snapshots(void *handle, struct arena *arena,
+                               void (*found)(void *arg, const char *name_id, int64_t bytes),
+                               void *arg, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    (void)arena;
+    return snapshot_file_list(&backend->directory, found, arg, err);
+}
+
+/* The source's descriptor is closed in any case. */
+static int clone_source(const struct file_backend *backend, struct arena *arena,
+                        const struct driver_volume *volume, const struct image_source *source,
+                        const struct driver_progress *progress, struct driver_created *ret,
+                        struct error *err) {
+    autoclose int fd = source->fd;
+
+    if (volume_file_clone(&backend->directory, arena, volume, source, progress, err) < 0)
+        return -1;
+    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
+                                    .format = source->format };
+    return 0;
+}
+
+static int file_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_volume *source,
+                             const struct driver_progress *progress, struct driver_created *ret,
+                             struct error *err) {
+    const struct file_backend *backend = handle;
+    struct image_source image;
+
+    if (image_source_open_volume(&backend->directory, arena, source, &image, err) < 0)
+        return -1;
+    return clone_source(backend, arena, volume, &image, progress, ret, err);
+}
+
+static int file_clone_snapshot(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *source,
+                               const struct driver_progress *progress, struct driver_created *ret,
+                               struct error *err) {
+    const struct file_backend *backend = handle;
+    struct image_source image;
+
+    if (image_source_open_snapshot(&backend->directory, arena, source, &image, err) < 0)
+        return -1;
+    return clone_source(backend, arena, volume, &image, progress, ret, err);
+}
+
+static int file_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_snapshot *snapshot,
+                              const struct driver_progress *progress, struct error *err) {
+    const struct file_backend *backend = handle;
+    struct image_source image;
+    autoclose int fd = -1;
+
+    if (image_source_open_snapshot(&backend->directory, arena, snapshot, &image, err) < 0)
+        return -1;
+    fd = image.fd;
+    return volume_file_revert(&backend->directory, arena, volume, &image, progress, err);
+}
+
 const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
@@ -191,4 +280,10 @@ const struct driver file_driver = {
     .get_size = file_get_size,
     .connect = file_connect,
     .list_volumes = file_list_volumes,
+    .create_snapshot = file_create_snapshot,
+    .delete_snapshot = file_delete_snapshot,
+    .list_snapshots = file_list_snapshots,
+    .clone_volume = file_clone_volume,
+    .clone_snapshot = file_clone_snapshot,
+    .revert_volume = file_revert_volume,
 };

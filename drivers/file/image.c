@@ -151,10 +151,8 @@ static int set_length(int fd, off_t bytes, const struct driver_fence *fence, str
 /* A small part of what is left of the shortest lease when the fence gives it up. */
 #define FENCE_LIFE_US ((int64_t)100000)
 
-/* The fence reads the database, too often for each of many small effects.  Its answer is believed
- * for a moment from when it was asked, by a clock that goes on while the process is stopped.
- * *asked_us: 0 before the first. */
-static int check_again(const struct driver_fence *fence, int64_t *asked_us, struct error *err) {
+/* By a clock that goes on while the process is stopped. */
+int image_fence_check(const struct driver_fence *fence, int64_t *asked_us, struct error *err) {
     int64_t now_us = clock_boottime_us();
 
     if (*asked_us && now_us - *asked_us < FENCE_LIFE_US)
@@ -173,7 +171,7 @@ static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *
         size_t size = left < (off_t)sizeof(zeros) ? (size_t)left : sizeof(zeros);
         ssize_t written;
 
-        if (check_again(fence, &asked_us, err) < 0)
+        if (image_fence_check(fence, &asked_us, err) < 0)
             return -1;
         written = pwrite(fd, zeros, size, from);
         if (written < 0 && errno == EINTR)

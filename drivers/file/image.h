@@ -45,6 +45,10 @@ int image_read_flushed(int fd, const char *format, struct image_facts *ret, stru
 bool image_looks_qcow2(int fd);
 bool image_looks_luks(int fd);
 
+/* The fence reads the database, too often for each of many small effects.  Its answer is believed
+ * for a moment from when it was asked.  *asked_us: 0 before the first. */
+int image_fence_check(const struct driver_fence *fence, int64_t *asked_us, struct error *err);
+
 /*
  * Makes the file as long as `bytes`, and flushes it; one that is so long already stays, also when
  * it became so during the call.  The new part reads as zeros; when not sparse its blocks are taken.

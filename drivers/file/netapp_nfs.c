@@ -19,7 +19,7 @@ const struct driver netapp_nfs_driver = {
     .name = "netapp_nfs",
     .vendor_name = "NetApp",
     .storage_protocol = "nfs",
-    .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,
     .options = nfs_options,
     .open = netapp_nfs_open,
     REMOTEFS_CALLS,

@@ -129,7 +129,7 @@ const struct driver nfs_driver = {
     .name = "nfs",
     .vendor_name = "Open Source",
     .storage_protocol = "nfs",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .features = REMOTEFS_FEATURES,
     .options = nfs_options,
     .open = nfs_open,
     REMOTEFS_CALLS,

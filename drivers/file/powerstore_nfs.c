@@ -17,7 +17,7 @@ const struct driver powerstore_nfs_driver = {
     .name = "powerstore_nfs",
     .vendor_name = "Dell EMC",
     .storage_protocol = "nfs",
-    .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,
     .options = nfs_options,
     .open = powerstore_nfs_open,
     REMOTEFS_CALLS,

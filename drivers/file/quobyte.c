@@ -100,7 +100,7 @@ const struct driver quobyte_driver = {
     .name = "quobyte",
     .vendor_name = "Quobyte",
     .storage_protocol = "quobyte",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .features = REMOTEFS_FEATURES,
     .options = quobyte_options,
     .open = quobyte_open,
     REMOTEFS_CALLS,

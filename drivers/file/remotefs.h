@@ -45,10 +45,43 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err);
 
+enum driver_outcome remotefs_create_snapshot(void *handle, struct arena *arena,
+                                             const struct driver_volume *volume,
+                                             const struct driver_snapshot *snapshot,
+                                             const struct driver_progress *progress,
+                                             struct driver_created *ret, struct error *err);
+enum driver_outcome remotefs_delete_snapshot(void *handle, struct arena *arena,
+                                             const struct driver_volume *volume,
+                                             const struct driver_snapshot *snapshot,
+                                             const struct driver_progress *progress,
+                                             struct error *err);
+int remotefs_list_snapshots(void *handle, struct arena *arena,
+                            void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                            struct error *err);
+int remotefs_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_volume *source,
+                          const struct driver_progress *progress, struct driver_created *ret,
+                          struct error *err);
+int remotefs_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_snapshot *source,
+                            const struct driver_progress *progress, struct driver_created *ret,
+                            struct error *err);
+int remotefs_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot,
+                           const struct driver_progress *progress, struct error *err);
+
+/* What all of the family can do: it needs those functions alone. */
+#define REMOTEFS_FEATURES                                                                 \
+    (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
+     DRIVER_REVERT)
+
 /* The members of struct driver that all of the family share. */
-#define REMOTEFS_CALLS                                                                \
-    .close = remotefs_close, .get_pools = remotefs_get_pools,                         \
-    .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume, \
-    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume, \
-    .get_size = remotefs_get_size, .connect = remotefs_connect,                       \
-    .list_volumes = remotefs_list_volumes
+#define REMOTEFS_CALLS                                                                      \
+    .close = remotefs_close, .get_pools = remotefs_get_pools,                               \
+    .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume,       \
+    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume,       \
+    .get_size = remotefs_get_size, .connect = remotefs_connect,                             \
+    .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,     \
+    .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots, \
+    .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,       \
+    .revert_volume = remotefs_revert_volume

@@ -19,3 +19,11 @@ struct remotefs {
     struct mounted_share *shares;
     int count;
 };
+
+/* The share named by `address`, when it can be used; else NULL and `err`. */
+struct mounted_share *remotefs_use_share(const struct remotefs *remotefs, const char *address,
+                                         struct error *err);
+/* The directory of a volume that was made, or NULL and `err`. */
+const struct directory *remotefs_volume_directory(const struct remotefs *remotefs,
+                                                  const struct driver_volume *volume,
+                                                  struct error *err);

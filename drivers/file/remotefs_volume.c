@@ -20,9 +20,8 @@ static int check_ready(const struct mounted_share *share, struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE, "The share %s is not mounted.", share->share.address);
 }
 
-/* The share named by `address`, when it can be used. */
-static struct mounted_share *use_share(const struct remotefs *remotefs, const char *address,
-                                       struct error *err) {
+struct mounted_share *remotefs_use_share(const struct remotefs *remotefs, const char *address,
+                                         struct error *err) {
     struct mounted_share *share = find_share(remotefs, address);
 
     if (!share)
@@ -31,17 +30,16 @@ static struct mounted_share *use_share(const struct remotefs *remotefs, const ch
     return share && check_ready(share, err) == 0 ? share : NULL;
 }
 
-/* The directory of a volume that was made. */
-static const struct directory *volume_directory(const struct remotefs *remotefs,
-                                                const struct driver_volume *volume,
-                                                struct error *err) {
+const struct directory *remotefs_volume_directory(const struct remotefs *remotefs,
+                                                  const struct driver_volume *volume,
+                                                  struct error *err) {
     const struct mounted_share *share;
 
     if (!volume->provider_location) {
         error_set(err, ERROR_NOT_FOUND, "Volume %s is recorded on no share.", volume->id);
         return NULL;
     }
-    share = use_share(remotefs, volume->provider_location, err);
+    share = remotefs_use_share(remotefs, volume->provider_location, err);
     return share ? &share->directory : NULL;
 }
 
@@ -86,8 +84,8 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
     const char *location = remotefs->kind->pool_per_share && !volume->provider_location
                                ? volume->pool
                                : volume->provider_location;
-    const struct mounted_share *share =
-        location ? use_share(remotefs, location, err) : choose_share(remotefs, arena, volume, err);
+    const struct mounted_share *share = location ? remotefs_use_share(remotefs, location, err)
+                                                 : choose_share(remotefs, arena, volume, err);
     const char *format;
 
     if (!share || volume_file_create(&share->directory, arena, volume, &format, err) < 0)
@@ -117,14 +115,14 @@ int remotefs_delete_volume(void *handle, struct arena *arena, const struct drive
 
     if (!volume->provider_location)
         return delete_everywhere(remotefs, arena, volume, err);
-    directory = volume_directory(remotefs, volume, err);
+    directory = remotefs_volume_directory(remotefs, volume, err);
     return directory ? volume_file_delete(directory, arena, volume, err) : -1;
 }
 
 /* One without a record of its share has never been anybody's. */
 int remotefs_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                            const char *new_name_id, struct error *err) {
-    const struct directory *directory = volume_directory(handle, volume, err);
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
 
     return directory ? volume_file_rename(directory, arena, volume, new_name_id, err) : -1;
 }
@@ -132,14 +130,14 @@ int remotefs_rename_volume(void *handle, struct arena *arena, const struct drive
 enum driver_outcome remotefs_extend_volume(void *handle, struct arena *arena,
                                            const struct driver_volume *volume, int64_t new_gb,
                                            struct error *err) {
-    const struct directory *directory = volume_directory(handle, volume, err);
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
 
     return directory ? volume_file_extend(directory, arena, volume, new_gb, err) : DRIVER_FAILED;
 }
 
 int remotefs_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
                       int64_t *ret_bytes, struct error *err) {
-    const struct directory *directory = volume_directory(handle, volume, err);
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
 
     return directory ? volume_file_get_size(directory, arena, volume, ret_bytes, err) : -1;
 }
@@ -147,7 +145,7 @@ int remotefs_get_size(void *handle, struct arena *arena, const struct driver_vol
 int remotefs_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                      const json_t *connector, json_t **ret, struct error *err) {
     const struct remotefs *remotefs = handle;
-    const struct directory *directory = volume_directory(remotefs, volume, err);
+    const struct directory *directory = remotefs_volume_directory(remotefs, volume, err);
     struct volume_image image;
     const char *options;
     json_t *info;

@@ -46,21 +46,26 @@ static int check_unused(const struct directory *directory, const char *name, str
     return error_context(err, "%s", name);
 }
 
+int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
+                       bool made, const struct driver_fence *fence, struct error *err) {
+    if (check_unused(directory, name, err) < 0 || driver_fence_check(fence, err) < 0 ||
+        volume_name_remove(directory, name, err) < 0)
+        return -1;
+    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
+    if ((made ? volume_name_remove(directory, volume_name_unfinished(arena, name, 1), err)
+              : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
 
     if (!name)
         return -1;
-    if (check_unused(directory, name, err) < 0 || driver_fence_check(volume->fence, err) < 0 ||
-        volume_name_remove(directory, name, err) < 0)
-        return -1;
-    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
-    if ((volume->provider_location
-             ? volume_name_remove(directory, volume_name_unfinished(arena, name, 1), err)
-             : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
-        return -1;
-    return directory_flush(directory, err);
+    return volume_file_remove(directory, arena, name, volume->provider_location != NULL,
+                              volume->fence, err);
 }
 
 /* ---- rename ---- */
@@ -145,10 +150,10 @@ static void cleanup_closedir(DIR *const *stream) {
         closedir(*stream);
 }
 
-int volume_file_list(const struct directory *directory,
-                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
-                     struct error *err) {
-    const size_t prefix = strlen(VOLUME_NAME_PREFIX);
+int volume_file_list_named(const struct directory *directory, const char *begins,
+                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                           struct error *err) {
+    const size_t prefix = strlen(begins);
     /* Opened anew: a position of its own, so that lists may run side by side. */
     autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
@@ -158,11 +163,16 @@ int volume_file_list(const struct directory *directory,
         return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
     fd = -1; /* the stream's from now on */
     while ((errno = 0, entry = readdir(stream))) {
-        if (strncmp(entry->d_name, VOLUME_NAME_PREFIX, prefix) == 0 &&
-            volume_name_fits(entry->d_name + prefix))
+        if (strncmp(entry->d_name, begins, prefix) == 0 && volume_name_fits(entry->d_name + prefix))
             found(arg, entry->d_name + prefix, listed_size(directory->fd, entry->d_name));
     }
     if (errno)
         return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
     return 0;
+}
+
+int volume_file_list(const struct directory *directory,
+                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                     struct error *err) {
+    return volume_file_list_named(directory, VOLUME_NAME_PREFIX, found, arg, err);
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "drivers/file/volume_image.h"
+#include "drivers/file/image_source.h"
 
 /* Is the file here? 1 yes, 0 no, -1 failed. */
 int volume_file_exists(const struct directory *directory, struct arena *arena,
@@ -29,6 +29,21 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, struct volume_image *ret,
                         struct error *err);
+/* As create, with the source's content at the head; the source's format is the new one's. */
+int volume_file_clone(const struct directory *directory, struct arena *arena,
+                      const struct driver_volume *volume, const struct image_source *source,
+                      const struct driver_progress *progress, struct error *err);
+int volume_file_revert(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct image_source *source,
+                       const struct driver_progress *progress, struct error *err);
+
+/* A file of that name goes, unless a guest has it open; `made`: it was once made to the end. */
+int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
+                       bool made, const struct driver_fence *fence, struct error *err);
+/* Every file whose name begins so, with the rest of its name. */
+int volume_file_list_named(const struct directory *directory, const char *begins,
+                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                           struct error *err);
 /* Every volume file; -1 for the size of one that only its record can tell. */
 int volume_file_list(const struct directory *directory,
                      void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,

@@ -1,6 +1,7 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/draft.h"
 #include "drivers/file/volume_name.h"
 
 #include <fcntl.h>
@@ -50,24 +51,14 @@ static int accept_existing(const struct directory *directory, const struct drive
     return 1;
 }
 
-static int open_new(const struct directory *directory, const char *name, struct error *err) {
-    mode_t mode = directory->settings->mode;
-    autoclose int fd = image_open(directory->fd, name, O_RDWR | O_CREAT | O_EXCL, err);
-
-    if (fd < 0)
-        return -1;
-    if (mode != 0600 && fchmod(fd, mode) < 0)
-        return error_errno(err, ERROR_BACKEND, "setting the permissions of %s", name);
-    return take_fd(fd);
-}
-
-static int fill_qcow2(const struct directory *directory, struct arena *arena, int fd,
-                      const char *name, int64_t bytes, struct error *err) {
+static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t bytes,
+                      struct error *err) {
+    const struct directory *directory = draft->directory;
     struct image_facts facts;
 
     if (qemu_img_create(arena, &directory->settings->qemu_img,
-                        directory_path(directory, arena, name), bytes, err) < 0 ||
-        image_read_flushed(fd, "qcow2", &facts, err) < 0)
+                        directory_path(directory, arena, draft->unfinished), bytes, err) < 0 ||
+        image_read_flushed(draft->fd, "qcow2", &facts, err) < 0)
         return -1;
     if (facts.virtual_bytes != bytes)
         return error_set(err, ERROR_BACKEND, "qemu-img create made %jd instead of %jd bytes.",
@@ -80,15 +71,13 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
                             const struct driver_volume *volume, const char *name, int64_t bytes,
                             struct error *err) {
     const struct directory_settings *settings = directory->settings;
-    const char *unfinished = volume_name_unfinished(arena, name, volume->attempt);
-    autoclose int fd = open_new(directory, unfinished, err);
+    autodraft struct draft draft = { 0 };
 
-    if (fd < 0 || (settings->qcow2 ? fill_qcow2(directory, arena, fd, unfinished, bytes, err)
-                                   : image_grow_raw(fd, bytes, settings->sparse, NULL, err)) < 0)
+    if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
+        (settings->qcow2 ? fill_qcow2(&draft, arena, bytes, err)
+                         : image_grow_raw(draft.fd, bytes, settings->sparse, NULL, err)) < 0)
         return -1;
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    return directory_rename(directory, unfinished, name, err);
+    return draft_publish(&draft, volume->fence, err);
 }
 
 /* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
@@ -97,16 +86,12 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
-    const char *unfinished = volume_name_unfinished(arena, name, volume->attempt);
     int result;
 
     if (directory_check_room(directory, bytes, err) < 0 ||
-        driver_fence_check(volume->fence, err) < 0 ||
-        volume_name_remove(directory, unfinished, err) < 0)
+        driver_fence_check(volume->fence, err) < 0)
         return -1;
     result = fill_and_publish(directory, arena, volume, name, bytes, err);
-    if (result != 0)
-        unlinkat(directory->fd, unfinished, 0);
     if (result > 0) /* another worker was quicker */
         result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
     return driver_fence_check(volume->fence, err) < 0 ? -1 : result;

@@ -11,11 +11,20 @@ bool volume_name_fits(const char *name_id) {
     return length > 0 && length <= 64 && name_id[length] == '\0';
 }
 
-const char *volume_name(struct arena *arena, const char *name_id, struct error *err) {
+static const char *name(struct arena *arena, const char *prefix, const char *name_id,
+                        struct error *err) {
     if (volume_name_fits(name_id))
-        return arena_format(arena, VOLUME_NAME_PREFIX "%s", name_id);
+        return arena_format(arena, "%s%s", prefix, name_id);
     error_set(err, ERROR_BAD_REQUEST, "The id \"%.64s\" cannot stand in a file's name.", name_id);
     return NULL;
+}
+
+const char *volume_name(struct arena *arena, const char *name_id, struct error *err) {
+    return name(arena, VOLUME_NAME_PREFIX, name_id, err);
+}
+
+const char *snapshot_name(struct arena *arena, const char *name_id, struct error *err) {
+    return name(arena, SNAPSHOT_NAME_PREFIX, name_id, err);
 }
 
 /* Each worker that ever took up the create has a file of its own: one that was paused must not

@@ -1,17 +1,20 @@
 /*
- * The names of a volume's files: "volume-<name id>", and ".volume-<name id>.new" for what takes long
- * to make meanwhile, so a half-made file is never taken for a volume.
+ * The names of files: "volume-<name id>" of a volume, "snapshot-<name id>" of a snapshot, which
+ * does not depend on what its volume is called, and the same as ".….new" for what takes long to make
+ * meanwhile, so a half-made file is never taken for either.
  */
 #pragma once
 
 #include "drivers/file/directory.h"
 
-#define VOLUME_NAME_PREFIX "volume-"
+#define VOLUME_NAME_PREFIX   "volume-"
+#define SNAPSHOT_NAME_PREFIX "snapshot-"
 
 /* May the id stand in a file's name: letters, digits, '-' and '_', at most 64? */
 bool volume_name_fits(const char *name_id);
 /* NULL when it may not. */
 const char *volume_name(struct arena *arena, const char *name_id, struct error *err);
+const char *snapshot_name(struct arena *arena, const char *name_id, struct error *err);
 /* Of the half-made file of one worker; `attempt` as in struct driver_volume. */
 const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt);
 

@@ -128,19 +128,28 @@ static inline int connect_volume(struct place *place, const struct driver_volume
     return bench->driver->connect(bench->handle, bench->arena, volume, NULL, ret, &bench->err);
 }
 
-/* Where the volume's file is: the stand-ins mount nothing, so it lies below the bench itself. */
-static inline int open_image(const struct place *place) {
-    static const char *const patterns[] = { "volumes/" FILE_NAME, "mnt/*/" FILE_NAME };
+/* Where a volume's file is: the stand-ins mount nothing, so it lies below the bench itself. */
+static inline const char *image_path(const struct place *place, const char *name_id) {
+    static const char *const places[] = { "volumes", "mnt/*" };
+    struct arena *arena = place->bench.arena;
 
-    for (size_t i = 0; i < LENGTH(patterns); i++) {
+    for (size_t i = 0; i < LENGTH(places); i++) {
+        const char *pattern = arena_format(arena, "%s/volume-%s", places[i], name_id);
+        const char *path = NULL;
         glob_t found = { 0 };
-        int fd = -1;
 
-        if (glob(bench_path(&place->bench, patterns[i]), 0, NULL, &found) == 0)
-            fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+        if (glob(bench_path(&place->bench, pattern), 0, NULL, &found) == 0)
+            path = arena_text(arena, found.gl_pathv[0]);
         globfree(&found);
-        if (fd >= 0)
-            return fd;
+        if (path)
+            return path;
     }
     ck_abort_msg("%s: the file is not there", place->subject->name);
+}
+
+static inline int open_image(const struct place *place) {
+    int fd = open(image_path(place, A_VOLUME.name_id), O_RDWR | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    return fd;
 }

@@ -1,0 +1,27 @@
+/*
+ * A file that is filled under a name of its own attempt and gets its name last, so that nobody ever
+ * finds it half made.
+ */
+#pragma once
+
+#include "drivers/file/directory.h"
+
+struct draft {
+    const struct directory *directory;
+    const char *name;       /* that it is to get */
+    const char *unfinished; /* that it has; NULL when it has no more */
+    int fd;
+};
+
+/* A new, empty file for reading and writing, in place of one that the same attempt has left;
+ * draft_end() takes it away again unless it was published. */
+int draft_open(const struct directory *directory, struct arena *arena, const char *name,
+               unsigned attempt, struct draft *ret, struct error *err);
+/* Gives it its name, when it is filled and flushed.  1: somebody else has that name by now, and
+ * keeps it. */
+int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err);
+/* The same, but what has the name goes: ERROR_NOT_FOUND when nothing has. */
+int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err);
+void draft_end(struct draft *draft);
+
+#define autodraft __attribute__((cleanup(draft_end)))

@@ -1,0 +1,232 @@
+#include "drivers/file/image_copy.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "drivers/file/image.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* EINVAL: a length that is no multiple of its blocks, a file of a kind that it does not share. */
+static bool is_unsupported(int number) {
+    return number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EXDEV ||
+           number == EINVAL;
+}
+
+int image_share(int from, int to, struct error *err) {
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    if (is_unsupported(errno))
+        return 1;
+    return error_errno(err, ERROR_BACKEND, "sharing the file's blocks");
+}
+
+#define TELL_EVERY_US ((int64_t)500000)
+/* A piece takes less than QUICK_US, or the next one is larger; more than SLOW_US, smaller. */
+#define QUICK_US ((int64_t)50000)
+#define SLOW_US  ((int64_t)250000)
+enum {
+    SMALLEST_PIECE = 1 << 16,
+    FIRST_PIECE = 1 << 20,
+    LARGEST_PIECE = 1 << 26,
+    BUFFER = 1 << 20,
+    UNFLUSHED = 1 << 27, /* so that the flush at the end has little left to do */
+};
+
+struct copy {
+    int from, to;
+    const struct image_copy *how;
+    off_t length, at;
+    off_t flushed; /* all in front of it is on its way to the disk, or there */
+    int64_t moved; /* bytes that were copied, without holes */
+    size_t piece;  /* to be tried next */
+    char *buffer;  /* NULL: the kernel copies */
+    int64_t begun_us, told_us, asked_us;
+};
+
+/* Before each step: may it go on? */
+static int ask(struct copy *copy, struct error *err) {
+    int64_t now_us = clock_boottime_us();
+
+    if (image_fence_check(copy->how->fence, &copy->asked_us, err) < 0)
+        return -1;
+    if (copy->told_us && now_us - copy->told_us < TELL_EVERY_US)
+        return 0;
+    copy->told_us = now_us;
+    return driver_progress_tell(copy->how->progress, copy->at, copy->length, err);
+}
+
+/* Waits until what was moved is not more than was allowed in the time since the beginning. */
+static int keep_pace(struct copy *copy, struct error *err) {
+    int64_t limit = copy->how->bytes_per_second;
+
+    while (limit > 0) {
+        int64_t due_us = copy->begun_us + (int64_t)((double)copy->moved / (double)limit * 1e6);
+        int64_t ahead_us = due_us - clock_boottime_us();
+        struct timespec pause = { 0 };
+
+        if (ahead_us <= 0)
+            break;
+        if (ahead_us > SLOW_US)
+            ahead_us = SLOW_US;
+        pause.tv_nsec = (long)ahead_us * 1000;
+        nanosleep(&pause, NULL);
+        if (ask(copy, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static size_t next_size(const struct copy *copy, off_t end) {
+    int64_t limit = copy->how->bytes_per_second;
+    size_t size = copy->piece;
+
+    if (limit > 0 && (int64_t)size > limit / 4)
+        size = limit / 4 < SMALLEST_PIECE ? SMALLEST_PIECE : (size_t)(limit / 4);
+    return end - copy->at < (off_t)size ? (size_t)(end - copy->at) : size;
+}
+
+static void learn_speed(struct copy *copy, int64_t spent_us) {
+    if (spent_us < QUICK_US && copy->piece < LARGEST_PIECE)
+        copy->piece *= 2;
+    else if (spent_us > SLOW_US && copy->piece > SMALLEST_PIECE)
+        copy->piece /= 2;
+}
+
+static ssize_t write_all(int fd, const char *bytes, size_t size, off_t at) {
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t written = pwrite(fd, bytes + done, size - done, at + (off_t)done);
+
+        if (written < 0 && errno != EINTR)
+            return -1;
+        done += written < 0 ? 0 : (size_t)written;
+    }
+    return (ssize_t)size;
+}
+
+static ssize_t move_by_hand(const struct copy *copy, size_t size) {
+    ssize_t got = pread(copy->from, copy->buffer, size < BUFFER ? size : BUFFER, copy->at);
+
+    return got > 0 ? write_all(copy->to, copy->buffer, (size_t)got, copy->at) : got;
+}
+
+/* How many bytes of the piece, 0 at the end of the file, or -1 and errno. */
+static ssize_t move_piece(struct copy *copy, size_t size) {
+    off_t from = copy->at, to = copy->at;
+    ssize_t moved;
+
+    if (copy->buffer)
+        return move_by_hand(copy, size);
+    moved = copy_file_range(copy->from, &from, copy->to, &to, size, 0);
+    if (moved > 0 || (moved < 0 && !is_unsupported(errno)))
+        return moved;
+    copy->buffer = malloc(BUFFER);
+    assert(copy->buffer);
+    return move_by_hand(copy, size);
+}
+
+/* What was copied goes to the disk meanwhile.  An error that is told here is not told again. */
+static int flush_behind(struct copy *copy, struct error *err) {
+    const unsigned all =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    off_t size = copy->at - copy->flushed;
+    off_t from = copy->flushed;
+
+    if (size < UNFLUSHED)
+        return 0;
+    copy->flushed = copy->at;
+    if (sync_file_range(copy->to, from, size, all) < 0 && !is_unsupported(errno))
+        return error_errno(err, ERROR_BACKEND, "writing the copy to the disk");
+    return 0;
+}
+
+static int copy_step(struct copy *copy, off_t end, struct error *err) {
+    int64_t begun_us;
+    ssize_t moved;
+
+    if (ask(copy, err) < 0)
+        return -1;
+    begun_us = clock_boottime_us();
+    moved = move_piece(copy, next_size(copy, end));
+    if (moved < 0 && errno == EINTR)
+        return 0;
+    if (moved < 0)
+        return error_errno(err, ERROR_BACKEND, "copying the file");
+    if (moved == 0)
+        return error_set(err, ERROR_BACKEND, "The file became shorter while it was copied.");
+    copy->at += moved;
+    copy->moved += moved;
+    if (flush_behind(copy, err) < 0)
+        return -1;
+    learn_speed(copy, clock_boottime_us() - begun_us);
+    return keep_pace(copy, err);
+}
+
+struct extent {
+    off_t begin, end;
+};
+
+/* The next data from there on; behind the last ones both are the length.  A file system that does
+ * not know its holes has none. */
+static int find_data(const struct copy *copy, off_t from, struct extent *ret, struct error *err) {
+    off_t begin = from < copy->length ? lseek(copy->from, from, SEEK_DATA) : copy->length, end;
+
+    if (begin < 0 && errno == ENXIO)
+        begin = copy->length;
+    else if (begin < 0 && is_unsupported(errno))
+        begin = from;
+    if (begin < 0)
+        return error_errno(err, ERROR_BACKEND, "looking for the file's data");
+    end = begin < copy->length ? lseek(copy->from, begin, SEEK_HOLE) : copy->length;
+    if (end < 0 && !is_unsupported(errno))
+        return error_errno(err, ERROR_BACKEND, "looking for the file's holes");
+    ret->begin = begin < copy->length ? begin : copy->length;
+    ret->end = end > begin && end < copy->length ? end : copy->length;
+    return 0;
+}
+
+/* The next data are looked for first: blocks that were taken and never written count as data once
+ * they are in memory, and reading what stands before them brings them there. */
+static int copy_data(struct copy *copy, struct error *err) {
+    struct extent now, next;
+
+    if (find_data(copy, 0, &now, err) < 0)
+        return -1;
+    for (; now.begin < copy->length; now = next) {
+        if (find_data(copy, now.end, &next, err) < 0)
+            return -1;
+        copy->at = now.begin;
+        while (copy->at < now.end)
+            if (copy_step(copy, now.end, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+int image_copy(int from, int to, bool sparse, const struct image_copy *how, struct error *err) {
+    struct copy copy = {
+        .from = from, .to = to, .how = how, .piece = FIRST_PIECE, .begun_us = clock_boottime_us()
+    };
+    struct stat status;
+    int result;
+
+    if (fstat(from, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+    copy.length = status.st_size;
+    if (ftruncate(to, 0) < 0)
+        return error_errno(err, ERROR_BACKEND, "emptying the copy");
+    if (image_grow_raw(to, copy.length, sparse, NULL, err) < 0)
+        return -1;
+    result = copy_data(&copy, err);
+    free(copy.buffer);
+    return result < 0 ? -1 : image_flush(to, err);
+}

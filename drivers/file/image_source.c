@@ -1,0 +1,113 @@
+#include "drivers/file/image_source.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/image_copy.h"
+#include "drivers/file/volume_name.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static int check_whole(const char *id, const struct image_facts *facts, struct error *err) {
+    if (facts->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s is encrypted: this backend copies only what is not.", id);
+    if (facts->external_data || facts->backing[0])
+        return error_set(err, ERROR_BACKEND, "%s keeps a part of its data in another file.", id);
+    return 0;
+}
+
+int image_source_open_volume(const struct directory *directory, struct arena *arena,
+                             const struct driver_volume *volume, struct image_source *ret,
+                             struct error *err) {
+    struct volume_image image;
+    autoclose int fd = -1;
+
+    if (volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume %s is encrypted: this backend copies only what is not.",
+                         volume->id);
+    fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
+    if (fd < 0 || check_whole(image.name, &image.facts, err) < 0)
+        return -1;
+    *ret = (struct image_source){ .fd = take_fd(fd),
+                                  .id = volume->id,
+                                  .format = image.format,
+                                  .size_gb = volume->size_gb,
+                                  .virtual_bytes = image.facts.virtual_bytes,
+                                  .attached = volume->attached };
+    return 0;
+}
+
+int image_source_open_snapshot(const struct directory *directory, struct arena *arena,
+                               const struct driver_snapshot *snapshot, struct image_source *ret,
+                               struct error *err) {
+    const char *name = snapshot_name(arena, snapshot->name_id, err);
+    autoclose int fd = name ? image_open(directory->fd, name, O_RDONLY, err) : -1;
+    struct image_facts facts;
+
+    if (fd < 0)
+        return -1;
+    if (!image_format_known(snapshot->format))
+        return error_set(err, ERROR_BACKEND, "Snapshot %s is recorded with the format %s.",
+                         snapshot->id, snapshot->format ? snapshot->format : "(none)");
+    if (image_read_facts(fd, snapshot->format, &facts, err) < 0)
+        return error_context(err, "%s", name);
+    if (check_whole(name, &facts, err) < 0)
+        return -1;
+    *ret = (struct image_source){ .fd = take_fd(fd),
+                                  .id = snapshot->id,
+                                  .format = snapshot->format,
+                                  .size_gb = snapshot->size_gb,
+                                  .virtual_bytes = facts.virtual_bytes,
+                                  .fixed = true };
+    return 0;
+}
+
+/* 0: nobody writes while the source is open here.  1: somebody may. */
+static int hold_still(const struct image_source *source, struct error *err) {
+    enum image_hold hold;
+
+    if (source->fixed)
+        return 0;
+    if (source->attached)
+        return 1;
+    hold = image_lock_still(source->fd, err);
+    return hold == IMAGE_LOCKED ? 0 : hold == IMAGE_HELD ? 1 : -1;
+}
+
+static int copy(const struct image_source *source, const struct draft *draft, bool thick,
+                const struct image_copy *how, struct error *err) {
+    const int64_t block = 512;
+    struct stat status;
+    int result = hold_still(source, err);
+
+    if (result != 0)
+        return result;
+    if (fstat(source->fd, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the room that %s takes", source->id);
+    if (directory_check_room(draft->directory,
+                             thick ? status.st_size : (int64_t)status.st_blocks * block, err) < 0)
+        return -1;
+    return image_copy(source->fd, draft->fd, !thick, how, err);
+}
+
+int image_source_take(const struct image_source *source, const struct draft *draft, bool thick,
+                      const struct driver_fence *fence, const struct driver_progress *progress,
+                      int64_t *ret_bytes, struct error *err) {
+    const struct image_copy how = { fence, progress,
+                                    draft->directory->settings->copy_bytes_per_second };
+    struct image_facts facts;
+    int result = thick ? 1 : image_share(source->fd, draft->fd, err);
+
+    if (result == 0)
+        result = image_flush(draft->fd, err);
+    else if (result > 0)
+        result = copy(source, draft, thick, &how, err);
+    if (result != 0)
+        return result;
+    /* A guest may have changed it since the source was looked at. */
+    if (image_read_facts(draft->fd, source->format, &facts, err) < 0)
+        return error_context(err, "the copy of %s", source->id);
+    *ret_bytes = facts.virtual_bytes;
+    return check_whole(source->id, &facts, err);
+}

@@ -1,0 +1,36 @@
+/*
+ * An image that another one is made of: a volume's, which may be in use, or a snapshot's, which
+ * nobody writes to.
+ */
+#pragma once
+
+#include "drivers/file/draft.h"
+#include "drivers/file/volume_image.h"
+
+struct image_source {
+    int fd; /* open for reading; the caller closes it */
+    const char *id;
+    const char *format;
+    int64_t size_gb;       /* recorded */
+    int64_t virtual_bytes; /* real */
+    bool attached;
+    bool fixed; /* nobody writes to it */
+};
+
+/* ERROR_BAD_REQUEST for an encrypted one: its content cannot be another's without its secret. */
+int image_source_open_volume(const struct directory *directory, struct arena *arena,
+                             const struct driver_volume *volume, struct image_source *ret,
+                             struct error *err);
+int image_source_open_snapshot(const struct directory *directory, struct arena *arena,
+                               const struct driver_snapshot *snapshot, struct image_source *ret,
+                               struct error *err);
+
+/*
+ * Fills a draft with its content of one moment, flushed, and says how large that is virtually.
+ * Blocks are shared where the file system can, unless they shall be the draft's own (`thick`);
+ * otherwise they are copied, and nobody begins to write to the source meanwhile.  1: that cannot
+ * be, because somebody may write to it now; the draft is good for nothing.
+ */
+int image_source_take(const struct image_source *source, const struct draft *draft, bool thick,
+                      const struct driver_fence *fence, const struct driver_progress *progress,
+                      int64_t *ret_bytes, struct error *err);

@@ -1,0 +1,20 @@
+/*
+ * One snapshot as a file beside its volume: the calls of driver.h once the directory is known.
+ *
+ * The file is whole: it needs no other one, and none needs it.
+ */
+#pragma once
+
+#include "drivers/file/volume_file.h"
+
+/* In the format of its volume. */
+enum driver_outcome snapshot_file_create(const struct directory *directory, struct arena *arena,
+                                         const struct driver_volume *volume,
+                                         const struct driver_snapshot *snapshot,
+                                         const struct driver_progress *progress, struct error *err);
+int snapshot_file_delete(const struct directory *directory, struct arena *arena,
+                         const struct driver_snapshot *snapshot, struct error *err);
+/* As volume_file_list(). */
+int snapshot_file_list(const struct directory *directory,
+                       void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                       struct error *err);

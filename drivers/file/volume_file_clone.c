@@ -1,0 +1,154 @@
+#include "drivers/file/volume_file.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/volume_name.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static bool is_raw(const struct image_source *source) {
+    return strcmp(source->format, "raw") == 0;
+}
+
+/* ---- clone ---- */
+
+static int check_request(const struct driver_volume *volume, const struct image_source *source,
+                         struct error *err) {
+    if (volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
+    if (volume->multiattach && !is_raw(source))
+        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
+    if (volume->size_gb < source->size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume %s would have %jd GB, less than the %jd of its source.",
+                         volume->id, (intmax_t)volume->size_gb, (intmax_t)source->size_gb);
+    return 0;
+}
+
+/* 1 it was made before, 0 it was not.  It may be larger than asked for, as its source was. */
+static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
+                           const struct image_source *source, const char *name, struct error *err) {
+    struct error missing = { .kind = ERROR_NONE };
+    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    struct image_facts facts;
+
+    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
+        return 0;
+    if (fd < 0)
+        return error_set(err, missing.kind, "%s", missing.message);
+    if (image_read_flushed(fd, source->format, &facts, err) < 0)
+        return error_context(err, "%s exists already", name);
+    if (facts.virtual_bytes < volume_image_bytes(volume->size_gb))
+        return error_set(err, ERROR_BACKEND, "%s exists already with only %jd bytes.", name,
+                         (intmax_t)facts.virtual_bytes);
+    return 1;
+}
+
+/* Nobody else knows the file yet, so QEMU's program finds no lock on it either. */
+static int grow(const struct draft *draft, struct arena *arena, const struct image_source *source,
+                int64_t bytes, struct error *err) {
+    const struct directory *directory = draft->directory;
+    struct image_facts facts;
+
+    if (is_raw(source))
+        return image_grow_raw(draft->fd, bytes, directory->settings->sparse, NULL, err);
+    if (qemu_img_resize(arena, &directory->settings->qemu_img,
+                        directory_path(directory, arena, draft->unfinished), source->format, bytes,
+                        err) != DRIVER_DONE ||
+        image_read_flushed(draft->fd, source->format, &facts, err) < 0)
+        return -1;
+    if (facts.virtual_bytes < bytes)
+        return error_set(err, ERROR_BACKEND, "The copy still has %jd bytes instead of %jd.",
+                         (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
+    return 0;
+}
+
+static int make(const struct directory *directory, struct arena *arena,
+                const struct driver_volume *volume, const struct image_source *source,
+                const char *name, const struct driver_progress *progress, struct error *err) {
+    bool thick = is_raw(source) && !directory->settings->sparse;
+    int64_t wanted = volume_image_bytes(volume->size_gb), bytes;
+    autodraft struct draft draft = { 0 };
+    int result;
+
+    if (driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
+        (wanted > source->virtual_bytes &&
+         directory_check_room(directory, wanted - source->virtual_bytes, err) < 0) ||
+        draft_open(directory, arena, name, volume->attempt, &draft, err) < 0)
+        return -1;
+    result = image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err);
+    if (result > 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "%s is in use, and its file system takes no copy below a guest.",
+                         source->id);
+    if (result < 0 || (bytes < wanted && grow(&draft, arena, source, wanted, err) < 0))
+        return -1;
+    result = draft_publish(&draft, volume->fence, err);
+    if (result > 0) /* another worker was quicker */
+        result = accept_existing(directory, volume, source, name, err) > 0 ? 0 : -1;
+    return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
+}
+
+int volume_file_clone(const struct directory *directory, struct arena *arena,
+                      const struct driver_volume *volume, const struct image_source *source,
+                      const struct driver_progress *progress, struct error *err) {
+    const char *name = volume_name(arena, volume->name_id, err);
+    int existing;
+
+    if (!name || driver_fence_check(volume->fence, err) < 0 ||
+        check_request(volume, source, err) < 0)
+        return -1;
+    existing = accept_existing(directory, volume, source, name, err);
+    if (existing < 0 ||
+        (!existing && make(directory, arena, volume, source, name, progress, err) < 0))
+        return -1;
+    if (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
+/* ---- revert ---- */
+
+/* Nobody has the volume open, and no guest can open it while the descriptor is. */
+static int hold_alone(const struct driver_volume *volume, int fd, struct error *err) {
+    enum image_hold hold = image_lock(fd, err);
+
+    if (hold == IMAGE_LOCKED) /* a guest that shares it with others does not hold it */
+        hold = image_lock_look(fd, err);
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_BACKEND, "Volume %s is open in a running guest.", volume->id);
+    return hold == IMAGE_LOCKED ? 0 : -1;
+}
+
+static int put_back(const struct directory *directory, struct arena *arena,
+                    const struct driver_volume *volume, const struct image_source *source,
+                    const char *name, const struct driver_progress *progress, struct error *err) {
+    bool thick = is_raw(source) && !directory->settings->sparse;
+    autodraft struct draft draft = { 0 };
+    int64_t bytes;
+
+    if (driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
+        draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
+        image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err) < 0)
+        return -1;
+    return draft_replace(&draft, volume->fence, err);
+}
+
+int volume_file_revert(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct image_source *source,
+                       const struct driver_progress *progress, struct error *err) {
+    const char *name = volume_name(arena, volume->name_id, err);
+    autoclose int fd = -1;
+
+    if (!name || driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    if (volume->attached)
+        return error_set(err, ERROR_BACKEND, "Volume %s is attached.", volume->id);
+    fd = image_open(directory->fd, name, O_RDWR, err);
+    if (fd < 0 || hold_alone(volume, fd, err) < 0 ||
+        put_back(directory, arena, volume, source, name, progress, err) < 0 ||
+        driver_fence_check(volume->fence, err) < 0 ||
+        (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0))
+        return -1;
+    return directory_flush(directory, err);
+}
