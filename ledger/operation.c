@@ -11,7 +11,7 @@
 #define OPERATION_COLUMNS                                                                       \
     "id, kind, target_id, volume_id, host, phase, project_id, user_id, request_id, "            \
     "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
-    "created_at, updated_at"
+    "created_at, updated_at, COALESCE(object_id, target_id), turn_of"
 
 /* What the phases are to the statements. */
 #define IS_CANCELLED     "phase = 'cancelled'"
@@ -86,6 +86,8 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
         .arguments = db_copy(rows, 16, arena),
         .created_at = db_int(rows, 17),
         .updated_at = db_int(rows, 18),
+        .object_id = db_copy(rows, 19, arena),
+        .turn_of = db_copy(rows, 20, arena),
     };
     return 0;
 }
@@ -121,15 +123,16 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
     if (db_run(
             work->tx, err,
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
-            "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13)",
+            "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at, "
+            "object_id, turn_of) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $3, $14)",
             DB_TEXT(operation.id), DB_TEXT(kind->name), DB_TEXT(operation.target_id),
             DB_TEXT(operation.volume_id), DB_TEXT(operation.host),
             DB_TEXT(phase_texts[PHASE_QUEUED]), DB_TEXT(operation.project_id),
             DB_TEXT(work->context->user_id), DB_TEXT(work->context->request_id),
             DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
-            DB_TEXT(operation.arguments), DB_INT(work->clock_us)) < 0)
+            DB_TEXT(operation.arguments), DB_INT(work->clock_us), DB_TEXT(operation.turn_of)) < 0)
         return -1;
     if (operation_notify(work, &operation, NULL, err) < 0)
         return -1;
@@ -183,6 +186,15 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
                  DB_TEXT(target_id)),
         ret, err);
 }
+
+/* Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
+ * for a report.  What is cancelled waits for none. */
+#define IS_ITS_TURN                                                                       \
+    "(" IS_CANCELLED " OR turn_of IS NULL OR NOT EXISTS (SELECT 1 FROM operations other " \
+    "WHERE other.turn_of = operations.turn_of AND other.id <> operations.id AND "         \
+    "(COALESCE(other.owner, '') <> '' OR (other.phase NOT IN ('sending', 'waiting', "     \
+    "'answered') AND (other.created_at < operations.created_at OR (other.created_at = "   \
+    "operations.created_at AND other.id < operations.id))))))"
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
@@ -286,17 +298,6 @@ int operation_disown(struct work *work, const char *prefix, const char *owner, s
                   DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner), DB_INT(LEASE_ENDED_US));
 }
 
-int operation_end(struct work *work, const char *id, struct error *err) {
-    return db_change(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(id));
-}
-
-int operation_end_of(struct work *work, const char *target_id, struct error *err) {
-    struct operation operation;
-    int found = operation_of(work, target_id, &operation, err);
-
-    return found > 0 ? operation_end(work, operation.id, err) : found;
-}
-
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
     return db_change(work->tx, err,
                      "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
@@ -320,9 +321,51 @@ int operation_on(struct work *work, const char *volume_id, struct operation **re
     return operation_all(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE volume_id = $1 ORDER BY created_at, id",
+                                  " FROM operations WHERE volume_id = $1 OR turn_of = $1 "
+                                  "ORDER BY created_at, id",
                                   DB_TEXT(volume_id)),
                          ret, err);
+}
+
+int operation_leave(struct work *work, const char *object_id, const struct operation_kind *kind,
+                    unsigned status, struct error *err) {
+    const struct status_change change = { .from = (int)kind->meanwhile,
+                                          .to = status,
+                                          .unless_reset = true };
+    int changed = status_write(work, kind->object, object_id, &change, err);
+
+    return changed < 0 ? -1 : changed == 0;
+}
+
+int operation_tell_waiting(struct work *work, const char *volume_id, struct error *err) {
+    struct operation *left;
+    int count = operation_on(work, volume_id, &left, err);
+
+    for (int i = 0; i < count; i++)
+        if ((left[i].phase == PHASE_QUEUED || left[i].phase == PHASE_COMPLETING) &&
+            !left[i].owner && operation_notify(work, &left[i], NULL, err) < 0)
+            return -1;
+    return count < 0 ? -1 : 1;
+}
+
+int operation_end(struct work *work, const char *id, struct error *err) {
+    const char *turn_of = NULL;
+    int ended =
+        query_one(work,
+                  db_query(work->tx, err, "DELETE FROM operations WHERE id = $1 RETURNING turn_of",
+                           DB_TEXT(id)),
+                  query_text, &turn_of, err);
+
+    if (ended <= 0 || !turn_of)
+        return ended < 0 ? -1 : 0;
+    return operation_tell_waiting(work, turn_of, err) < 0 ? -1 : 0;
+}
+
+int operation_end_of(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, target_id, &operation, err);
+
+    return found > 0 ? operation_end(work, operation.id, err) : found;
 }
 
 /* Also one whose lease seems over: whoever recovers the dead judges that. */
@@ -352,24 +395,17 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     return operation_notify(work, operation, NULL, err);
 }
 
-/* Whoever was told in vain to begin while something cancelled was left. */
-static int tell_waiting(struct work *work, const char *volume_id, struct error *err) {
-    struct operation *left;
-    int count = operation_on(work, volume_id, &left, err);
-
-    for (int i = 0; i < count; i++)
-        if (left[i].phase == PHASE_QUEUED && operation_notify(work, &left[i], NULL, err) < 0)
-            return -1;
-    return count < 0 ? -1 : 1;
-}
-
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err) {
     int closed = db_run(work->tx, err,
                         "DELETE FROM operations WHERE id = $1 AND owner = $2 AND " IS_CANCELLED,
                         DB_TEXT(operation->id), DB_TEXT(owner));
 
-    return closed <= 0 ? closed : tell_waiting(work, operation->volume_id, err);
+    if (closed <= 0 || operation_tell_waiting(work, operation->volume_id, err) < 0)
+        return closed <= 0 ? closed : -1;
+    return !operation->turn_of || strcmp(operation->turn_of, operation->volume_id) == 0
+               ? 1
+               : operation_tell_waiting(work, operation->turn_of, err);
 }
 
 /* $1 what is over, $2 and $3 of the rule. */

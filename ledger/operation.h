@@ -59,7 +59,11 @@ const struct operation_kind *operation_kind_find(const char *name); /* NULL: non
 struct operation {
     const char *id;
     const struct operation_kind *kind; /* never NULL: one that is not known has only a name */
-    const char *target_id, *volume_id, *host;
+    const char *target_id; /* unique among the operations; its own id once it is cancelled */
+    const char *object_id; /* what it is about: the target, also when it is cancelled */
+    const char *volume_id, *host;
+    const char *turn_of; /* a volume: one at a time is worked on of those with the same one, the
+                          * oldest first; NULL: waits for none */
     enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
@@ -78,9 +82,9 @@ static inline bool operation_awaits_report(const struct operation *operation) {
 
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
- * Read from `fields`: volume_id, target_id (NULL: the volume), host, project_id, previous_status,
- * new_size_gb, arguments; user and request are the context's.  A target that has an operation
- * already is ERROR_CONFLICT.
+ * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of, host, project_id,
+ * previous_status, new_size_gb, arguments; user and request are the context's.  A target that has an
+ * operation already is ERROR_CONFLICT.
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err);
@@ -92,7 +96,8 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
-/* Every one that works on a volume, also on its attachments, also cancelled ones; how many. */
+/* Every one that works on a volume, also on its attachments and snapshots, also one that reads it
+ * for another volume, also cancelled ones; how many. */
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err);
 
@@ -103,8 +108,8 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
- * answered, it is not waiting for a deadline that is still to come, and nothing cancelled is left
- * on the volume.  A queued one becomes running; a cancelled one stays so.  1 claimed (*ret filled),
+ * answered, it is not waiting for a deadline that is still to come, nothing cancelled is left on
+ * the volume, and it is its turn.  A queued one becomes running; a cancelled one stays so.  1 claimed (*ret filled),
  * 0 not (gone or taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
@@ -147,7 +152,14 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
  * 1 done, 0 it is not cancelled or somebody else's. */
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err);
-/* Deletes the record; reservations must be settled before. */
+/* Ends its hold on its object: from `meanwhile` to `status`; 1 when the status was no longer the
+ * operation's (an operator reset it): then it stays. */
+int operation_leave(struct work *work, const char *object_id, const struct operation_kind *kind,
+                    unsigned status, struct error *err);
+/* Those on the volume that were told in vain to begin, as they had to wait for something that is
+ * over now: 1, or -1. */
+int operation_tell_waiting(struct work *work, const char *volume_id, struct error *err);
+/* Deletes the record, and what waits for its turn is told; reservations must be settled before. */
 int operation_end(struct work *work, const char *id, struct error *err);
 /* That of the target, when there is one. */
 int operation_end_of(struct work *work, const char *target_id, struct error *err);

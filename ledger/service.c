@@ -1,5 +1,6 @@
 #include "ledger/service.h"
 
+#include "ledger/host.h"
 #include "ledger/query.h"
 
 #include <string.h>
@@ -55,6 +56,13 @@ int service_find(struct work *work, const char *binary, const char *host, struct
                      db_query(work->tx, err, SERVICE_SELECT " WHERE binary_name = $1 AND host = $2",
                               DB_TEXT(binary), DB_TEXT(host)),
                      read_service, ret, err);
+}
+
+int service_is_frozen(struct work *work, const char *host, struct error *err) {
+    struct service service;
+    int found = service_find(work, SERVICE_VOLUME, host_backend(work->arena, host), &service, err);
+
+    return found > 0 ? service.frozen : found;
 }
 
 /* A node's name stands for its backends too. */

@@ -23,6 +23,8 @@ int service_report(struct work *work, const char *binary, const char *host, cons
 /* 1 found, 0 none. */
 int service_find(struct work *work, const char *binary, const char *host, struct service *ret,
                  struct error *err);
+/* Of a volume's host (node@backend#pool): 1 its service is frozen, 0, or -1. */
+int service_is_frozen(struct work *work, const char *host, struct error *err);
 /* Each filter may be NULL; `host` also matches node@backend of node. Returns how many. */
 int service_list(struct work *work, const char *binary, const char *host, struct service **ret,
                  struct error *err);

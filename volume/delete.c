@@ -1,8 +1,5 @@
 #include "volume/delete.h"
 
-#include "common/cleanup.h"
-#include "common/words.h"
-#include "ledger/host.h"
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
@@ -18,19 +15,12 @@ bool volume_delete_wanted(const struct volume *volume) {
            strcmp(volume->attach_status, "attached") != 0;
 }
 
-static bool migrating(const struct volume *volume) {
-    static const char *const not_migrating[] = { "deleting", "error", "success" };
-
-    return volume->migration_status &&
-           !words_have(not_migrating, LENGTH(not_migrating), volume->migration_status);
-}
-
 static int check(const struct volume *volume, bool force, struct error *err) {
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not be attached to be deleted.",
                          volume->id);
-    if (migrating(volume))
+    if (volume_is_migrating(volume))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not be migrating to be deleted.",
                          volume->id);
@@ -48,15 +38,13 @@ static int check(const struct volume *volume, bool force, struct error *err) {
 }
 
 static int frozen(struct work *work, const struct volume *volume, struct error *err) {
-    struct service service;
-    int found =
-        service_find(work, SERVICE_VOLUME, host_backend(work->arena, volume->host), &service, err);
+    int is_frozen = service_is_frozen(work, volume->host, err);
 
-    if (found > 0 && service.frozen)
+    if (is_frozen > 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is on a frozen backend and cannot be deleted.",
                          volume->id);
-    return found < 0 ? -1 : 0;
+    return is_frozen;
 }
 
 /* The row, what hangs on it, its quota and its share of the pool. */
@@ -83,6 +71,7 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
                   struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
     const struct operation fields = { .volume_id = volume->id,
+                                      .turn_of = volume->id,
                                       .host = volume->host,
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
@@ -163,7 +152,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
             return -1;
         return remove_row(work, &volume, err);
     }
-    if (volume_finish(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0)
+    if (operation_leave(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
                        held->kind->message_action, "901", err);

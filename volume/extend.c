@@ -54,7 +54,7 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             const char *operation_id, struct error *err) {
     if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
-        volume_finish(work, volume->id, &kind_extend, volume->status, err) < 0)
+        operation_leave(work, volume->id, &kind_extend, volume->status, err) < 0)
         return -1;
     return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
                        "003", err);
@@ -269,7 +269,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
     if ((grown ? settle_grown(work, &volume, held, ending->real_gb, err)
                : settle_failed(work, &volume, held, ending, err)) < 0 ||
         volume_extend_forget(work, volume.id, err) < 0 || operation_end(work, held->id, err) < 0 ||
-        volume_finish(work, volume.id, held->kind, status, err) < 0)
+        operation_leave(work, volume.id, held->kind, status, err) < 0)
         return -1;
     if (!grown)
         return 0;

@@ -37,7 +37,7 @@ int volume_begin(struct work *work, struct volume *volume, const struct operatio
         return -1;
     if (changed == 0)
         return refuse_status(volume, kind->name, err);
-    operation.volume_id = volume->id;
+    operation.volume_id = operation.turn_of = volume->id;
     operation.host = volume->host;
     operation.project_id = volume->project_id;
     operation.previous_status = status_text(volume->status);
@@ -45,14 +45,4 @@ int volume_begin(struct work *work, struct volume *volume, const struct operatio
         return -1;
     volume->status = (enum volume_status)kind->meanwhile;
     return 0;
-}
-
-int volume_finish(struct work *work, const char *volume_id, const struct operation_kind *kind,
-                  enum volume_status status, struct error *err) {
-    const struct status_change change = { .from = (int)kind->meanwhile,
-                                          .to = status,
-                                          .unless_reset = true };
-    int changed = status_write(work, kind->object, volume_id, &change, err);
-
-    return changed < 0 ? -1 : changed == 0;
 }

@@ -1,5 +1,6 @@
 /*
- * The operations on volumes: the list of their kinds, and the two steps that all of them share.
+ * The operations on volumes and snapshots: the list of their kinds, and the step that those on
+ * volumes share; the other one is operation_leave().
  * Each has a file, where begin (in the request's transaction) and finish (in the job's) stand
  * together.
  */
@@ -19,8 +20,3 @@
  */
 int volume_begin(struct work *work, struct volume *volume, const struct operation_kind *kind,
                  const struct operation *fields, const char **ret_operation_id, struct error *err);
-
-/* Ends an operation's hold on the volume: from `meanwhile` to `status`; 1 when the status was no
- * longer the operation's (an operator reset it): then it stays. */
-int volume_finish(struct work *work, const char *volume_id, const struct operation_kind *kind,
-                  enum volume_status status, struct error *err);

@@ -1,7 +1,7 @@
 /*
  * The statuses of a volume: a table (status.def); and the door that writes them is ledger/status.h.
  *
- * Operations write a status by volume_begin() and volume_finish() (operations.h); attach_status.c
+ * Operations write a status by volume_begin() and operation_leave() (operations.h); attach_status.c
  * writes those that follow from attachment rows; reset.c what an operator asks for.
  */
 #pragma once

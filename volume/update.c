@@ -2,6 +2,8 @@
  * What a user or operator changes of a volume without any work of the backend: name, description,
  * metadata, also the image's, bootable and read-only flags.
  */
+#include "common/cleanup.h"
+#include "common/words.h"
 #include "ledger/pairs.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
@@ -119,6 +121,13 @@ bool volume_is_readonly(const struct volume *volume) {
     const char *flag = pairs_get(&volume->admin_metadata, "readonly");
 
     return flag && strcmp(flag, "True") == 0;
+}
+
+bool volume_is_migrating(const struct volume *volume) {
+    static const char *const not_migrating[] = { "deleting", "error", "success" };
+
+    return volume->migration_status &&
+           !words_have(not_migrating, LENGTH(not_migrating), volume->migration_status);
 }
 
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,

@@ -82,6 +82,7 @@ int volume_admin_metadata_set(struct work *work, const char *volume_id, const ch
 
 /* By its admin metadata. */
 bool volume_is_readonly(const struct volume *volume);
+bool volume_is_migrating(const struct volume *volume);
 /* os-update_readonly_flag: admin metadata readonly = "True" / "False"; only when available. */
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
                         struct error *err);
