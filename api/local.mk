@@ -33,6 +33,8 @@ libscoria_a_SOURCES += \
 	api/seats.h \
 	api/service_log.c api/service_log.h \
 	api/services.c \
+	api/snapshot_resource.c api/snapshot_resource.h \
+	api/snapshots.c \
 	api/settings.h \
 	api/type_encryption.c \
 	api/type_resource.c api/type_resource.h \
@@ -66,6 +68,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_seats \
 	tests/unit/api/test_service_log \
 	tests/unit/api/test_services \
+	tests/unit/api/test_snapshots \
 	tests/unit/api/test_type_encryption \
 	tests/unit/api/test_types \
 	tests/unit/api/test_versions \

@@ -20,13 +20,18 @@ const struct field metadata_one_fields[] = {
 };
 
 int metadata_check(const struct resource *resource, const struct pairs *pairs, struct error *err) {
-    bool (*reserves)(const char *key) = resource->metadata->reserves;
+    const struct resource_metadata *metadata = resource->metadata;
 
-    for (unsigned i = 0; reserves && i < pairs->count; i++)
-        if (reserves(pairs->items[i].key))
+    for (unsigned i = 0; i < pairs->count; i++) {
+        const char *key = pairs->items[i].key;
+
+        if (metadata->reserves && metadata->reserves(key))
             return error_set(err, ERROR_BAD_REQUEST,
-                             "Invalid metadata: the key %s is reserved for the service.",
-                             pairs->items[i].key);
+                             "Invalid metadata: the key %s is reserved for the service.", key);
+        if (metadata->no_slash && strchr(key, '/'))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid metadata: the key %s must have no slash.", key);
+    }
     return 0;
 }
 

@@ -31,7 +31,7 @@ static int sort_add_key(struct request *request, const struct resource *resource
                  key[0] == 'i', descending);
         return 0;
     }
-    if (!column)
+    if (!column || (request->minor < resource->name_sorts_since && strcmp(key, "name") == 0))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid sort key: %s", key);
     text = column->type == COLUMN_TEXT || column->type == COLUMN_STATUS;
     sort_add(

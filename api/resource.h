@@ -28,6 +28,7 @@ struct resource_column {
 struct resource_metadata {
     const struct pair_rows *rows;
     bool etags;                        /* from 3.15 on: see metadata.h */
+    bool no_slash;                     /* in keys */
     bool (*reserves)(const char *key); /* a name that only the service gives; NULL: none */
     int (*set)(struct work *work, const void *row, const struct pairs *pairs, bool merge,
                struct error *err);
@@ -58,6 +59,7 @@ struct resource {
     const char *table, *alias;             /* "volumes", "v": id and created_at are never NULL */
     const struct resource_column *columns; /* ended with a NULL name */
     const char *default_sort;              /* "created_at" */
+    unsigned name_sorts_since;             /* "name" is no key to sort by before */
     const char *links_word;                /* "volumes_links"; NULL: no link to the next page */
     unsigned query_since; /* before this minor version nothing is looked at but the project */
     bool by_project;      /* alias.project_id is the caller's, unless an admin asks for all */

@@ -47,7 +47,7 @@ static const struct numbered_text details[] = {
     { "010", "The driver failed to extend the volume." },
     { "011", "The signature of the image could not be verified." },
     { "012", "The driver failed to create the volume." },
-    { "013", "The snapshot could not be created because of its volume's state." },
+    { "013", "The snapshot could not be created." },
     { "014", "The snapshot's metadata could not be updated." },
     { "015", "The snapshot is in use." },
     { "016", "The driver failed to delete the snapshot." },
@@ -94,21 +94,27 @@ static int drop_oldest(struct work *work, const char *project_id, struct error *
         DB_TEXT(project_id), DB_INT(work->settings->per_project_messages));
 }
 
-int message_put(struct work *work, const char *project_id, const char *request_id,
-                const char *volume_id, const char *action_id, const char *detail_id,
-                struct error *err) {
+int message_put_of(struct work *work, const char *project_id, const char *request_id,
+                   const char *type, const char *id, const char *action_id, const char *detail_id,
+                   struct error *err) {
     int64_t life_us = work->settings->message_ttl_s * SECOND_US;
 
     if (db_run(work->tx, err,
                "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "
                "action_id, detail_id, message_level, created_at, expires_at, keep_until) "
                "VALUES ($1, $2, $3, $4, $5, $6, $7, 'ERROR', $8, $9, $10)",
-               DB_TEXT(work_uuid(work)), DB_TEXT(project_id), DB_TEXT(request_id),
-               DB_TEXT(volume_id ? "VOLUME" : NULL), DB_TEXT(volume_id), DB_TEXT(action_id),
-               DB_TEXT(detail_id), DB_INT(work->now_us), DB_INT(work->now_us + life_us),
-               DB_INT(work->clock_us + life_us)) < 0)
+               DB_TEXT(work_uuid(work)), DB_TEXT(project_id), DB_TEXT(request_id), DB_TEXT(type),
+               DB_TEXT(id), DB_TEXT(action_id), DB_TEXT(detail_id), DB_INT(work->now_us),
+               DB_INT(work->now_us + life_us), DB_INT(work->clock_us + life_us)) < 0)
         return -1;
     return drop_oldest(work, project_id, err);
+}
+
+int message_put(struct work *work, const char *project_id, const char *request_id,
+                const char *volume_id, const char *action_id, const char *detail_id,
+                struct error *err) {
+    return message_put_of(work, project_id, request_id, volume_id ? "VOLUME" : NULL, volume_id,
+                          action_id, detail_id, err);
 }
 
 static int read_message(struct work *work, const struct db_rows *rows, void *ret,

@@ -15,6 +15,10 @@ struct message {
 int message_put(struct work *work, const char *project_id, const char *request_id,
                 const char *volume_id, const char *action_id, const char *detail_id,
                 struct error *err);
+/* The same about a resource of another type ("VOLUME_SNAPSHOT"). */
+int message_put_of(struct work *work, const char *project_id, const char *request_id,
+                   const char *type, const char *id, const char *action_id, const char *detail_id,
+                   struct error *err);
 /* Never NULL: unknown numbers have a text too. */
 const char *message_action_text(const char *action_id);
 const char *message_detail_text(const char *detail_id);

@@ -83,8 +83,8 @@ static inline bool operation_awaits_report(const struct operation *operation) {
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
  * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of, host, project_id,
- * previous_status, new_size_gb, arguments; user and request are the context's.  A target that has an
- * operation already is ERROR_CONFLICT.
+ * previous_status, new_size_gb, arguments; user and request are the context's.  A target that has
+ * an operation already is ERROR_CONFLICT.
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err);
@@ -109,8 +109,8 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
  * answered, it is not waiting for a deadline that is still to come, nothing cancelled is left on
- * the volume, and it is its turn.  A queued one becomes running; a cancelled one stays so.  1 claimed (*ret filled),
- * 0 not (gone or taken), -1 failed.
+ * the volume, and it is its turn.  A queued one becomes running; a cancelled one stays so.  1
+ * claimed (*ret filled), 0 not (gone or taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);

@@ -16,6 +16,7 @@ struct settings {
     bool allow_availability_zone_fallback;
     int64_t quota_volumes, quota_snapshots, quota_gigabytes, quota_backups, quota_backup_gigabytes;
     int64_t quota_groups, per_volume_size_limit;
+    bool no_snapshot_gb_quota;
     int64_t extend_deadline_s; /* how long a pending extend waits before the file decides */
     int64_t operation_lease_s;
     int64_t message_ttl_s;

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "ledger/quota.h"
+#include "manager/check.private.h"
 #include "manager/known.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
@@ -10,18 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct round {
-    const struct check *check;
-    struct arena *arena;
-    int findings;
-    struct volume *volumes; /* every row, by id */
-    int volume_count;
-    struct operation *operations; /* by target */
-    int operation_count;
-};
-
-__attribute__((format(printf, 3, 4))) static void found(struct round *round, const char *promise,
-                                                        const char *format, ...) {
+void round_found(struct round *round, const char *promise, const char *format, ...) {
     va_list values;
 
     va_start(values, format);
@@ -56,7 +46,7 @@ static int compare_targets(const void *left, const void *right) {
                   ((const struct operation *)right)->target_id);
 }
 
-static const struct operation *operation_at(const struct round *round, const char *target_id) {
+const struct operation *round_operation_at(const struct round *round, const char *target_id) {
     struct operation key = { .target_id = target_id };
 
     if (round->operation_count == 0)
@@ -72,27 +62,27 @@ static bool owns_status(const struct operation *operation, enum volume_status st
 }
 
 static void check_status(struct round *round, const struct volume *volume) {
-    const struct operation *operation = operation_at(round, volume->id);
+    const struct operation *operation = round_operation_at(round, volume->id);
     bool keys = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE) ||
                 pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
 
     if (status_is_transient(volume->status) && !volume->status_by_reset &&
         !owns_status(operation, volume->status))
-        found(round, "P1", "volume %s is %s, but no operation will end that", volume->id,
-              status_text(volume->status));
+        round_found(round, "P1", "volume %s is %s, but no operation will end that", volume->id,
+                    status_text(volume->status));
     if (keys != (operation && operation_awaits_report(operation)))
-        found(round, "P1", "volume %s %s", volume->id,
-              keys ? "has keys of an extend that nobody waits for"
-                   : "waits for an extend's report without its keys");
+        round_found(round, "P1", "volume %s %s", volume->id,
+                    keys ? "has keys of an extend that nobody waits for"
+                         : "waits for an extend's report without its keys");
     if (volume->largest_gb < volume->size_gb)
-        found(round, "P3", "volume %s: largest size %jd GiB is below its size %jd GiB", volume->id,
-              (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
+        round_found(round, "P3", "volume %s: largest size %jd GiB is below its size %jd GiB",
+                    volume->id, (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
 }
 
 /* ---- P2 ---- */
 
 static void quota_wrong(void *arg, const char *text) {
-    found(arg, "P2", "%s", text);
+    round_found(arg, "P2", "%s", text);
 }
 
 static int check_pools(struct round *round, struct work *work, struct error *err) {
@@ -110,8 +100,8 @@ static int check_pools(struct round *round, struct work *work, struct error *err
         return -1;
     while ((more = db_next(rows, err)) > 0)
         if (db_int(rows, 1) != db_int(rows, 2))
-            found(round, "P2", "pool %s: %jd GiB allocated, its volumes have %jd GiB",
-                  db_text(rows, 0), (intmax_t)db_int(rows, 1), (intmax_t)db_int(rows, 2));
+            round_found(round, "P2", "pool %s: %jd GiB allocated, its volumes have %jd GiB",
+                        db_text(rows, 0), (intmax_t)db_int(rows, 1), (intmax_t)db_int(rows, 2));
     return more;
 }
 
@@ -119,8 +109,8 @@ static int check_pools(struct round *round, struct work *work, struct error *err
 
 static void check_target(struct round *round, const struct operation *operation) {
     if (!volume_of(round, operation->volume_id))
-        found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
-              operation->id, operation->kind->name, operation->volume_id);
+        round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
+                    operation->id, operation->kind->name, operation->volume_id);
 }
 
 static int check_reservations(struct round *round, struct work *work, struct error *err) {
@@ -133,8 +123,8 @@ static int check_reservations(struct round *round, struct work *work, struct err
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0)
-        found(round, "P5", "reservation %s belongs to operation %s, which is no extend",
-              db_text(rows, 0), db_text(rows, 1));
+        round_found(round, "P5", "reservation %s belongs to operation %s, which is no extend",
+                    db_text(rows, 0), db_text(rows, 1));
     return more;
 }
 
@@ -153,7 +143,8 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         check_status(round, &round->volumes[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
-    if (quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
+    if (round_read_snapshots(round, work, err) < 0 ||
+        quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;
     return check_reservations(round, work, err);
@@ -189,8 +180,8 @@ static int storage_away(struct backend_round *backend, const struct error *why) 
     away = arena_alloc(backend->round->arena, sizeof *away);
     *away = (struct away){ arena_text(backend->round->arena, why->message), backend->away };
     backend->away = away;
-    found(backend->round, "P3", "backend %s: its storage is not there: %s", backend->host,
-          why->message);
+    round_found(backend->round, "P3", "backend %s: its storage is not there: %s", backend->host,
+                why->message);
     return 0;
 }
 
@@ -227,9 +218,9 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
                          DB_TEXT(stray->name_id)) < 0)
             return -1;
         if (rows == 0)
-            found(backend->round, "P3",
-                  "backend %s has an object of volume %s, which does not exist", backend->host,
-                  stray->name_id);
+            round_found(backend->round, "P3",
+                        "backend %s has an object of volume %s, which does not exist",
+                        backend->host, stray->name_id);
     }
     return 0;
 }
@@ -245,14 +236,14 @@ static int unchanged(struct work *work, void *arg, struct error *err) {
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     count = operation_on(work, volume->id, &open, err);
     for (int i = 0; i < count; i++)
-        if (conflict_work(&open[i]) != WORK_BESIDE)
+        if (conflict_work(&open[i], volume->id) != WORK_BESIDE)
             return 0;
     return count < 0 ? -1 : now.updated_at == volume->updated_at;
 }
 
 static bool object_expected(const struct round *round, const struct volume *volume) {
     return volume->provider_location && volume->status != VOLUME_ERROR_DELETING &&
-           !operation_at(round, volume->id);
+           !round_operation_at(round, volume->id);
 }
 
 static int check_object(struct backend_round *objects, const struct manager_backend *backend,
@@ -281,10 +272,11 @@ static int check_object(struct backend_round *objects, const struct manager_back
     if (looked < 0 && why.kind == ERROR_UNAVAILABLE)
         return storage_away(objects, &why);
     if (looked < 0)
-        found(round, "P3", "volume %s: %s", volume->id, why.message);
+        round_found(round, "P3", "volume %s: %s", volume->id, why.message);
     else if (bytes < volume->size_gb * GIB || bytes > volume->largest_gb * GIB)
-        found(round, "P3", "volume %s has %jd GiB (at most %jd), its object %jd bytes", volume->id,
-              (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb, (intmax_t)bytes);
+        round_found(round, "P3", "volume %s has %jd GiB (at most %jd), its object %jd bytes",
+                    volume->id, (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb,
+                    (intmax_t)bytes);
     else
         note(
             round,
@@ -315,7 +307,14 @@ static int check_objects(struct backend_round *objects, const struct manager_bac
         *err = why;
         return -1;
     }
-    return work_read(round->check->db, base, judge_strays, objects, err);
+    if (work_read(round->check->db, base, judge_strays, objects, &why) < 0 ||
+        round_check_snapshots(round, backend, objects->host, base, &why) < 0) {
+        if (why.kind == ERROR_UNAVAILABLE)
+            return storage_away(objects, &why);
+        *err = why;
+        return -1;
+    }
+    return 0;
 }
 
 /* Opened for the look, unless it is open. */

@@ -82,7 +82,10 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
     if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
         return -1;
-    return 1;
+    if (job->operation.kind->object != &snapshot_objects)
+        return 1;
+    job->has_snapshot = snapshot_row(work, job->operation.object_id, &job->snapshot, err) == 0;
+    return job->has_snapshot || err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
 static void job_identify(struct job *job) {
@@ -165,6 +168,19 @@ static bool fence_holds(const struct driver_fence *fence) {
     return holds;
 }
 
+/* Whoever copies asks this for every piece; the rows are looked at once in a second. */
+static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
+    struct job *job =
+        (struct job *)(void *)((char *)(uintptr_t)progress - offsetof(struct job, progress));
+    int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
+
+    (void)done_bytes, (void)all_bytes;
+    if (now_us - job->progress_asked_us < SECOND_US)
+        return true;
+    job->progress_asked_us = now_us;
+    return fence_holds(&job->fence);
+}
+
 int job_check_lease(struct job *job, struct error *err) {
     if (job->fenced_off)
         return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
@@ -234,6 +250,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .operation = { .id = operation_id },
         .running = { .operation_id = operation_id },
         .fence = { .holds = fence_holds },
+        .progress = { .tell = goes_on },
     };
     struct error reason;
     int64_t asked_us;
@@ -248,6 +265,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     if (claimed <= 0 || !running_begin(manager, &job.running))
         return claimed < 0 ? -1 : 0;
     asked_us = clock_steady_us(manager->settings.settings->clock);
+    job.progress_asked_us = asked_us;
     claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed > 0) {
         job_identify(&job);
@@ -282,6 +300,18 @@ struct driver_volume job_driver_volume(const struct job *job) {
     for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
         ret.attached = attachment_in_use(&volume->attachments[i]);
     return ret;
+}
+
+struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot) {
+    return (struct driver_snapshot){
+        .id = snapshot->id,
+        .name_id = snapshot->id,
+        .provider_location = snapshot->provider_location,
+        .format = snapshot->format,
+        .size_gb = snapshot->size_gb,
+        .fence = &job->fence,
+        .attempt = (unsigned)job->operation.attempts,
+    };
 }
 
 int job_find_object(struct job *job, struct error *err) {

@@ -8,6 +8,7 @@
 
 #include "manager/state.private.h"
 #include "volume/operations.h"
+#include "volume/snapshot.h"
 
 struct job {
     struct manager *manager;
@@ -18,9 +19,13 @@ struct job {
     struct operation operation; /* as claimed */
     struct volume volume;       /* as it was then, or at the last look */
     bool has_volume;
+    struct snapshot snapshot; /* that the operation is about, as it was at the claim */
+    bool has_snapshot;
     struct running running;
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
+    struct driver_progress progress; /* the same for what takes long, asked once in a while */
+    int64_t progress_asked_us;
     bool renamed; /* a delete: the object has a name that no worker before this one knows */
 };
 
@@ -48,6 +53,7 @@ static inline const char *job_owner(const struct job *job) {
 }
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
+struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot);
 /* Has the backend the volume's object?  1, 0, or -1 when nobody can tell. */
 int job_find_object(struct job *job, struct error *err);
 /* Reads the volume anew: -1 also when it is gone. */

@@ -3,7 +3,10 @@ libscoria_a_SOURCES += \
 	manager/call.h \
 	manager/check.c \
 	manager/check.h \
+	manager/check.private.h \
+	manager/check_snapshots.c \
 	manager/connect_job.c \
+	manager/create_jobs.c \
 	manager/event.c \
 	manager/event.h \
 	manager/extend_job.c \
@@ -19,6 +22,7 @@ libscoria_a_SOURCES += \
 	manager/report.c \
 	manager/report.h \
 	manager/settings.h \
+	manager/snapshot_delete_job.c \
 	manager/state.private.h \
 	manager/ticker.c \
 	manager/ticker.h \

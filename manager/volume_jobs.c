@@ -1,68 +1,11 @@
 /*
- * Create and delete: the driver's call between claim and finish; and what is left of operations
- * that were cancelled.
+ * Delete: the driver's call between claim and finish; and what is left of operations that were
+ * cancelled.
  */
 #include "manager/job.h"
-#include "volume/create.h"
 #include "volume/delete.h"
 
 #include <string.h>
-
-/* Is the volume gone, or on its way out before a create of it has ever ended? */
-static int unwanted_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-    struct volume volume;
-
-    if (volume_row(work, job->operation.volume_id, &volume, err) == 0)
-        return volume.status == VOLUME_DELETING && !volume.provider_location;
-    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
-}
-
-/*
- * This create is somebody else's by now, or was cancelled.  When nobody wants the volume any more,
- * an object that this late one has made, whole or in part, would stay for ever; names are never
- * given twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
- */
-static int create_clean_up(struct job *job, struct driver_volume *volume, struct error *err) {
-    int unwanted = job_read(job, unwanted_body, job, err);
-
-    if (unwanted <= 0)
-        return unwanted < 0 ? -1 : 1;
-    volume->fence = NULL;
-    return job->backend->driver->delete_volume(job->backend->handle, job->arena, volume, err);
-}
-
-int job_create(struct job *job, struct error *err) {
-    struct driver_volume volume = job_driver_volume(job);
-    struct driver_created created = { 0 };
-    struct error failure = { 0 };
-    struct create_ending ending = { 0 };
-    int ended;
-
-    if (!job->has_volume)
-        return job_end(job, err);
-    if (job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, &created,
-                                            &failure) < 0) {
-        if (job_check_lease(job, &failure) < 0) {
-            ended = create_clean_up(job, &volume, err);
-            return ended > 0 ? error_set(err, failure.kind, "%s", failure.message) : ended;
-        }
-        if (job_is_uncertain(job, &failure))
-            return job_ask_again(job, &failure, err);
-        ending.failure = &failure;
-        log_error(&job->context.log, "create failed", "volume_id", volume.id, "reason",
-                  failure.message, NULL);
-    }
-    ending.location = created.provider_location;
-    ending.format = created.format;
-    ended = job_finish(job, &ending, err);
-    if (ended > 0)
-        return create_clean_up(job, &volume, err) < 0 ? -1 : 0;
-    if (ended == 0 && !ending.failure)
-        log_info(&job->context.log, "create done", "volume_id", volume.id, "size_gb",
-                 LOG_INT(volume.size_gb), NULL);
-    return ended;
-}
 
 /* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
  * the volume could not even be deleted. */

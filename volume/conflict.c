@@ -1,5 +1,9 @@
 #include "volume/conflict.h"
 
+#include "volume/snapshot.h"
+
+#include <string.h>
+
 #define P CONFLICT_PASSES
 #define R CONFLICT_REFUSED
 #define X CONFLICT_CANCELS
@@ -9,34 +13,37 @@ static const struct {
     const char *words; /* "Volume … cannot …" */
     enum conflict with[OPEN_WORK];
 } actions[VOLUME_ACTIONS] = {
-    /*                                                             beside makes destroys grows awaits cancelled */
-    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     R } },
-    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P } },
+    /*                                                             beside makes destroys grows awaits snapshots cancelled */
+    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R } },
+    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        P } },
     /* A volume that was reset while it was made need not be made first. */
-    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R } },
-    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     P } },
+    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R } },
+    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        P } },
     /* A create harms nobody: it goes on, so that what an operator calls available becomes so. */
-    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P } },
-    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P } },
-    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P } },
-    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R } },
-    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P } },
-    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P } },
-    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P } },
-    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R } },
+    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        P } },
+    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        P } },
+    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R } },
+    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        P } },
+    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R } },
     /* X30: who leaves is never kept; the extend is settled when nobody is left. */
-    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P } },
-    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R } },
-    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P } },
-    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R } },
+    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R } },
+    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R } },
     /* X45: attachments made before may go on while an extend is open. */
-    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R } },
-    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P } },
-    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P } },
-    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P } },
-    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P } },
-    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P } },
-    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P } },
+    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R } },
+    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        P } },
+    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P } },
+    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        P } },
+    /* Those of one turn wait for each other (struct operation). */
+    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R } },
+    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        P } },
 };
 /* clang-format on */
 
@@ -44,19 +51,28 @@ enum conflict conflict_between(enum volume_action action, enum open_work work) {
     return actions[action].with[work];
 }
 
-enum open_work conflict_work(const struct operation *operation) {
+/* To its own object. */
+static enum open_work work_of(const struct operation *operation) {
     if (operation->phase == PHASE_CANCELLED)
         return WORK_CANCELLED;
     return operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
 }
 
-static int refuse_action(enum volume_action action, const struct operation *operation,
-                         struct error *err) {
-    bool cancelled = conflict_work(operation) == WORK_CANCELLED;
+/* One that makes another volume of a snapshot only has its turn here. */
+enum open_work conflict_work(const struct operation *operation, const char *volume_id) {
+    if (strcmp(operation->volume_id, volume_id) != 0)
+        return WORK_BESIDE;
+    if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED)
+        return WORK_SNAPSHOTS;
+    return work_of(operation);
+}
 
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s cannot %s before %s%s has ended.",
-                     operation->volume_id, actions[action].words,
+static int refuse_action(enum volume_action action, const char *what, const char *id,
+                         const struct operation *operation, struct error *err) {
+    bool cancelled = operation->phase == PHASE_CANCELLED;
+
+    return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: %c%s %s cannot %s before %s%s has ended.",
+                     what, what[0] - 'a' + 'A', what + 1, id, actions[action].words,
                      cancelled ? "its former " : "its ", operation->kind->name);
 }
 
@@ -67,21 +83,50 @@ static bool passes_all(enum volume_action action) {
     return true;
 }
 
+/* What the operations on a volume are to the action, in the eyes of one of its objects. */
+struct meeting {
+    enum volume_action action;
+    const struct operation *open;
+    const enum open_work *works;
+    unsigned count;
+};
+
 /* Asked of all before the first is cancelled: a refusal changes nothing. */
+static int settle(struct work *work, const struct meeting *meeting, const char *what,
+                  const char *id, struct error *err) {
+    for (unsigned i = 0; i < meeting->count; i++)
+        if (conflict_between(meeting->action, meeting->works[i]) == CONFLICT_REFUSED)
+            return refuse_action(meeting->action, what, id, &meeting->open[i], err);
+    for (unsigned i = 0; i < meeting->count; i++)
+        if (conflict_between(meeting->action, meeting->works[i]) == CONFLICT_CANCELS &&
+            operation_cancel(work, &meeting->open[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int meet(struct work *work, const char *volume_id, const char *snapshot_id,
+                enum volume_action action, struct error *err) {
+    struct operation *open;
+    enum open_work *works;
+    int count = operation_on(work, volume_id, &open, err);
+
+    if (count <= 0)
+        return count;
+    works = arena_alloc(work->arena, (size_t)count * sizeof *works);
+    for (int i = 0; i < count; i++)
+        works[i] = !snapshot_id ? conflict_work(&open[i], volume_id)
+                   : strcmp(open[i].object_id, snapshot_id) == 0 ? work_of(&open[i])
+                                                                 : WORK_BESIDE;
+    return settle(work, &(struct meeting){ action, open, works, (unsigned)count },
+                  snapshot_id ? "snapshot" : "volume", snapshot_id ? snapshot_id : volume_id, err);
+}
+
 int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
                     struct error *err) {
-    struct operation *open;
-    int count;
+    return passes_all(action) ? 0 : meet(work, volume_id, NULL, action, err);
+}
 
-    if (passes_all(action))
-        return 0;
-    count = operation_on(work, volume_id, &open, err);
-    for (int i = 0; i < count; i++)
-        if (conflict_between(action, conflict_work(&open[i])) == CONFLICT_REFUSED)
-            return refuse_action(action, &open[i], err);
-    for (int i = 0; i < count; i++)
-        if (conflict_between(action, conflict_work(&open[i])) == CONFLICT_CANCELS &&
-            operation_cancel(work, &open[i], err) < 0)
-            return -1;
-    return count < 0 ? -1 : 0;
+int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
+                             enum volume_action action, struct error *err) {
+    return meet(work, snapshot->volume_id, snapshot->id, action, err);
 }

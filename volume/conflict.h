@@ -9,6 +9,8 @@
 
 #include "ledger/operation.h"
 
+struct snapshot;
+
 enum volume_action {
     ACTION_EXTEND,
     ACTION_COMPLETE_EXTEND,
@@ -33,6 +35,8 @@ enum volume_action {
     ACTION_METADATA,
     ACTION_IMAGE_METADATA,
     ACTION_READONLY,
+    ACTION_SNAPSHOT,
+    ACTION_DROP_SNAPSHOT,
     VOLUME_ACTIONS
 };
 
@@ -42,7 +46,8 @@ enum open_work {
     WORK_MAKES,
     WORK_DESTROYS,
     WORK_GROWS,
-    WORK_AWAITS, /* a guest's host grows it, and the report is to come */
+    WORK_AWAITS,    /* a guest's host grows it, and the report is to come */
+    WORK_SNAPSHOTS, /* one of its snapshots is made or goes */
     /* of any kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK
@@ -56,8 +61,12 @@ enum conflict {
 };
 
 enum conflict conflict_between(enum volume_action action, enum open_work work);
-enum open_work conflict_work(const struct operation *operation);
+/* To who looks from the volume. */
+enum open_work conflict_work(const struct operation *operation, const char *volume_id);
 
 /* 0: the action may go on, and what it cancels is cancelled.  -1: it is refused, or failed. */
 int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
                     struct error *err);
+/* The same of what is open on a snapshot alone, for an action on it that volumes have, too. */
+int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
+                             enum volume_action action, struct error *err);

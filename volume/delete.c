@@ -1,11 +1,13 @@
 #include "volume/delete.h"
 
+#include "common/cleanup.h"
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
+#include "volume/snapshot.h"
 #include "volume/volume_quota.h"
 
 #include <string.h>
@@ -76,8 +78,8 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
 
-    (void)cascade; /* takes the snapshots along: there are none */
-    if (check(volume, force, err) < 0)
+    (void)cascade; /* takes the snapshots along: not yet */
+    if (check(volume, force, err) < 0 || snapshot_none_of(work, volume->id, err) < 0)
         return -1;
     if (!volume->host)
         return remove_row(work, volume, err);

@@ -19,6 +19,12 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
 	volume/reset.c volume/reset.h \
+	volume/snapshot.c volume/snapshot.h \
+	volume/snapshot_create.c volume/snapshot_create.h \
+	volume/snapshot_delete.c volume/snapshot_delete.h \
+	volume/snapshot_reset.c volume/snapshot_reset.h \
+	volume/snapshot_update.c \
+	volume/snapshot_status.c volume/snapshot_status.def volume/snapshot_status.h \
 	volume/status.c volume/status.def volume/status.h \
 	volume/summary.c volume/summary.h \
 	volume/type.c volume/type.h \

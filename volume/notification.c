@@ -3,7 +3,10 @@
 #include "db/outbox.h"
 #include "ledger/host.h"
 #include "volume/attachment.h"
+#include "volume/snapshot.h"
 #include "json/out.h"
+
+#include <string.h>
 
 static void put_pairs(struct json_out *out, const struct pairs *pairs) {
     out_begin_array(out);
@@ -81,9 +84,13 @@ static void put_attachment(struct json_out *out, const struct attachment *attach
 
 /* ---- the payload ---- */
 
-static void put_payload(struct work *work, struct json_out *out, const struct volume *volume) {
-    char created_at[CLOCK_TEXT_SIZE];
+static const char *created_text(struct arena *arena, int64_t created_at) {
+    char text[CLOCK_TEXT_SIZE];
 
+    return arena_format(arena, "%s+00:00", clock_text(created_at, text));
+}
+
+static void put_payload(struct work *work, struct json_out *out, const struct volume *volume) {
     out_begin_object(out);
     out_put_text(out, "tenant_id", volume->project_id);
     out_put_text(out, "user_id", volume->user_id);
@@ -93,8 +100,7 @@ static void put_payload(struct work *work, struct json_out *out, const struct vo
     out_put_text(out, "volume_type", volume->type_id);
     out_put_text(out, "display_name", volume->name);
     out_put_time(out, "launched_at", volume->launched_at ? volume->launched_at : work->now_us);
-    out_put_text(out, "created_at",
-                 arena_format(work->arena, "%s+00:00", clock_text(volume->created_at, created_at)));
+    out_put_text(out, "created_at", created_text(work->arena, volume->created_at));
     out_put_text(out, "status", status_shown(volume->status));
     out_put_text(out, "snapshot_id", volume->snapshot_id);
     out_put_int(out, "size", volume->size_gb);
@@ -111,7 +117,42 @@ static void put_payload(struct work *work, struct json_out *out, const struct vo
     out_end_object(out);
 }
 
+/* The metadata are text here, as upstream has them. */
+static void put_snapshot_payload(struct work *work, struct json_out *out,
+                                 const struct snapshot *snapshot) {
+    struct json_out metadata;
+
+    json_out_init(&metadata, work->arena, 64);
+    out_begin_object(&metadata);
+    for (unsigned i = 0; i < snapshot->metadata.count; i++) {
+        out_key_text(&metadata, snapshot->metadata.items[i].key);
+        out_text(&metadata, snapshot->metadata.items[i].value);
+    }
+    out_end_object(&metadata);
+    out_begin_object(out);
+    out_put_text(out, "tenant_id", snapshot->project_id);
+    out_put_text(out, "user_id", snapshot->user_id);
+    out_put_text(out, "availability_zone", snapshot->availability_zone);
+    out_put_text(out, "volume_id", snapshot->volume_id);
+    out_put_int(out, "volume_size", snapshot->size_gb);
+    out_put_text(out, "snapshot_id", snapshot->id);
+    out_put_text(out, "display_name", snapshot->name);
+    out_put_text(out, "created_at", created_text(work->arena, snapshot->created_at));
+    out_put_text(out, "status", snapshot_status_text(snapshot->status));
+    out_put_text(out, "deleted", "");
+    out_put_text(out, "metadata", json_out_text(&metadata));
+    out_end_object(out);
+}
+
 /* ---- what a listener gets ---- */
+
+/* What happened to which object. */
+struct news {
+    const char *event, *id;
+    const char *publisher; /* "volume", "snapshot", in front of the host */
+    const char *host;
+    const char *payload; /* JSON */
+};
 
 /* Who asks, without the token. */
 static void put_context(struct json_out *out, const struct context *context) {
@@ -138,15 +179,14 @@ static const char *timestamp(struct arena *arena, int64_t instant_us) {
     return instant_us % SECOND_US == 0 ? arena_text_n(arena, text, 19) : arena_text(arena, text);
 }
 
-static const char *publisher(struct work *work, const struct volume *volume) {
-    const char *host = host_backend(work->arena, volume->host);
+static const char *publisher(struct work *work, const struct news *news) {
+    const char *host = host_backend(work->arena, news->host);
 
-    return host ? arena_format(work->arena, "volume.%s", host) : "volume";
+    return host ? arena_format(work->arena, "%s.%s", news->publisher, host) : news->publisher;
 }
 
 /* Everything is fixed here, so a repeated delivery can be told from another event. */
-static void put_whole(struct work *work, struct json_out *out, const char *event,
-                      const struct volume *volume) {
+static void put_whole(struct work *work, struct json_out *out, const struct news *news) {
     unsigned char random[16];
     char unique_id[33];
 
@@ -155,43 +195,44 @@ static void put_whole(struct work *work, struct json_out *out, const char *event
         snprintf(unique_id + i * 2, 3, "%02x", random[i]);
     out_begin_object(out);
     out_put_text(out, "message_id", work_uuid(work));
-    out_put_text(out, "publisher_id", publisher(work, volume));
-    out_put_text(out, "event_type", event);
+    out_put_text(out, "publisher_id", publisher(work, news));
+    out_put_text(out, "event_type", news->event);
     out_put_text(out, "priority", "INFO");
     out_key(out, "payload");
-    put_payload(work, out, volume);
+    out_raw(out, news->payload, strlen(news->payload));
     out_put_text(out, "timestamp", timestamp(work->arena, work->now_us));
     out_put_text(out, "_unique_id", unique_id);
     put_context(out, work->context);
     out_end_object(out);
 }
 
-static int put_for_log(struct work *work, const char *event, const struct volume *volume,
-                       struct error *err) {
+static int tell(struct work *work, const struct news *news, struct error *err) {
+    const char *const *topic = work->settings->notification_topics;
     struct json_out out;
 
-    json_out_init(&out, work->arena, 1024);
-    put_payload(work, &out, volume);
-    return outbox_put(work->tx, NOTIFICATION_TOPIC, event, volume->id, json_out_text(&out),
-                      work->clock_us, err);
+    if (!work->settings->notifications_whole)
+        return outbox_put(work->tx, NOTIFICATION_TOPIC, news->event, news->id, news->payload,
+                          work->clock_us, err);
+    json_out_init(&out, work->arena, 2048);
+    put_whole(work, &out, news);
+    for (; *topic; topic++)
+        if (outbox_put(work->tx, arena_format(work->arena, "%s.info", *topic), news->event,
+                       news->id, json_out_text(&out), work->clock_us, err) < 0)
+            return -1;
+    return 0;
 }
 
 int notification_put(struct work *work, const char *event, const struct volume *volume,
                      struct error *err) {
-    const char *const *topic = work->settings->notification_topics;
     struct json_out out;
 
     if (!work->settings->notifications)
         return 0;
-    if (!work->settings->notifications_whole)
-        return put_for_log(work, event, volume, err);
-    json_out_init(&out, work->arena, 2048);
-    put_whole(work, &out, event, volume);
-    for (; *topic; topic++)
-        if (outbox_put(work->tx, arena_format(work->arena, "%s.info", *topic), event, volume->id,
-                       json_out_text(&out), work->clock_us, err) < 0)
-            return -1;
-    return 0;
+    json_out_init(&out, work->arena, 1024);
+    put_payload(work, &out, volume);
+    return tell(work,
+                &(struct news){ event, volume->id, "volume", volume->host, json_out_text(&out) },
+                err);
 }
 
 int notification_of(struct work *work, const char *event, const char *volume_id,
@@ -203,4 +244,21 @@ int notification_of(struct work *work, const char *event, const char *volume_id,
     if (volume_details(work, volume_id, &volume, err) < 0)
         return -1;
     return notification_put(work, event, &volume, err);
+}
+
+int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
+                             struct error *err) {
+    struct snapshot snapshot;
+    struct json_out out;
+
+    if (!work->settings->notifications)
+        return 0;
+    if (snapshot_row(work, snapshot_id, &snapshot, err) < 0 ||
+        pair_rows_get(work, &snapshot_metadata_rows, snapshot_id, &snapshot.metadata, err) < 0)
+        return -1;
+    json_out_init(&out, work->arena, 512);
+    put_snapshot_payload(work, &out, &snapshot);
+    return tell(
+        work, &(struct news){ event, snapshot_id, "snapshot", snapshot.host, json_out_text(&out) },
+        err);
 }

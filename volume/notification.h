@@ -1,6 +1,6 @@
 /*
- * Notifications about volumes in oslo's form: put into the outbox with the change they tell of, so
- * none is sent for what did not happen and none is lost for what did.  Off unless
+ * Notifications about volumes and snapshots in oslo's form: put into the outbox with the change
+ * they tell of, so none is sent for what did not happen and none is lost for what did.  Off unless
  * [oslo_messaging_notifications] driver says otherwise.
  *
  * For the broker the outbox holds all that a listener gets, once for each topic, under
@@ -17,3 +17,6 @@ int notification_put(struct work *work, const char *event, const struct volume *
                      struct error *err);
 /* The same for the volume as its rows are now. */
 int notification_of(struct work *work, const char *event, const char *volume_id, struct error *err);
+/* event is "snapshot.create.end", …. */
+int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
+                             struct error *err);

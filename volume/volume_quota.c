@@ -38,6 +38,34 @@ int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
     return quota_reserve(work, volume->project_id, operation_id, &demands, err);
 }
 
+static struct quota_demands of_snapshot(const struct work *work, const struct snapshot *snapshot) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, QUOTA_SNAPSHOTS, snapshot->type_name, 1);
+    if (snapshot->counted_gb > 0)
+        quota_demand_add(&demands, work->arena, QUOTA_GIGABYTES, snapshot->type_name,
+                         snapshot->counted_gb);
+    return demands;
+}
+
+int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    const struct quota_demands demands = of_snapshot(work, snapshot);
+
+    return quota_take(work, snapshot->project_id, &demands, err);
+}
+
+int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
+                             struct error *err) {
+    const struct quota_demands demands = of_snapshot(work, snapshot);
+
+    return snapshot->use_quota ? quota_give_back(work, snapshot->project_id, &demands, err) : 0;
+}
+
+#define SNAPSHOTS_OF_TYPES                                                  \
+    "FROM snapshots s JOIN volumes v ON v.id = s.volume_id "                \
+    "JOIN volume_types t ON t.id = v.volume_type_id WHERE s.use_quota = 1 " \
+    "GROUP BY s.project_id, t.name"
+
 const char volume_quota_in_use[] =
     "SELECT project_id, 'volumes' AS resource, COUNT(*) AS in_use FROM volumes "
     "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
@@ -48,4 +76,10 @@ const char volume_quota_in_use[] =
     "GROUP BY project_id, t.name UNION ALL "
     "SELECT project_id, 'gigabytes_' || t.name, SUM(size_gb) FROM volumes v "
     "JOIN volume_types t ON t.id = v.volume_type_id WHERE use_quota = 1 "
-    "GROUP BY project_id, t.name";
+    "GROUP BY project_id, t.name UNION ALL "
+    "SELECT project_id, 'snapshots', COUNT(*) FROM snapshots "
+    "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
+    "SELECT project_id, 'gigabytes', SUM(counted_gb) FROM snapshots "
+    "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
+    "SELECT s.project_id, 'snapshots_' || t.name, COUNT(*) " SNAPSHOTS_OF_TYPES " UNION ALL "
+    "SELECT s.project_id, 'gigabytes_' || t.name, SUM(s.counted_gb) " SNAPSHOTS_OF_TYPES;

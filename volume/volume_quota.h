@@ -1,8 +1,9 @@
 /*
- * What volumes ask of quotas: volumes, gigabytes, and those of their type.
+ * What volumes and snapshots ask of quotas: volumes, snapshots, gigabytes, and those of their type.
  */
 #pragma once
 
+#include "volume/snapshot.h"
 #include "volume/volume.h"
 
 /* A new volume, at once; the limit of a single volume holds for it too. ERROR_OVER_QUOTA. */
@@ -15,5 +16,9 @@ int volume_quota_give_back(struct work *work, const struct volume *volume, struc
 int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
                                 const char *operation_id, int64_t new_size_gb, struct error *err);
 
-/* What the rows of volumes say is in use, for quota_recount(). */
+/* A new snapshot, at once. */
+int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err);
+int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot, struct error *err);
+
+/* What the rows of volumes and snapshots say is in use, for quota_recount(). */
 extern const char volume_quota_in_use[];

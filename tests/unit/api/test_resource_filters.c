@@ -17,7 +17,7 @@ START_TEST(every_list_tells_its_filters) {
 
     ck_assert_int_eq(world_call(world, "GET", "/resource_filters", NULL), 200);
     list = json_object_get(world->answer, "resource_filters");
-    ck_assert_uint_eq(json_array_size(list), 5);
+    ck_assert_uint_eq(json_array_size(list), 6);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
 
@@ -36,6 +36,10 @@ START_TEST(one_resource_can_be_asked_for) {
                      "[\"volume_id\",\"status\",\"attach_status\",\"instance_id\"]}]}");
     ck_assert_str_eq(filters(world, "pool"), "{\"resource_filters\":[{\"resource\":\"pool\","
                                              "\"filters\":[\"name\",\"volume_type\"]}]}");
+    ck_assert_str_eq(filters(world, "snapshot"),
+                     "{\"resource_filters\":[{\"resource\":\"snapshot\",\"filters\":"
+                     "[\"name\",\"status\",\"volume_id\",\"availability_zone\","
+                     "\"consumes_quota\",\"metadata\"]}]}");
     ck_assert_ptr_nonnull(strstr(filters(world, "volume"), "\"metadata\"]"));
     ck_assert_ptr_nonnull(strstr(filters(world, "volume_type"), "[\"is_public\",\"extra_specs\"]"));
     ck_assert_ptr_null(strstr(filters(world, "volume"), "\"host\""));

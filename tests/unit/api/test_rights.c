@@ -23,6 +23,7 @@ enum right {
     OWNED_ADMIN = ADMIN | 4,
     TOLD_READER = READER | 12, /* as OWNED, but of the project's own a refusal is said */
     TOLD_MEMBER = MEMBER | 12,
+    TOLD_ADMIN = ADMIN | 12,
 };
 
 #define OWNED       4
@@ -71,6 +72,7 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}"),
     ACTION(OWNED_ADMIN, "{\"os-force_detach\": {}}"),
     { OWNED_MEMBER, "POST", "/attachments", "{\"attachment\": {\"volume_uuid\": \"%s\"}}" },
+    { OWNED_MEMBER, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": \"%s\"}}" },
     { OWNED_ADMIN, "DELETE", "/volumes/%s?force=true", NULL },
     ACTION(OWNED_ADMIN, "{\"os-force_delete\": null}"),
     { OWNED_MEMBER, "DELETE", "/volumes/%s", NULL },
@@ -83,6 +85,26 @@ static const struct row attachment_rows[] = {
     { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {\"ip\": \"x\"}}}" },
     { OWNED_MEMBER, "POST", "/attachments/%s/action", "{\"os-complete\": null}" },
     { OWNED_MEMBER, "DELETE", "/attachments/%s", NULL },
+};
+
+#define SNAPSHOT_ACTION(right, body) \
+    { right, "POST", "/snapshots/%s/action", body }
+
+static const struct row snapshot_rows[] = {
+    { READER, "GET", "/snapshots", NULL },
+    { READER, "GET", "/snapshots/detail", NULL },
+    { TOLD_READER, "GET", "/snapshots/%s", NULL },
+    { TOLD_MEMBER, "PUT", "/snapshots/%s", "{\"snapshot\": {\"name\": \"n\"}}" },
+    { TOLD_READER, "GET", "/snapshots/%s/metadata", NULL },
+    { TOLD_MEMBER, "POST", "/snapshots/%s/metadata", "{\"metadata\": {\"k\": \"v\"}}" },
+    { TOLD_MEMBER, "PUT", "/snapshots/%s/metadata", "{\"metadata\": {\"k\": \"v\"}}" },
+    { TOLD_READER, "GET", "/snapshots/%s/metadata/k", NULL },
+    { TOLD_MEMBER, "PUT", "/snapshots/%s/metadata/k", "{\"meta\": {\"k\": \"v\"}}" },
+    { TOLD_MEMBER, "DELETE", "/snapshots/%s/metadata/k", NULL },
+    SNAPSHOT_ACTION(TOLD_MEMBER, "{\"os-update_snapshot_status\": {\"status\": \"error\"}}"),
+    SNAPSHOT_ACTION(TOLD_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}"),
+    SNAPSHOT_ACTION(TOLD_ADMIN, "{\"os-force_delete\": null}"),
+    { TOLD_MEMBER, "DELETE", "/snapshots/%s", NULL },
 };
 
 static const struct row type_rows[] = {
@@ -161,7 +183,7 @@ static const struct {
     const struct row *rows;
     size_t count;
 } all_rows[] = {
-    ROWS(volume_rows),  ROWS(attachment_rows), ROWS(type_rows),
+    ROWS(volume_rows),  ROWS(attachment_rows), ROWS(snapshot_rows), ROWS(type_rows),
     ROWS(message_rows), ROWS(quota_rows),      ROWS(other_rows),
 };
 
@@ -335,6 +357,32 @@ START_TEST(attachments_are_their_projects) {
     ck_assert_int_eq(world_call(world, "POST", "/attachments", body), 200);
     id = json_string_value(json_object_get(json_object_get(world->answer, "attachment"), "id"));
     expect_rights(world, attachment_rows, LENGTH(attachment_rows), arena_text(world->arena, id));
+}
+END_TEST
+
+START_TEST(snapshots_are_their_projects) {
+    autoworld struct world *world = watched_world();
+    const char *body = arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}",
+                                    world_volume(world, 1));
+
+    roles_enter(world, NULL);
+    for (size_t i = 0; i < LENGTH(snapshot_rows); i++) {
+        const char *id;
+
+        world->token = MEMBER_TOKEN;
+        ck_assert_int_eq(world_call(world, "POST", "/snapshots", body), 202);
+        id = json_string_value(json_object_get(json_object_get(world->answer, "snapshot"), "id"));
+        id = arena_text(world->arena, id);
+        world_settle(world);
+        ck_assert_int_eq(world_call(world, "POST",
+                                    arena_format(world->arena, "/snapshots/%s/metadata", id),
+                                    "{\"metadata\": {\"k\": \"v\"}}"),
+                         200);
+        expect_rights(world, &snapshot_rows[i], 1, id);
+        world_sql(world, "DELETE FROM snapshot_metadata");
+        world_sql(world, "DELETE FROM snapshots");
+        world_sql(world, "DELETE FROM quota_usages");
+    }
 }
 END_TEST
 
@@ -549,8 +597,9 @@ START_TEST(lists_show_nothing_of_others) {
 END_TEST
 
 CHECK_MAIN("rights", a_bad_body_is_told_before_rights_and_objects, volumes_are_their_projects,
-           attachments_are_their_projects, types_are_the_administrators,
-           the_rest_is_the_administrators_or_everybodys, quotas_are_shown_to_their_project,
-           messages_are_their_projects, private_types_of_others_are_not_there,
-           every_route_has_its_row, every_route_below_an_object_loads_it,
-           who_may_not_see_a_volume_reaches_nothing_of_it, lists_show_nothing_of_others)
+           attachments_are_their_projects, snapshots_are_their_projects,
+           types_are_the_administrators, the_rest_is_the_administrators_or_everybodys,
+           quotas_are_shown_to_their_project, messages_are_their_projects,
+           private_types_of_others_are_not_there, every_route_has_its_row,
+           every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
+           lists_show_nothing_of_others)

@@ -16,7 +16,8 @@
 struct request {
     enum volume_action action;
     const char *method, *path, *body; /* V stands for the volume's id in a path, A for the
-                                       * attachment's, in a body for the volume's only */
+                                       * attachment's, S for a snapshot's, in a body for the
+                                       * volume's only */
 };
 
 #define ACT(number, body) \
@@ -69,13 +70,16 @@ static const struct request requests[] = {
     ACT(ACTION_IMAGE_METADATA, "{\"os-set_image_metadata\": {\"metadata\": {\"a\": \"b\"}}}"),
     ACT(ACTION_IMAGE_METADATA, "{\"os-unset_image_metadata\": {\"key\": \"a\"}}"),
     ACT(ACTION_READONLY, "{\"os-update_readonly_flag\": {\"readonly\": true}}"),
+    { ACTION_SNAPSHOT, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": \"V\"}}" },
+    { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
+    { ACTION_DROP_SNAPSHOT, "POST", "/snapshots/S/action", "{\"os-force_delete\": null}" },
 };
 
 /* ---- one meeting ---- */
 
 static struct meeting {
     struct world *world;
-    const char *id, *attachment; /* "" without one */
+    const char *id, *attachment, *snapshot; /* "" without one */
     const struct request *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* what is open is cancelled by a reset right before the request */
@@ -101,6 +105,7 @@ static void meet(void) {
         ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
     path = filled(arena, filled(arena, path, "/V", arena_format(arena, "/%s", meeting.id)), "/A",
                   arena_format(arena, "/%s", meeting.attachment));
+    path = filled(arena, path, "/S", arena_format(arena, "/%s", meeting.snapshot));
     meeting.status = world_call(
         world, meeting.request->method, path,
         filled(arena, meeting.request->body, "\"V\"", arena_format(arena, "\"%s\"", meeting.id)));
@@ -186,6 +191,36 @@ static void beside(const char *kind, enum operation_phase phase) {
                            phase == PHASE_RUNNING ? "'dead:1:1', 1" : "NULL, NULL"));
 }
 
+/* S is there, and another one is being made, or goes. */
+static const char *new_snapshot(void) {
+    struct world *world = meeting.world;
+    const char *body =
+        arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", meeting.id);
+
+    ck_assert_int_eq(world_call(world, "POST", "/snapshots", body), 202);
+    return arena_text(world->arena, json_string_value(json_object_get(
+                                        json_object_get(world->answer, "snapshot"), "id")));
+}
+
+static void snapshot_create(void) {
+    ready(false);
+    meeting.snapshot = new_snapshot();
+    world_settle(meeting.world);
+    new_snapshot();
+}
+
+static void snapshot_delete(void) {
+    struct world *world = meeting.world;
+    const char *other;
+
+    ready(true);
+    meeting.snapshot = new_snapshot();
+    other = new_snapshot();
+    world_settle(world);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/snapshots/%s", other), NULL), 202);
+}
+
 static void connect_queued(void) {
     beside("connect", PHASE_QUEUED);
 }
@@ -222,6 +257,10 @@ static const struct setting {
     { WORK_AWAITS, "pending", wait_for_report, BETWEEN, NULL, false },
     { WORK_GROWS, "reported", report, BETWEEN, NULL, false },
     { WORK_GROWS, "judged", report, IN_DRIVER, "get_size", false },
+    { WORK_SNAPSHOTS, "snapshot", snapshot_create, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "snapshot", snapshot_create, IN_DRIVER, "create_snapshot", false },
+    { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, IN_DRIVER, "delete_snapshot", false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
@@ -265,6 +304,9 @@ static void assert_at_rest(const struct setting *setting) {
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
                                      "status IN ('creating', 'deleting', 'extending')") == 0,
                   "%s, %s: stranded in %s", setting->name, about, status);
+    ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
+                                     "status IN ('creating', 'deleting')") == 0,
+                  "%s, %s: a snapshot is stranded", setting->name, about);
     if (meeting.status < 300 && brings_a_user(meeting.request->action))
         ck_assert_msg(world_real_gb(world, meeting.id) >= 2, "%s, %s: destroyed under its user",
                       setting->name, about);
@@ -285,11 +327,14 @@ static void assert_answer(const struct setting *setting) {
     bool brings_a_new_one =
         action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
 
-    if (keeps_users_out && (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
+    bool waits = action == ACTION_EXTEND && setting->work == WORK_SNAPSHOTS;
+
+    if (keeps_users_out && !waits &&
+        (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
         ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
     if (action == ACTION_RESET_STATUS && (*meeting.attachment || !strstr(about, "in-use")))
         ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
-    if (action == ACTION_FORCE_DELETE && !*meeting.attachment)
+    if (action == ACTION_FORCE_DELETE && !*meeting.attachment && !*meeting.snapshot)
         ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
     if (conflict_between(action, setting->work) == CONFLICT_REFUSED)
         ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
@@ -299,10 +344,12 @@ static void hold_meeting(const struct setting *setting, const struct request *re
     autoworld struct world *world = world_new(NULL);
     const char *about = request->body ? request->body : request->method;
 
-    meeting = (struct meeting){ .world = world, .attachment = "", .request = request };
+    meeting =
+        (struct meeting){ .world = world, .attachment = "", .snapshot = "", .request = request };
     meeting.resets_before = setting->cancelled;
     setting->open();
-    if (strstr(request->path, "/A") && !*meeting.attachment)
+    if ((strstr(request->path, "/A") && !*meeting.attachment) ||
+        (strstr(request->path, "/S") && !*meeting.snapshot))
         return;
     meeting.call = setting->call;
     if (setting->when == IN_DRIVER)

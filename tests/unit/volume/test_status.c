@@ -4,6 +4,7 @@
 #include "tests/lib/check_main.h"
 #include "volume/conflict.h"
 #include "volume/operations.h"
+#include "volume/snapshot_status.h"
 
 #include <string.h>
 
@@ -47,16 +48,19 @@ START_TEST(operations_end_in_statuses_that_last) {
 }
 END_TEST
 
-/* From a failure's status a volume can be deleted, extended again, or reset. */
+/* From a failure's status a volume or a snapshot can be deleted, or reset. */
 START_TEST(every_failure_can_be_left) {
     for (unsigned i = 0; operation_kinds[i]; i++) {
-        unsigned status = operation_kinds[i]->on_failure;
+        const struct operation_kind *kind = operation_kinds[i];
+        const struct object_kind *object = kind->object;
+        const struct operation_kind *leave =
+            object == &snapshot_objects ? &kind_snapshot_delete : &kind_delete;
 
-        if (operation_kinds[i]->object)
-            ck_assert_msg(
-                status_may_be_reset_to(VOLUME_AVAILABLE) &&
-                    (status == VOLUME_ERROR_DELETING || (kind_delete.may_start_from >> status & 1)),
-                "%s", operation_kinds[i]->object->statuses[status].text);
+        if (object)
+            ck_assert_msg(object->statuses[kind->on_failure].by_reset &&
+                              (kind->on_failure == leave->on_failure ||
+                               (leave->may_start_from >> kind->on_failure & 1)),
+                          "%s", object->statuses[kind->on_failure].text);
     }
 }
 END_TEST

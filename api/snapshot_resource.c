@@ -1,0 +1,182 @@
+#include "api/snapshot_resource.h"
+
+#include "api/page_pairs.h"
+#include "api/routes.h"
+#include "api/view.h"
+
+#include <string.h>
+
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct snapshot *snapshot = arena_alloc(request->work.arena, sizeof(*snapshot));
+
+    if (snapshot_get(&request->work, id, snapshot, err) < 0)
+        return NULL;
+    *ret_owner = (struct policy_target){ snapshot->project_id, snapshot->user_id };
+    return snapshot;
+}
+
+/* ---- the list ---- */
+
+#define OF_VOLUME(column) "(SELECT v." column " FROM volumes v WHERE v.id = s.volume_id)"
+
+/* clang-format off */
+static const struct resource_column columns[] = {
+    { "id",                  "s.id",                         COLUMN_TEXT,   false, 0 },
+    { "name",                "s.display_name",               COLUMN_TEXT,   true,  0 },
+    { "display_name",        "s.display_name",               COLUMN_TEXT,   false, 0 },
+    { "description",         "s.display_description",        COLUMN_TEXT,   false, 0 },
+    { "display_description", "s.display_description",        COLUMN_TEXT,   false, 0 },
+    { "status",              "s.status",                     COLUMN_STATUS, true,  0 },
+    { "volume_id",           "s.volume_id",                  COLUMN_TEXT,   true,  0 },
+    { "availability_zone",   OF_VOLUME("availability_zone"), COLUMN_TEXT,   true,  MV_STRICT_FILTERS },
+    { "consumes_quota",      "s.use_quota",                  COLUMN_BOOL,   true,  MV_STRICT_FILTERS },
+    { "use_quota",           "s.use_quota",                  COLUMN_BOOL,   false, 0 },
+    { "volume_size",         "s.size_gb",                    COLUMN_INT,    false, 0 },
+    { "size",                "s.size_gb",                    COLUMN_INT,    false, 0 },
+    { "progress",            "s.progress",                   COLUMN_TEXT,   false, 0 },
+    { "project_id",          "s.project_id",                 COLUMN_TEXT,   false, 0 },
+    { "user_id",             "s.user_id",                    COLUMN_TEXT,   false, 0 },
+    { "host",                OF_VOLUME("host"),              COLUMN_TEXT,   false, 0 },
+    { "volume_type_id",      OF_VOLUME("volume_type_id"),    COLUMN_TEXT,   false, 0 },
+    { "group_snapshot_id",   "s.group_snapshot_id",          COLUMN_TEXT,   false, 0 },
+    { "provider_location",   "s.provider_location",          COLUMN_TEXT,   false, 0 },
+    { "created_at",          "s.created_at",                 COLUMN_TIME,   false, 0 },
+    { "updated_at",          "s.updated_at",                 COLUMN_TIME,   false, 0 },
+    { .name = NULL },
+};
+/* clang-format on */
+
+static void match_metadata(struct request *request, struct page *page, const struct pair *pair) {
+    const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(pair->value) };
+
+    page_and(request, page, PAGE_HAS_PAIR("snapshot_metadata", "snapshot_id = s.id", "m.value = ?"),
+             values, 2);
+}
+
+/* Before 3.22 the metadata are dropped. */
+static int filter(struct request *request, struct page *page, const char *key, const char *value,
+                  struct error *err) {
+    if (strcmp(key, "metadata") != 0)
+        return 0;
+    return request->minor < MV_SNAPSHOT_METADATA_FILTER
+               ? 1
+               : page_filter_pairs(request, page, key, value, match_metadata, err);
+}
+
+static int list(struct request *request, struct page *page, struct error *err) {
+    struct snapshot *snapshots = NULL;
+    int count = snapshot_list(&request->work, &page->query, &snapshots, err);
+
+    page->rows = snapshots;
+    return count;
+}
+
+/* ---- views ---- */
+
+/* The owner that was asked about last. */
+struct snapshot_rights {
+    const char *project_id;
+    bool attributes;
+};
+
+static bool shows_attributes(struct request *request, const struct snapshot *snapshot) {
+    const struct policy_target owner = { snapshot->project_id, snapshot->user_id };
+    struct snapshot_rights *rights = request->view;
+
+    if (!rights)
+        rights = request->view = arena_alloc(request->work.arena, sizeof *rights);
+    if (!rights->project_id || strcmp(rights->project_id, snapshot->project_id) != 0)
+        *rights = (struct snapshot_rights){
+            snapshot->project_id,
+            request_allows(request, "volume_extension:extended_snapshot_attributes", &owner),
+        };
+    return rights->attributes;
+}
+
+static void put_row(struct request *request, const struct snapshot *snapshot) {
+    struct json_out *out = &request->out;
+
+    out_put_text(out, "id", snapshot->id);
+    out_put_time(out, "created_at", snapshot->created_at);
+    out_put_time(out, "updated_at", snapshot->updated_at);
+    out_put_text(out, "name", snapshot->name);
+    out_put_text(out, "description", snapshot->description);
+    out_put_text(out, "volume_id", snapshot->volume_id);
+    out_put_text(out, "status", snapshot_status_text(snapshot->status));
+    out_put_int(out, "size", snapshot->size_gb);
+    out_key(out, "metadata");
+    view_pairs(out, &snapshot->metadata);
+}
+
+void snapshot_view(struct request *request, const struct snapshot *snapshot, bool attributes) {
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    put_row(request, snapshot);
+    if (request->minor >= MV_GROUP_SNAPSHOTS)
+        out_put_text(out, "group_snapshot_id", snapshot->group_snapshot_id);
+    if (request->minor >= MV_SNAPSHOT_USER)
+        out_put_text(out, "user_id", snapshot->user_id);
+    if (request->minor >= MV_CONSUMES_QUOTA)
+        out_put_bool(out, "consumes_quota", snapshot->use_quota);
+    if (attributes && shows_attributes(request, snapshot)) {
+        out_put_text(out, "os-extended-snapshot-attributes:project_id", snapshot->project_id);
+        out_put_text(out, "os-extended-snapshot-attributes:progress", snapshot->progress);
+    }
+    out_end_object(out);
+}
+
+static void view(struct request *request, const void *row, bool detail) {
+    if (detail) {
+        snapshot_view(request, row, true);
+        return;
+    }
+    out_begin_object(&request->out);
+    put_row(request, row);
+    out_end_object(&request->out);
+}
+
+/* ---- metadata ---- */
+
+static int set_metadata(struct work *work, const void *row, const struct pairs *pairs, bool merge,
+                        struct error *err) {
+    return snapshot_metadata_set(work, row, pairs, merge, err);
+}
+
+static int remove_metadata(struct work *work, const void *row, const char *key, struct error *err) {
+    return snapshot_metadata_delete(work, row, key, err);
+}
+
+static const struct resource_metadata metadata = {
+    .rows = &snapshot_metadata_rows,
+    .no_slash = true,
+    .set = set_metadata,
+    .remove = remove_metadata,
+};
+
+const struct resource snapshot_resource = {
+    .name = "snapshot",
+    .plural = "snapshots",
+    .collection = "snapshots",
+    .label = "Snapshot",
+    RESOURCE_ROW(struct snapshot),
+
+    .load = load,
+
+    .table = "snapshots",
+    .alias = "s",
+    .columns = columns,
+    .default_sort = "created_at",
+    .name_sorts_since = MV_SNAPSHOT_SORT_NAME,
+    .links_word = "snapshots_links",
+    .by_project = true,
+    .counted = true,
+    .large = true,
+    .other_filter = "metadata",
+    .filter = filter,
+    .list = list,
+    .view = view,
+
+    .metadata = &metadata,
+};

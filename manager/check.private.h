@@ -1,0 +1,30 @@
+/*
+ * What the parts of a check share: the rows as one transaction saw them, and what was found.
+ */
+#pragma once
+
+#include "manager/check.h"
+#include "volume/operations.h"
+#include "volume/snapshot.h"
+
+struct round {
+    const struct check *check;
+    struct arena *arena;
+    int findings;
+    struct volume *volumes; /* every row, by id */
+    int volume_count;
+    struct snapshot *snapshots; /* every row, by id */
+    int snapshot_count;
+    struct operation *operations; /* by target */
+    int operation_count;
+};
+
+__attribute__((format(printf, 3, 4))) void round_found(struct round *round, const char *promise,
+                                                       const char *format, ...);
+const struct operation *round_operation_at(const struct round *round, const char *target_id);
+
+/* Reads the rows of snapshots, and what must hold among rows (P1, P5). */
+int round_read_snapshots(struct round *round, struct work *work, struct error *err);
+/* Rows against the objects of one backend (P3), `host` its node@backend. */
+int round_check_snapshots(struct round *round, const struct manager_backend *backend,
+                          const char *host, const struct work *base, struct error *err);

@@ -1,0 +1,143 @@
+#include "manager/check.private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_ids(const void *left, const void *right) {
+    return strcmp(((const struct snapshot *)left)->id, ((const struct snapshot *)right)->id);
+}
+
+static const struct snapshot *snapshot_at(const struct round *round, const char *id) {
+    struct snapshot key = { .id = id };
+
+    if (round->snapshot_count == 0)
+        return NULL;
+    return bsearch(&key, round->snapshots, (size_t)round->snapshot_count, sizeof key, compare_ids);
+}
+
+/* ---- among rows ---- */
+
+static bool is_worked_on(const struct round *round, const struct snapshot *snapshot) {
+    const struct operation *own = round_operation_at(round, snapshot->id);
+
+    return own && own->kind->object && own->kind->meanwhile == snapshot->status;
+}
+
+static void check_status(struct round *round, const struct snapshot *snapshot) {
+    if (snapshot_status_is_transient(snapshot->status) && !snapshot->status_by_reset &&
+        !is_worked_on(round, snapshot))
+        round_found(round, "P1", "snapshot %s is %s, but no operation will end that", snapshot->id,
+                    snapshot_status_text(snapshot->status));
+}
+
+static void check_target(struct round *round, const struct operation *operation) {
+    if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED &&
+        !snapshot_at(round, operation->object_id))
+        round_found(round, "P5", "operation %s (%s) works for snapshot %s, which does not exist",
+                    operation->id, operation->kind->name, operation->object_id);
+}
+
+int round_read_snapshots(struct round *round, struct work *work, struct error *err) {
+    const struct query all = { .where = "1=1", .order = "s.id", .limit = -1 };
+
+    round->snapshot_count = snapshot_list(work, &all, &round->snapshots, err);
+    for (int i = 0; i < round->snapshot_count; i++)
+        check_status(round, &round->snapshots[i]);
+    for (int i = 0; i < round->operation_count; i++)
+        check_target(round, &round->operations[i]);
+    return round->snapshot_count < 0 ? -1 : 0;
+}
+
+/* ---- against objects ---- */
+
+struct objects {
+    struct round *round;
+    bool *seen; /* of the rows */
+    struct stray {
+        const char *name_id;
+        struct stray *next;
+    } * strays; /* objects without a row when the rows were read */
+};
+
+static void object_found(void *arg, const char *name_id, int64_t bytes) {
+    struct objects *objects = arg;
+    struct round *round = objects->round;
+    const struct snapshot *snapshot = snapshot_at(round, name_id);
+    struct stray *stray;
+
+    if (!snapshot) {
+        stray = arena_alloc(round->arena, sizeof *stray);
+        *stray = (struct stray){ arena_text(round->arena, name_id), objects->strays };
+        objects->strays = stray;
+        return;
+    }
+    objects->seen[snapshot - round->snapshots] = true;
+    if (bytes >= 0 && bytes < snapshot->size_gb * GIB && snapshot->provider_location &&
+        !snapshot->delete_begun)
+        round_found(round, "P3", "snapshot %s has %jd GiB, its object %jd bytes", snapshot->id,
+                    (intmax_t)snapshot->size_gb, (intmax_t)bytes);
+}
+
+/* One that was made after the rows were read has its row by now. */
+static int judge_strays(struct work *work, void *arg, struct error *err) {
+    const struct objects *objects = arg;
+    struct snapshot row;
+
+    for (const struct stray *stray = objects->strays; stray; stray = stray->next) {
+        if (snapshot_row(work, stray->name_id, &row, err) == 0)
+            continue;
+        if (err->kind != ERROR_NOT_FOUND)
+            return -1;
+        round_found(objects->round, "P3", "there is an object of snapshot %s, which does not exist",
+                    stray->name_id);
+    }
+    return 0;
+}
+
+/* Nothing has moved it since its row was read. */
+static int judge_missing(struct work *work, void *arg, struct error *err) {
+    const struct objects *objects = arg;
+    struct round *round = objects->round;
+    struct snapshot now;
+
+    for (int i = 0; i < round->snapshot_count; i++) {
+        const struct snapshot *snapshot = &round->snapshots[i];
+
+        if (objects->seen[i])
+            continue;
+        if (snapshot_row(work, snapshot->id, &now, err) == 0) {
+            if (now.updated_at == snapshot->updated_at)
+                round_found(round, "P3", "snapshot %s has no object", snapshot->id);
+        } else if (err->kind != ERROR_NOT_FOUND) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Is there nothing to look for, or is it another backend's? */
+static bool is_excused(const struct round *round, const struct snapshot *snapshot,
+                       const char *host) {
+    size_t length = strlen(host);
+
+    return !snapshot->provider_location || snapshot->delete_begun ||
+           round_operation_at(round, snapshot->id) ||
+           round_operation_at(round, snapshot->volume_id) || !snapshot->host ||
+           strncmp(snapshot->host, host, length) != 0 || snapshot->host[length] != '#';
+}
+
+int round_check_snapshots(struct round *round, const struct manager_backend *backend,
+                          const char *host, const struct work *base, struct error *err) {
+    struct objects objects = { .round = round };
+
+    if (!backend->driver->list_snapshots)
+        return 0;
+    objects.seen = arena_alloc(round->arena, (size_t)round->snapshot_count + 1);
+    for (int i = 0; i < round->snapshot_count; i++)
+        objects.seen[i] = is_excused(round, &round->snapshots[i], host);
+    if (backend->driver->list_snapshots(backend->handle, round->arena, object_found, &objects,
+                                        err) < 0 ||
+        work_read(round->check->db, base, judge_strays, &objects, err) < 0)
+        return -1;
+    return work_read(round->check->db, base, judge_missing, &objects, err);
+}

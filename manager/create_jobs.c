@@ -1,0 +1,138 @@
+/*
+ * What is made on a backend, a volume or a snapshot: the driver's call between claim and finish.
+ */
+#include "manager/job.h"
+#include "volume/create.h"
+
+/* A thing that is made: how, is it wanted no more by its row, and how it is taken away again. */
+struct making {
+    int (*make)(struct job *job, struct driver_created *ret, struct error *err);
+    work_body *unwanted;
+    int (*take_away)(struct job *job, struct error *err);
+};
+
+/*
+ * This create is somebody else's by now, or was cancelled.  When nobody wants the object any more,
+ * one that this late worker has made, whole or in part, would stay for ever; names are never given
+ * twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
+ */
+static int clean_up(struct job *job, const struct making *making, struct error *err) {
+    int unwanted = job_read(job, making->unwanted, job, err);
+
+    if (unwanted <= 0)
+        return unwanted < 0 ? -1 : 1;
+    return making->take_away(job, err);
+}
+
+static int create(struct job *job, const struct making *making, struct error *err) {
+    const char *kind = job->operation.kind->name, *id = job->operation.object_id;
+    struct driver_created created = { 0 };
+    struct error failure = { 0 };
+    struct create_ending ending = { 0 };
+    int ended;
+
+    if (making->make(job, &created, &failure) < 0) {
+        if (job_check_lease(job, &failure) < 0) {
+            ended = clean_up(job, making, err);
+            return ended > 0 ? error_set(err, failure.kind, "%s", failure.message) : ended;
+        }
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
+        ending.failure = &failure;
+        log_error(&job->context.log, "create failed", "kind", kind, "volume_id",
+                  job->operation.volume_id, "object_id", id, "reason", failure.message, NULL);
+    }
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    ended = job_finish(job, &ending, err);
+    if (ended > 0)
+        return clean_up(job, making, err) < 0 ? -1 : 0;
+    if (ended == 0 && !ending.failure)
+        log_info(&job->context.log, "create done", "kind", kind, "volume_id",
+                 job->operation.volume_id, "object_id", id, NULL);
+    return ended;
+}
+
+/* ---- a volume ---- */
+
+static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+
+    return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+}
+
+/* Is the volume gone, or on its way out before a create of it has ever ended? */
+static int volume_unwanted(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct volume volume;
+
+    if (volume_row(work, job->operation.volume_id, &volume, err) == 0)
+        return volume.status == VOLUME_DELETING && !volume.provider_location;
+    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+}
+
+static int take_volume_away(struct job *job, struct error *err) {
+    struct driver_volume volume = job_driver_volume(job);
+
+    volume.fence = NULL;
+    return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, err);
+}
+
+int job_create(struct job *job, struct error *err) {
+    static const struct making making = { make_volume, volume_unwanted, take_volume_away };
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    return create(job, &making, err);
+}
+
+/* ---- a snapshot ---- */
+
+static int make_snapshot(struct job *job, struct driver_created *ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    enum driver_outcome outcome;
+
+    if (!driver->create_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no snapshots.");
+    outcome = driver->create_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                      &job->progress, ret, err);
+    if (outcome == DRIVER_DEFERRED)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is in use, and its storage cannot take a snapshot below a "
+                         "guest.",
+                         volume.id);
+    return outcome == DRIVER_DONE ? 0 : -1;
+}
+
+static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct snapshot snapshot;
+
+    if (snapshot_row(work, job->operation.object_id, &snapshot, err) == 0)
+        return snapshot.status == SNAPSHOT_DELETING && !snapshot.provider_location;
+    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+}
+
+static int take_snapshot_away(struct job *job, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+
+    snapshot.fence = NULL;
+    if (!driver->delete_snapshot)
+        return 0;
+    return driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL,
+                                   err) == DRIVER_FAILED
+               ? -1
+               : 0;
+}
+
+int job_snapshot_create(struct job *job, struct error *err) {
+    static const struct making making = { make_snapshot, snapshot_unwanted, take_snapshot_away };
+
+    if (!job->has_volume || !job->has_snapshot)
+        return job_end(job, err);
+    return create(job, &making, err);
+}

@@ -1,0 +1,265 @@
+#include "drivers/memory.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/snapshots.h"
+
+/* ---- life ---- */
+
+START_TEST(a_snapshot_is_made_shown_listed_and_deleted) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2);
+    const json_t *made;
+    const char *id;
+
+    memory_write(world->memory, volume, 7);
+    id = new_snapshot(world, volume);
+    made = json_object_get(world->answer, "snapshot");
+    ck_assert_str_eq(json_string_value(json_object_get(made, "status")), "creating");
+    ck_assert_int_eq(json_integer_value(json_object_get(made, "size")), 2);
+    ck_assert_ptr_null(json_object_get(made, "os-extended-snapshot-attributes:progress"));
+    world_settle(world);
+    made = snapshot_shown(world, id);
+    ck_assert_str_eq(json_string_value(json_object_get(made, "status")), "available");
+    ck_assert_str_eq(json_string_value(json_object_get(made, "volume_id")), volume);
+    ck_assert_str_eq(
+        json_string_value(json_object_get(made, "os-extended-snapshot-attributes:progress")),
+        "100%");
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), 7);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 1);
+    ck_assert_int_eq(world_in_use(world, "snapshots___DEFAULT__"), 1);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 4);
+    ck_assert_int_eq(world_check(world), 0);
+
+    ck_assert_int_eq(world_call(world, "GET", "/snapshots/detail?with_count=true", NULL), 200);
+    ck_assert_int_eq(json_integer_value(json_object_get(world->answer, "count")), 1);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    ck_assert_str_eq(snapshot_status(world, id), "deleting");
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, id), "gone");
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), -1);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(a_volume_with_snapshots_is_not_deleted) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", volume), NULL), 400);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?force=true", volume), NULL),
+                     400);
+    ck_assert_str_eq(world_status(world, volume), "available");
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", volume), NULL), 400);
+    world_settle(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", volume), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "gone");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(snapshots_of_one_volume_are_worked_on_one_after_the_other) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *ids[3];
+
+    for (int i = 0; i < 3; i++)
+        ids[i] = new_snapshot(world, volume);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 5}}"), 202);
+    world_relay(world);
+    while (world_step(world, 3) || world_step(world, 2) || world_step(world, 1)) /* not in order */
+        world_relay(world);
+    world_settle(world);
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(snapshot_status(world, ids[i]), "available");
+    ck_assert_int_eq(world_size(world, volume), 5);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* ---- bodies ---- */
+
+START_TEST(a_bad_body_makes_nothing) {
+    static const char *const bodies[] = {
+        "{}",
+        "{\"snapshot\": {}}",
+        "{\"snapshot\": {\"volume_id\": \"x\"}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"more\": 1}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"force\": \"perhaps\"}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"force\": false}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"name\": 1}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"description\": \"two\\nlines\"}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"metadata\": {\"a/b\": \"c\"}}}",
+        "{\"snapshot\": {\"volume_id\": \"V\", \"metadata\": {\"a\": null}}}",
+        "{\"snapshot\": {\"volume_id\": \"V\"}, \"more\": 1}",
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    for (unsigned i = 0; i < LENGTH(bodies); i++)
+        ck_assert_msg(
+            world_call(world, "POST", "/snapshots", with_volume(world, bodies[i], volume)) == 400,
+            "%s: %d", bodies[i], world->status);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": null}}"), 404);
+    ck_assert_int_eq(world_call(world, "POST", "/snapshots",
+                                "{\"snapshot\": {\"volume_id\": \"" WORLD_INSTANCE "\"}}"),
+                     404);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+}
+END_TEST
+
+START_TEST(force_is_what_the_microversion_says) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    world->minor = 65;
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 400);
+    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": false"), 400);
+    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": \"true\""), 202);
+    world->minor = 66;
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
+    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": true"), 202);
+    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": false"), 400);
+    world_settle(world);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM snapshots WHERE status = 'available'"), 3);
+    ck_assert_str_eq(world_status(world, volume), "in-use");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(a_storage_that_cannot_below_a_guest_says_so) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id;
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    memory_defer_snapshots(world->memory, true);
+    id = new_snapshot(world, volume);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, id), "error");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_SNAPSHOT_009_013"));
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, id), "gone");
+}
+END_TEST
+
+START_TEST(an_update_changes_what_it_names) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = snapshot_of_volume(world, world_volume(world, 1));
+    const char *path = PATH("/snapshots/%s", id);
+
+    ck_assert_int_eq(world_call(world, "PUT", path, "{\"snapshot\": {}}"), 400);
+    ck_assert_int_eq(world_call(world, "PUT", path, "{\"snapshot\": {\"size\": 3}}"), 400);
+    ck_assert_int_eq(
+        world_call(world, "PUT", path,
+                   "{\"snapshot\": {\"name\": \"n\", \"display_description\": \"d\"}}"),
+        200);
+    ck_assert_int_eq(world_call(world, "PUT", path, "{\"snapshot\": {\"description\": null}}"),
+                     200);
+    ck_assert_str_eq(json_string_value(json_object_get(snapshot_shown(world, id), "name")), "n");
+    ck_assert(json_is_null(json_object_get(snapshot_shown(world, id), "description")));
+}
+END_TEST
+
+/* ---- quota ---- */
+
+START_TEST(a_snapshot_past_its_quota_changes_nothing) {
+    const struct world_settings settings = { .quota_gigabytes = 3 };
+    autoworld struct world *world = world_new(&settings);
+    const char *volume = world_volume(world, 2);
+
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 413);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "VolumeSizeExceedsAvailableQuota"));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
+    world->settings.no_snapshot_gb_quota = true;
+    world->settings.quota_snapshots = 1;
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 413);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "SnapshotLimitExceeded"));
+    world_settle(world);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
+    world->settings.no_snapshot_gb_quota = false; /* what was counted is given back, no more */
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* ---- eyes ---- */
+
+START_TEST(what_belongs_to_another_project_is_not_there) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id = snapshot_of_volume(world, volume);
+
+    roles_enter(world, NULL);
+    world->token = "member:" WORLD_OTHER;
+    ck_assert_int_eq(world_call(world, "GET", PATH("/snapshots/%s", id), NULL), 404);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 404);
+    ck_assert_int_eq(world_call(world, "GET", PATH("/snapshots/%s/metadata", id), NULL), 404);
+    ck_assert_int_eq(world_call(world, "GET", "/snapshots", NULL), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "snapshots")), 0);
+    ck_assert_int_eq(world_call(world, "GET", "/snapshots?all_tenants=1", NULL), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "snapshots")), 0);
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 404);
+}
+END_TEST
+
+START_TEST(lists_filter_sort_and_page) {
+    static const struct {
+        unsigned minor, status, count;
+        const char *query;
+    } cases[] = {
+        { 71, 200, 3, "" },
+        { 71, 200, 1, "?name=b" },
+        { 71, 200, 3, "?status=available" },
+        { 71, 200, 0, "?status=error" },
+        { 71, 200, 1, "?metadata={'k':'b'}" },
+        { 21, 200, 3, "?metadata={'k':'b'}" },
+        { 71, 200, 3, "?availability_zone=nova" },
+        { 71, 200, 0, "?availability_zone=elsewhere" },
+        { 71, 200, 3, "?consumes_quota=true" },
+        { 71, 200, 2, "?limit=2" },
+        { 71, 200, 1, "?offset=2" },
+        { 71, 400, 0, "?limit=-1" },
+        { 71, 404, 0, "?marker=" WORLD_INSTANCE },
+        { 71, 200, 3, "?sort=name:asc" },
+        { 30, 200, 3, "?sort=name:asc" },
+        { 29, 400, 0, "?sort=name:asc" },
+        { 29, 200, 3, "?sort=display_name:asc" },
+        { 71, 400, 0, "?sort=nothing" },
+        { 71, 200, 3, "?sort=volume_id&all_tenants=1" },
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    for (const char *name = "a\0b\0c\0"; *name; name += 2)
+        ck_assert_int_eq(
+            ask_snapshot(world, volume,
+                         PATH(", \"name\": \"%s\", \"metadata\": {\"k\": \"%s\"}", name, name)),
+            202);
+    world_settle(world);
+    for (unsigned i = 0; i < LENGTH(cases); i++) {
+        world->minor = cases[i].minor;
+        ck_assert_msg(world_call(world, "GET", PATH("/snapshots%s", cases[i].query), NULL) ==
+                          (int)cases[i].status,
+                      "%s: %d", cases[i].query, world->status);
+        ck_assert_msg(json_array_size(json_object_get(world->answer, "snapshots")) ==
+                          cases[i].count,
+                      "3.%u %s: %s", cases[i].minor, cases[i].query, world->answer_text);
+    }
+}
+END_TEST
+
+CHECK_MAIN("snapshots", a_snapshot_is_made_shown_listed_and_deleted,
+           a_volume_with_snapshots_is_not_deleted,
+           snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
+           force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,
+           an_update_changes_what_it_names, a_snapshot_past_its_quota_changes_nothing,
+           what_belongs_to_another_project_is_not_there, lists_filter_sort_and_page)

@@ -1,0 +1,138 @@
+#include "volume/snapshot_create.h"
+
+#include "ledger/message.h"
+#include "ledger/service.h"
+#include "volume/conflict.h"
+#include "volume/create.h"
+#include "volume/notification.h"
+#include "volume/operations.h"
+#include "volume/volume_quota.h"
+
+static int refuse(const struct volume *volume, const char *why, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: A snapshot of volume %s cannot be made: %s.", volume->id,
+                     why);
+}
+
+static int check_status(const struct volume *volume, bool in_use_allowed, struct error *err) {
+    if (volume->status == VOLUME_AVAILABLE || (in_use_allowed && volume->status == VOLUME_IN_USE))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must be available%s for a snapshot, but "
+                     "current status is: %s.",
+                     volume->id, in_use_allowed ? " or in-use" : "", status_shown(volume->status));
+}
+
+static int check_volume(struct work *work, const struct volume *volume, bool in_use_allowed,
+                        struct error *err) {
+    int frozen;
+
+    if (!volume->host)
+        return refuse(volume, "it is on no backend", err);
+    if (volume_is_migrating(volume))
+        return refuse(volume, "it is migrating", err);
+    if (check_status(volume, in_use_allowed, err) < 0)
+        return -1;
+    /* Its create failed or was cancelled, or a delete was cancelled too late. */
+    if (!volume->provider_location)
+        return refuse(volume, "it has nothing on its backend", err);
+    frozen = service_is_frozen(work, volume->host, err);
+    if (frozen > 0)
+        return refuse(volume, "its backend is frozen", err);
+    return frozen;
+}
+
+static int insert_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    return db_change(
+        work->tx, err,
+        "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
+        "display_description, size_gb, status, status_by_reset, progress, use_quota, counted_gb, "
+        "delete_begun, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 1, $10, 0, $11)",
+        DB_TEXT(snapshot->id), DB_TEXT(snapshot->volume_id), DB_TEXT(snapshot->project_id),
+        DB_TEXT(snapshot->user_id), DB_TEXT(snapshot->name), DB_TEXT(snapshot->description),
+        DB_INT(snapshot->size_gb), DB_TEXT(snapshot_status_text(snapshot->status)),
+        DB_TEXT(snapshot->progress), DB_INT(snapshot->counted_gb), DB_INT(snapshot->created_at));
+}
+
+int snapshot_create(struct work *work, const struct volume *volume,
+                    const struct snapshot_new *request, struct snapshot *ret, struct error *err) {
+    const struct snapshot snapshot = {
+        .id = work_uuid(work),
+        .volume_id = volume->id,
+        .project_id = work->context->project_id ? work->context->project_id : volume->project_id,
+        .user_id = work->context->user_id,
+        .name = request->name,
+        .description = request->description,
+        .size_gb = volume->size_gb,
+        .status = SNAPSHOT_CREATING,
+        .progress = "0%",
+        .use_quota = true,
+        .counted_gb = work->settings->no_snapshot_gb_quota ? 0 : volume->size_gb,
+        .created_at = work->now_us,
+        .host = volume->host,
+        .availability_zone = volume->availability_zone,
+        .type_name = volume->type_name,
+        .metadata = request->metadata,
+    };
+    const struct operation fields = {
+        .target_id = snapshot.id,
+        .volume_id = volume->id,
+        .turn_of = volume->id,
+        .host = volume->host,
+        .project_id = snapshot.project_id,
+    };
+
+    if (check_volume(work, volume, request->in_use_allowed, err) < 0 ||
+        pair_rows_check(work, &snapshot_metadata_rows, "to be made", &request->metadata, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
+        snapshot_quota_take(work, &snapshot, err) < 0 || insert_row(work, &snapshot, err) < 0 ||
+        pair_rows_put(work, &snapshot_metadata_rows, snapshot.id, &snapshot.metadata, true, err) <
+            0 ||
+        operation_insert(work, &kind_snapshot_create, &fields, NULL, err) < 0)
+        return -1;
+    *ret = snapshot;
+    return notification_of_snapshot(work, "snapshot.create.start", snapshot.id, err);
+}
+
+/* ---- finish ---- */
+
+static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
+                struct error *err) {
+    if (db_run(work->tx, err,
+               "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
+               "WHERE id = $3",
+               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(held->object_id)) < 0 ||
+        operation_leave(work, held->object_id, held->kind, SNAPSHOT_AVAILABLE, err) < 0)
+        return -1;
+    return notification_of_snapshot(work, "snapshot.create.end", held->object_id, err);
+}
+
+/* Whatever an operator has called it meanwhile: it has no object. */
+static int not_made(struct work *work, const struct operation *held, struct error *err) {
+    static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
+
+    if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                          held->object_id, held->kind->message_action, "013", err);
+}
+
+static int create_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct create_ending *ending = arg;
+
+    if (operation_end(work, held->id, err) < 0)
+        return -1;
+    return ending->failure ? not_made(work, held, err) : made(work, held, ending, err);
+}
+
+const struct operation_kind kind_snapshot_create = {
+    .name = "snapshot_create",
+    .method = "create_snapshot",
+    .message_action = "009",
+    .object = &snapshot_objects,
+    .meanwhile = SNAPSHOT_CREATING,
+    .on_failure = SNAPSHOT_ERROR,
+    .finish = create_finish,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};

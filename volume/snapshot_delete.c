@@ -1,0 +1,109 @@
+#include "volume/snapshot_delete.h"
+
+#include "ledger/message.h"
+#include "ledger/service.h"
+#include "volume/conflict.h"
+#include "volume/notification.h"
+#include "volume/operations.h"
+#include "volume/volume_quota.h"
+
+static int check(struct work *work, const struct snapshot *snapshot, bool force,
+                 struct error *err) {
+    int frozen;
+
+    if (snapshot->group_snapshot_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s is part of group snapshot %s and goes with "
+                         "it alone.",
+                         snapshot->id, snapshot->group_snapshot_id);
+    if (!force && snapshot->status != SNAPSHOT_AVAILABLE && snapshot->status != SNAPSHOT_ERROR)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s status must be available or error to be "
+                         "deleted, but it is %s.",
+                         snapshot->id, snapshot_status_text(snapshot->status));
+    frozen = service_is_frozen(work, snapshot->host, err);
+    if (frozen > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s is on a frozen backend and cannot be "
+                         "deleted.",
+                         snapshot->id);
+    return frozen;
+}
+
+int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool force,
+                    struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
+    const struct operation fields = {
+        .target_id = snapshot->id,
+        .volume_id = snapshot->volume_id,
+        .turn_of = snapshot->volume_id,
+        .host = snapshot->host,
+        .project_id = snapshot->project_id,
+        .previous_status = snapshot_status_text(snapshot->status),
+    };
+
+    if (check(work, snapshot, force, err) < 0 ||
+        conflict_settle(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+        conflict_settle_snapshot(work, snapshot, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) <
+            0 ||
+        status_write(work, &snapshot_objects, snapshot->id, &meanwhile, err) < 0 ||
+        operation_insert(work, &kind_snapshot_delete, &fields, NULL, err) < 0)
+        return -1;
+    return notification_of_snapshot(work, "snapshot.delete.start", snapshot->id, err);
+}
+
+int snapshot_delete_begin(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    (void)arg;
+    return db_change(work->tx, err, "UPDATE snapshots SET delete_begun = 1 WHERE id = $1",
+                     DB_TEXT(held->object_id));
+}
+
+/* ---- finish ---- */
+
+int snapshot_remove(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    if (db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
+               DB_TEXT(snapshot->id)) < 0 ||
+        db_run(work->tx, err, "DELETE FROM snapshots WHERE id = $1", DB_TEXT(snapshot->id)) < 0)
+        return -1;
+    return snapshot_quota_give_back(work, snapshot, err);
+}
+
+static int gone(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    if (notification_of_snapshot(work, "snapshot.delete.end", snapshot->id, err) < 0)
+        return -1;
+    return snapshot_remove(work, snapshot, err);
+}
+
+static int delete_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct snapshot_delete_ending *ending = arg;
+    struct snapshot snapshot;
+
+    if (operation_end(work, held->id, err) < 0)
+        return -1;
+    if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!ending->failure)
+        return gone(work, &snapshot, err);
+    if (ending->busy && db_run(work->tx, err, "UPDATE snapshots SET delete_begun = 0 WHERE id = $1",
+                               DB_TEXT(snapshot.id)) < 0)
+        return -1;
+    if (operation_leave(work, snapshot.id, held->kind,
+                        ending->busy ? SNAPSHOT_AVAILABLE : SNAPSHOT_ERROR_DELETING, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
+                          held->kind->message_action, ending->busy ? "015" : "016", err);
+}
+
+const struct operation_kind kind_snapshot_delete = {
+    .name = "snapshot_delete",
+    .method = "delete_snapshot",
+    .message_action = "010",
+    .object = &snapshot_objects,
+    .may_start_from = (uint64_t)1 << SNAPSHOT_AVAILABLE | (uint64_t)1 << SNAPSHOT_ERROR,
+    .meanwhile = SNAPSHOT_DELETING,
+    .on_failure = SNAPSHOT_ERROR_DELETING,
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .finish = delete_finish,
+};

@@ -1,0 +1,21 @@
+/*
+ * Deleting a snapshot.  Once its backend was told to destroy it, whole or not, nobody gets it any
+ * more (delete_begun): so a delete that is late, or that was given up, harms nobody.
+ */
+#pragma once
+
+#include "ledger/operation.h"
+#include "volume/snapshot.h"
+
+/* force: whatever its status is. */
+int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool force,
+                    struct error *err);
+/* The row and what hangs on it, and its quota. */
+int snapshot_remove(struct work *work, const struct snapshot *snapshot, struct error *err);
+/* For the worker that holds it, before it tells the backend.  No argument. */
+operation_body snapshot_delete_begin;
+/* What finishes it. */
+struct snapshot_delete_ending {
+    const struct error *failure; /* NULL: gone */
+    bool busy; /* a guest stands in the way, and nothing was done, now or before */
+};

@@ -1,0 +1,98 @@
+#include "volume/snapshot_reset.h"
+
+#include "volume/conflict.h"
+#include "volume/notification.h"
+
+#include <ctype.h>
+
+static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
+    char *lower = arena_text(work->arena, text);
+
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (status_find(&snapshot_objects, lower, ret) == 0)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: status: a snapshot cannot be set to '%.64s'.", text);
+}
+
+/* What the backend was told to destroy may be gone, or go at any moment: nobody is given it. */
+static int check_begun(const struct snapshot *snapshot, unsigned wanted, struct error *err) {
+    if (!snapshot->delete_begun || wanted == SNAPSHOT_ERROR || wanted == SNAPSHOT_ERROR_DELETING ||
+        wanted == SNAPSHOT_DELETING || wanted == SNAPSHOT_DELETED)
+        return 0;
+    return error_set(
+        err, ERROR_BAD_REQUEST,
+        "Invalid snapshot: A delete of snapshot %s has begun on its backend; it can be "
+        "reset to error or error_deleting, and be deleted.",
+        snapshot->id);
+}
+
+static int write_status(struct work *work, const struct snapshot *snapshot, unsigned status,
+                        struct error *err) {
+    const struct status_change change = {
+        .from = STATUS_ANY,
+        .to = status,
+        .by_reset = snapshot_status_is_transient((enum snapshot_status)status),
+    };
+
+    return status_write(work, &snapshot_objects, snapshot->id, &change, err) < 0 ? -1 : 0;
+}
+
+int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, const char *status,
+                          struct error *err) {
+    unsigned wanted;
+
+    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0 ||
+        notification_of_snapshot(work, "snapshot.reset_status.start", snapshot->id, err) < 0 ||
+        conflict_settle_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0 ||
+        write_status(work, snapshot, wanted, err) < 0)
+        return -1;
+    return notification_of_snapshot(work, "snapshot.reset_status.end", snapshot->id, err);
+}
+
+/* ---- reports ---- */
+
+static bool may_report(enum snapshot_status now, unsigned wanted) {
+    if (now == SNAPSHOT_CREATING)
+        return wanted == SNAPSHOT_CREATING || wanted == SNAPSHOT_AVAILABLE ||
+               wanted == SNAPSHOT_ERROR;
+    return now == SNAPSHOT_DELETING &&
+           (wanted == SNAPSHOT_DELETING || wanted == SNAPSHOT_ERROR_DELETING);
+}
+
+/* Who works on it here says itself how that ends. */
+static int check_ours(struct work *work, const struct snapshot *snapshot, unsigned wanted,
+                      struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, snapshot->id, &operation, err);
+
+    if (found > 0 && wanted != snapshot->status)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: The %s of snapshot %s goes on in this service, which "
+                         "tells its end itself.",
+                         operation.kind->name, snapshot->id);
+    return found < 0 ? -1 : found;
+}
+
+int snapshot_report_status(struct work *work, const struct snapshot *snapshot, const char *status,
+                           const char *progress, struct error *err) {
+    unsigned wanted;
+    int ours;
+
+    if (status_find(&snapshot_objects, status, &wanted) < 0 ||
+        !may_report(snapshot->status, wanted))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid input received: The status of snapshot %s, which is %s, cannot be "
+            "updated to '%.64s'.",
+            snapshot->id, snapshot_status_text(snapshot->status), status);
+    ours = check_ours(work, snapshot, wanted, err);
+    if (ours < 0 || (ours == 0 && write_status(work, snapshot, wanted, err) < 0))
+        return -1;
+    if (!progress)
+        return 0;
+    return db_change(work->tx, err,
+                     "UPDATE snapshots SET progress = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(progress), DB_INT(work->now_us), DB_TEXT(snapshot->id));
+}

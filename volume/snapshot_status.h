@@ -1,0 +1,19 @@
+/*
+ * The statuses of a snapshot: a table (snapshot_status.def); the door that writes them is
+ * ledger/status.h.
+ */
+#pragma once
+
+#include "ledger/status.h"
+
+enum snapshot_status {
+#define STATUS(name, text, kind) SNAPSHOT_##name,
+#include "volume/snapshot_status.def"
+#undef STATUS
+    SNAPSHOT_STATUSES
+};
+
+extern const struct object_kind snapshot_objects;
+
+const char *snapshot_status_text(enum snapshot_status status);
+bool snapshot_status_is_transient(enum snapshot_status status);
