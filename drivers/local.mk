@@ -31,15 +31,18 @@ libscoria_a_SOURCES += \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
 	drivers/memory_driver.c \
 	drivers/memory_snapshot.c
-EXTRA_DIST += tests/contract/driver_subject.h tests/unit/drivers/driver_test.h
+EXTRA_DIST += tests/contract/driver_guest.h tests/contract/driver_subject.h tests/fault/calls.h \
+	tests/unit/drivers/driver_test.h tests/unit/drivers/xfs.h
 
 if HAVE_CHECK
 slow_tests += \
 	tests/contract/test_driver_contract \
 	tests/contract/test_driver_features \
-	tests/contract/test_driver_guest
+	tests/contract/test_driver_guest \
+	tests/contract/test_driver_snapshots
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
+	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \

@@ -2,6 +2,7 @@
  * What a bit of struct driver's features promises, asked of every driver that sets it.
  */
 #include "tests/contract/driver_subject.h"
+#include "tests/unit/drivers/xfs.h"
 
 /* What the only pool reports of itself. */
 static bool reports(struct place *place, const char *capability) {
@@ -433,6 +434,23 @@ START_TEST(whoever_sets_a_bit_keeps_its_promise) {
 }
 END_TEST
 
+/* Files share blocks there: the same calls take another way. */
+START_TEST(promises_of_snapshots_are_kept_on_xfs) {
+    const unsigned bits = DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT;
+
+    if (!xfs_enter())
+        return;
+    for (size_t i = 0; i < LENGTH(promises); i++)
+        for (size_t j = 0; (promises[i].bit & bits) && j < LENGTH(subjects); j++) {
+            struct place place;
+
+            open_place(&place, &subjects[j], false);
+            promises[i].promise(&place, false);
+            bench_close(&place.bench);
+        }
+}
+END_TEST
+
 static bool is_subject(const struct driver *driver) {
     for (size_t i = 0; i < LENGTH(subjects); i++) {
         if (subjects[i].driver == driver)
@@ -448,4 +466,5 @@ START_TEST(every_driver_is_asked) {
 }
 END_TEST
 
-CHECK_MAIN("driver features", whoever_sets_a_bit_keeps_its_promise, every_driver_is_asked)
+CHECK_MAIN("driver features", whoever_sets_a_bit_keeps_its_promise,
+           promises_of_snapshots_are_kept_on_xfs, every_driver_is_asked)
