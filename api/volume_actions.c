@@ -9,6 +9,7 @@
 #include "volume/delete.h"
 #include "volume/extend.h"
 #include "volume/reset.h"
+#include "volume/revert.h"
 
 static int authorize(struct request *request, const char *rule, struct error *err) {
     return request_authorize(request, rule, request->owner, err);
@@ -75,6 +76,23 @@ static int complete_extend(struct request *request, struct error *err) {
         return -1;
     return volume_extend_completion(&request->work, request->object,
                                     http_header(request->http, EXTEND_HEADER), failed, err);
+}
+
+/* ---- revert ---- */
+
+struct revert_body {
+    const char *snapshot_id;
+};
+
+static const struct field revert_fields[] = {
+    FIELD_NAME0(struct revert_body, snapshot_id, "snapshot_id", 0),
+    FIELDS_END,
+};
+
+static int revert(struct request *request, struct error *err) {
+    const struct revert_body *body = request->body;
+
+    return volume_revert(&request->work, request->object, body->snapshot_id, err);
 }
 
 /* ---- status ---- */
@@ -346,6 +364,9 @@ const struct route volume_action_routes[] = {
     { ACTION("os-extend_volume_completion"), .since = MV_EXTEND_COMPLETION, ADMIN("extend_volume_completion"),
       BODY(completion_fields, struct completion_body),
       .check = check_completion, .handler = complete_extend, .status = 202 },
+
+    { ACTION("revert"), .since = MV_REVERT, .rule = "volume:revert_to_snapshot",
+      BODY(revert_fields, struct revert_body), .flags = ROUTE_OPEN, .handler = revert, .status = 202 },
 
     { ACTION("os-reset_status"), ADMIN("reset_status"), BODY(reset_fields, struct reset_body),
       .check = check_reset, .handler = reset_status, .status = 202 },

@@ -1,4 +1,5 @@
 #include "api/metadata.h"
+#include "api/snapshot_resource.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "api/volume_summary.h"
@@ -178,10 +179,22 @@ static struct volume_new volume_wanted(struct request *request) {
     };
 }
 
+/* Who may not see the source, makes nothing of it. */
+static int see_source(struct request *request, const struct volume_new *wanted, struct error *err) {
+    struct policy_target owner;
+
+    if (wanted->source_volid && !wanted->snapshot_id)
+        return resource_load(request, &volume_resource, wanted->source_volid, &owner, err) ? 0 : -1;
+    if (!wanted->snapshot_id || wanted->source_volid)
+        return 0;
+    if (!resource_load(request, &snapshot_resource, wanted->snapshot_id, &owner, err))
+        return -1;
+    return request_authorize(request, "volume:get_snapshot", &owner, err);
+}
+
 static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct volume_new wanted = volume_wanted(request);
-    struct policy_target owner;
     struct volume volume;
 
     if (metadata_check(&volume_resource, &wanted.metadata, err) < 0)
@@ -190,8 +203,7 @@ static int create_volume(struct request *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: multiattach is a property of the volume type and "
                          "cannot be asked for here.");
-    if (wanted.source_volid && !wanted.snapshot_id && !wanted.image_ref && !wanted.backup_id &&
-        !resource_load(request, &volume_resource, wanted.source_volid, &owner, err))
+    if (!wanted.image_ref && !wanted.backup_id && see_source(request, &wanted, err) < 0)
         return -1; /* with two sources the request is a bad one whatever there is */
     if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
         return -1;

@@ -32,6 +32,7 @@ static const struct numbered_text actions[] = {
     { "015", "restore backup" },
     { "016", "reimage volume" },
     { "901", "delete volume" }, /* from 900 on: our own */
+    { "902", "revert volume" },
 };
 
 static const struct numbered_text details[] = {
@@ -66,6 +67,7 @@ static const struct numbered_text details[] = {
     { "029", "The format of the image is not acceptable." },
     { "030", "The incremental backup was made as a full one." },
     { "901", "The driver failed to delete the volume." },
+    { "902", "The driver failed to revert the volume to its snapshot." },
 };
 /* clang-format on */
 

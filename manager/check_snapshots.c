@@ -17,10 +17,16 @@ static const struct snapshot *snapshot_at(const struct round *round, const char 
 
 /* ---- among rows ---- */
 
+/* By its own operation, or by one of its volume that takes it along. */
 static bool is_worked_on(const struct round *round, const struct snapshot *snapshot) {
     const struct operation *own = round_operation_at(round, snapshot->id);
+    const struct operation *volumes = round_operation_at(round, snapshot->volume_id);
 
-    return own && own->kind->object && own->kind->meanwhile == snapshot->status;
+    if (own && own->kind->object && own->kind->meanwhile == snapshot->status)
+        return true;
+    return volumes &&
+           ((volumes->kind == &kind_delete && snapshot->status == SNAPSHOT_DELETING) ||
+            (volumes->kind == &kind_revert && snapshot->status == SNAPSHOT_RESTORING));
 }
 
 static void check_status(struct round *round, const struct snapshot *snapshot) {

@@ -3,6 +3,7 @@
  */
 #include "manager/job.h"
 #include "volume/create.h"
+#include "volume/source.h"
 
 /* A thing that is made: how, is it wanted no more by its row, and how it is taken away again. */
 struct making {
@@ -55,9 +56,42 @@ static int create(struct job *job, const struct making *making, struct error *er
 
 /* ---- a volume ---- */
 
+struct source_call {
+    const struct job *job;
+    struct volume_source source;
+};
+
+static int source_body(struct work *work, void *arg, struct error *err) {
+    struct source_call *call = arg;
+
+    return volume_source_of(work, &call->job->volume, &call->source, err);
+}
+
+static int copy(struct job *job, const struct driver_volume *volume,
+                const struct volume_source *source, struct driver_created *ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume from = job_driver_volume_of(job, &source->volume);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &source->snapshot);
+
+    if (!driver->clone_volume || !driver->clone_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volume of another one.");
+    if (!source->is_snapshot)
+        return driver->clone_volume(job->backend->handle, job->arena, volume, &from, &job->progress,
+                                    ret, err);
+    if (source->snapshot.delete_begun)
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s is being destroyed.", snapshot.id);
+    return driver->clone_snapshot(job->backend->handle, job->arena, volume, &snapshot,
+                                  &job->progress, ret, err);
+}
+
 static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
+    struct source_call call = { .job = job };
 
+    if (job_read(job, source_body, &call, err) < 0)
+        return -1;
+    if (call.source.given)
+        return copy(job, &volume, &call.source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
 }
 

@@ -281,8 +281,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     return result;
 }
 
-struct driver_volume job_driver_volume(const struct job *job) {
-    const struct volume *volume = &job->volume;
+struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume) {
     const char *pool = volume->host ? strchr(volume->host, '#') : NULL;
     struct driver_volume ret = {
         .id = volume->id,
@@ -300,6 +299,10 @@ struct driver_volume job_driver_volume(const struct job *job) {
     for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
         ret.attached = attachment_in_use(&volume->attachments[i]);
     return ret;
+}
+
+struct driver_volume job_driver_volume(const struct job *job) {
+    return job_driver_volume_of(job, &job->volume);
 }
 
 struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot) {

@@ -40,6 +40,8 @@ typedef int job_function(struct job *job, struct error *err);
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
+/* Of a delete: the volume's snapshots go before it.  0: there is none any more. */
+int job_delete_snapshots(struct job *job, struct error *err);
 /* Of a delete, before its object is destroyed or given back (rename_job.c): an earlier worker of it
  * that sleeps right in front of its effect finds nothing under the name that it knows.  `fence`:
  * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has
@@ -53,6 +55,7 @@ static inline const char *job_owner(const struct job *job) {
 }
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
+struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume);
 struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot);
 /* Has the backend the volume's object?  1, 0, or -1 when nobody can tell. */
 int job_find_object(struct job *job, struct error *err);

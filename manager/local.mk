@@ -21,6 +21,7 @@ libscoria_a_SOURCES += \
 	manager/rename_job.c \
 	manager/report.c \
 	manager/report.h \
+	manager/revert_job.c \
 	manager/settings.h \
 	manager/snapshot_delete_job.c \
 	manager/state.private.h \

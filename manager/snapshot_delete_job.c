@@ -5,10 +5,11 @@
 #include "manager/job.h"
 #include "volume/snapshot_delete.h"
 
-static enum driver_outcome delete_object(struct job *job, struct error *failure) {
+static enum driver_outcome delete_object(struct job *job, const struct snapshot *row,
+                                         struct error *failure) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, row);
     enum driver_outcome outcome;
 
     if (!driver->delete_snapshot)
@@ -28,10 +29,10 @@ int job_snapshot_delete(struct job *job, struct error *err) {
 
     if (!job->has_volume || !job->has_snapshot)
         return job_end(job, err);
-    held = job_held(job, snapshot_delete_begin, NULL, err);
+    held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
     if (held != 0)
         return held < 0 ? -1 : 0;
-    outcome = delete_object(job, &failure);
+    outcome = delete_object(job, &job->snapshot, &failure);
     if (outcome != DRIVER_DONE) {
         if (job_check_lease(job, err) < 0)
             return -1;
@@ -46,4 +47,44 @@ int job_snapshot_delete(struct job *job, struct error *err) {
     if (held == 0 && !ending.failure)
         log_info(&job->context.log, "snapshot_delete done", "id", job->snapshot.id, NULL);
     return held < 0 ? -1 : 0;
+}
+
+/* ---- with their volume ---- */
+
+struct group {
+    const struct job *job;
+    struct snapshot *snapshots;
+    int count;
+};
+
+static int read_group(struct work *work, void *arg, struct error *err) {
+    struct group *group = arg;
+
+    group->count = snapshot_of(work, group->job->volume.id, &group->snapshots, err);
+    return group->count < 0 ? -1 : 0;
+}
+
+static int remove_one(struct work *work, const struct operation *held, void *arg,
+                      struct error *err) {
+    (void)held;
+    return snapshot_delete_done(work, arg, err);
+}
+
+/* The newest first.  What is held no more is another worker's: its volume is not touched either. */
+int job_delete_snapshots(struct job *job, struct error *err) {
+    struct group group = { .job = job };
+
+    if (job_read(job, read_group, &group, err) < 0)
+        return -1;
+    for (int i = 0; i < group.count; i++) {
+        struct snapshot *snapshot = &group.snapshots[i];
+        int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)snapshot->id, err);
+
+        if (held > 0)
+            return error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
+        if (held < 0 || delete_object(job, snapshot, err) != DRIVER_DONE ||
+            job_held(job, remove_one, snapshot, err) != 0)
+            return -1;
+    }
+    return 0;
 }

@@ -38,6 +38,19 @@ static bool is_gone(struct job *job) {
            job_find_object(job, &why) == 0;
 }
 
+/* With a snapshot that stays the volume stays, too. */
+static int fail_with_snapshots(struct job *job, const struct error *failure, struct error *err) {
+    struct delete_ending ending = { failure };
+
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (job_is_uncertain(job, failure))
+        return job_ask_again(job, failure, err);
+    log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
+              failure->message, NULL);
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
+}
+
 int job_delete(struct job *job, struct error *err) {
     struct error failure = { 0 };
     struct delete_ending ending = { NULL };
@@ -46,6 +59,8 @@ int job_delete(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
+    if (volume_delete_wanted(&job->volume) && job_delete_snapshots(job, &failure) < 0)
+        return fail_with_snapshots(job, &failure, err);
     /* Nothing is destroyed, and no failure is called one, under a name that others know. */
     if (begun_before(job) && volume_delete_wanted(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);

@@ -37,6 +37,9 @@ enum volume_action {
     ACTION_READONLY,
     ACTION_SNAPSHOT,
     ACTION_DROP_SNAPSHOT,
+    ACTION_REVERT,
+    ACTION_CLONE,
+    ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
     VOLUME_ACTIONS
 };
 
@@ -48,6 +51,8 @@ enum open_work {
     WORK_GROWS,
     WORK_AWAITS,    /* a guest's host grows it, and the report is to come */
     WORK_SNAPSHOTS, /* one of its snapshots is made or goes */
+    WORK_REVERTS,
+    WORK_READS, /* another volume is made of it */
     /* of any kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK

@@ -8,6 +8,8 @@
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/placement.h"
+#include "volume/pool.h"
+#include "volume/source.h"
 #include "volume/type.h"
 #include "volume/volume_quota.h"
 
@@ -15,10 +17,9 @@
 
 /* ---- what the request asks for, made definite ---- */
 
-static int check_sources(struct work *work, const struct volume_new *request, struct error *err) {
+static int check_sources(const struct volume_new *request, struct error *err) {
     const char *const sources[] = { request->snapshot_id, request->source_volid, request->backup_id,
                                     request->image_ref };
-    struct volume source;
     unsigned given = 0;
 
     for (unsigned i = 0; i < LENGTH(sources); i++)
@@ -27,9 +28,6 @@ static int check_sources(struct work *work, const struct volume_new *request, st
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: At most one of snapshot_id, source_volid, "
                          "imageRef and backup_id can be given.");
-    if (request->snapshot_id)
-        return error_set(err, ERROR_NOT_FOUND, "Snapshot %s could not be found.",
-                         request->snapshot_id);
     if (request->backup_id)
         return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
     if (request->group_id)
@@ -38,13 +36,6 @@ static int check_sources(struct work *work, const struct volume_new *request, st
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid image identifier or unable to access requested image: no image "
                          "service is configured.");
-    if (request->source_volid) {
-        if (volume_get(work, request->source_volid, &source, err) < 0)
-            return -1;
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input received: source_volid: no backend of this service can "
-                         "clone a volume.");
-    }
     return 0;
 }
 
@@ -57,7 +48,8 @@ static bool zone_known(const struct zone *zones, int count, const char *name) {
 
 /* *ret is NULL when the type lists zones and the request names none: any of them will do. */
 static int choose_zone(struct work *work, const struct volume_new *request,
-                       const struct volume_type *type, const char **ret, struct error *err) {
+                       const struct volume_source *source, const struct volume_type *type,
+                       const char **ret, struct error *err) {
     const struct settings *settings = work->settings;
     const char *fallback = settings->default_availability_zone
                                ? settings->default_availability_zone
@@ -65,6 +57,15 @@ static int choose_zone(struct work *work, const struct volume_new *request,
     struct zone *zones;
     int count;
 
+    if (source->given) {
+        *ret = source->volume.availability_zone;
+        if (!request->availability_zone || strcmp(request->availability_zone, *ret) == 0)
+            return 0;
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Invalid availability zone '%s': the source is in "
+                         "%s.",
+                         request->availability_zone, *ret);
+    }
     if (!request->availability_zone) {
         *ret = pairs_get(&type->extra_specs, TYPE_SPEC_ZONES) ? NULL : fallback;
         return 0;
@@ -82,17 +83,39 @@ static int choose_zone(struct work *work, const struct volume_new *request,
     return 0;
 }
 
-static int choose_type(struct work *work, const struct volume_new *request, struct volume_type *ret,
+/* May a volume of the type be where the source is? */
+static int check_type_fits(struct work *work, const struct volume_type *type,
+                           const struct volume_source *source, struct error *err) {
+    struct pool pool;
+    int found;
+
+    if (!source->given || (source->volume.type_id && strcmp(type->id, source->volume.type_id) == 0))
+        return 0;
+    found = pool_find(work, source->volume.host, &pool, err);
+    if (found < 0 || (found > 0 && placement_matches(work, &pool, type)))
+        return found < 0 ? -1 : 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: Invalid volume_type %s provided: it cannot be where "
+                     "the source is.",
+                     type->name);
+}
+
+static int choose_type(struct work *work, const struct volume_new *request,
+                       const struct volume_source *source, int64_t size_gb, struct volume_type *ret,
                        struct error *err) {
+    const char *of_source = source->given ? source->volume.type_id : NULL;
+
     if ((request->type ? volume_type_find(work, request->type, ret, err)
-                       : volume_type_default(work, ret, err)) < 0)
+         : of_source   ? volume_type_row(work, of_source, ret, err)
+                       : volume_type_default(work, ret, err)) < 0 ||
+        check_type_fits(work, ret, source, err) < 0)
         return -1;
     if (ret->is_encrypted)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume type %s is encrypted: this service has no key manager to encrypt "
                          "a volume with.",
                          ret->name);
-    return volume_type_check_size(ret, request->size_gb, err);
+    return volume_type_check_size(ret, size_gb, err);
 }
 
 /* ---- rows ---- */
@@ -101,24 +124,41 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
     return db_change(
         work->tx, err,
         "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
-        "display_name, display_description, size_gb, largest_gb, status, status_by_reset, "
+        "display_name, display_description, size_gb, status, status_by_reset, "
         "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
-        "created_at) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 'detached', $10, 0, $11, 1, 1, "
-        "$12)",
+        "created_at, largest_gb, snapshot_id, source_volid) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, 1, 1, "
+        "$13, $14, $15, $16)",
         DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
         DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
         DB_TEXT(volume->description), DB_INT(volume->size_gb), DB_TEXT(status_text(volume->status)),
-        DB_TEXT(volume->type_id), DB_BOOL(volume->multiattach), DB_INT(volume->created_at));
+        DB_TEXT(volume->type_id), DB_BOOL(volume->bootable), DB_BOOL(volume->multiattach),
+        DB_INT(volume->created_at), DB_INT(volume->largest_gb), DB_TEXT(volume->snapshot_id),
+        DB_TEXT(volume->source_volid));
 }
 
-static int start(struct work *work, const struct volume *volume, struct error *err) {
+/* What is said of the image that the source was made of, is true of its copy, too. */
+static int copy_image_metadata(struct work *work, const char *volume_id,
+                               const struct volume_source *source, struct error *err) {
+    if (!source->given)
+        return 0;
+    return db_run(work->tx, err,
+                  "INSERT INTO volume_glance_metadata (volume_id, key, value) "
+                  "SELECT $1, key, value FROM volume_glance_metadata WHERE volume_id = $2",
+                  DB_TEXT(volume_id), DB_TEXT(source->volume.id)) < 0
+               ? -1
+               : 0;
+}
+
+static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
+                 struct error *err) {
     struct operation fields = {
         .volume_id = volume->id,
         .host = volume->host,
         .project_id = volume->project_id,
     };
 
+    volume_source_note(source, &fields);
     if (!volume->host)
         return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
                            "003", err);
@@ -128,11 +168,26 @@ static int start(struct work *work, const struct volume *volume, struct error *e
     return notification_put(work, "volume.create.start", volume, err);
 }
 
-/* 1 with host and zone, 0 when no backend fits. */
-static int place(struct work *work, const struct placement *wish, struct volume *volume,
-                 struct error *err) {
+/* Where its source is: 1, or 0 when that takes nothing new or has no room. */
+static int place_at_source(struct work *work, const struct volume_source *source,
+                           struct volume *volume, struct error *err) {
     struct pool pool;
-    int placed = placement_pick(work, wish, &volume->host, err);
+    int found = pool_find(work, source->volume.host, &pool, err), fits;
+
+    if (found <= 0 || !pool.active)
+        return found < 0 ? -1 : 0;
+    fits = placement_fits(work, source->volume.host, volume->size_gb, err);
+    if (fits > 0)
+        volume->host = source->volume.host;
+    return fits;
+}
+
+/* 1 with host and zone, 0 when no backend fits. */
+static int place(struct work *work, const struct placement *wish,
+                 const struct volume_source *source, struct volume *volume, struct error *err) {
+    struct pool pool;
+    int placed = source->given ? place_at_source(work, source, volume, err)
+                               : placement_pick(work, wish, &volume->host, err);
 
     if (placed < 0)
         return -1;
@@ -147,18 +202,28 @@ static int place(struct work *work, const struct placement *wish, struct volume 
     return placed;
 }
 
+static int insert(struct work *work, const struct volume *volume,
+                  const struct volume_source *source, struct error *err) {
+    if (insert_row(work, volume, err) < 0 ||
+        pair_rows_put(work, &metadata_rows, volume->id, &volume->metadata, true, err) < 0 ||
+        copy_image_metadata(work, volume->id, source, err) < 0)
+        return -1;
+    return start(work, volume, source, err);
+}
+
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err) {
     struct volume_type type;
-    struct placement wish = { .type = &type, .size_gb = request->size_gb, .hints = request->hints };
+    struct volume_source source;
+    struct placement wish = { .type = &type, .hints = request->hints };
     struct volume volume = {
         .project_id = work->context->project_id,
         .user_id = work->context->user_id,
         .name = request->name,
         .description = request->description,
-        .size_gb = request->size_gb,
-        .largest_gb = request->size_gb,
         .attach_status = "detached",
+        .snapshot_id = request->snapshot_id,
+        .source_volid = request->source_volid,
         .use_quota = true,
         .shared_targets = 1, /* as long as no backend has said otherwise */
         .metadata = request->metadata,
@@ -170,16 +235,23 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
     if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
-        check_sources(work, request, err) < 0)
+        check_sources(request, err) < 0 ||
+        volume_source_find(work, request, &source, err) < 0)
         return -1;
-    if (request->size_gb == 0)
+    volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
+    /* The source's object may be larger than its record, and its copy is as large. */
+    volume.largest_gb =
+        source.volume.largest_gb > volume.size_gb ? source.volume.largest_gb : volume.size_gb;
+    volume.bootable = source.volume.bootable;
+    if (volume.size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
-    if (choose_type(work, request, &type, err) < 0 ||
-        choose_zone(work, request, &type, &volume.availability_zone, err) < 0 ||
+    if (choose_type(work, request, &source, volume.size_gb, &type, err) < 0 ||
+        choose_zone(work, request, &source, &type, &volume.availability_zone, err) < 0 ||
         volume_quota_take(work, volume.project_id, type.name, volume.size_gb, err) < 0)
         return -1;
+    wish.size_gb = volume.size_gb;
     wish.availability_zone = volume.availability_zone;
-    placed = place(work, &wish, &volume, err);
+    placed = place(work, &wish, &source, &volume, err);
     if (placed < 0)
         return -1;
     volume.id = work_uuid(work);
@@ -187,9 +259,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     volume.type_name = type.name;
     volume.multiattach = volume_type_is(&type, "multiattach");
     volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
-    if (insert_row(work, &volume, err) < 0 ||
-        pair_rows_put(work, &metadata_rows, volume.id, &volume.metadata, true, err) < 0 ||
-        start(work, &volume, err) < 0)
+    if (insert(work, &volume, &source, err) < 0)
         return -1;
     volume.status = VOLUME_CREATING;
     *ret = volume;

@@ -69,6 +69,55 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
     return volume_quota_give_back(work, volume, err);
 }
 
+/* ---- with its snapshots ---- */
+
+static int check_snapshots(struct work *work, const struct snapshot *snapshots, int count,
+                           bool force, struct error *err) {
+    for (int i = 0; i < count; i++) {
+        const struct snapshot *snapshot = &snapshots[i];
+        bool ready =
+            force || snapshot->status == SNAPSHOT_AVAILABLE || snapshot->status == SNAPSHOT_ERROR;
+        bool others = !work->context->is_admin &&
+                      strcmp(snapshot->project_id, work->context->project_id) != 0;
+
+        if (snapshot->group_snapshot_id || !ready || others)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid volume: Volume %s cannot be deleted with its snapshots: "
+                             "snapshot %s %s.",
+                             snapshot->volume_id, snapshot->id,
+                             snapshot->group_snapshot_id ? "is part of a group snapshot"
+                             : others                    ? "is another project's"
+                                      : "is neither available nor in an error state");
+    }
+    return 0;
+}
+
+/* The delete of the volume is theirs, too. */
+static int take_along(struct work *work, const struct snapshot *snapshots, int count,
+                      struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
+
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
+            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* It has ended otherwise: what is left of them. */
+static int leave_behind(struct work *work, const char *volume_id, struct error *err) {
+    static const struct status_change failed = { .from = SNAPSHOT_DELETING,
+                                                 .to = SNAPSHOT_ERROR_DELETING,
+                                                 .unless_reset = true };
+    struct snapshot *snapshots;
+    int count = snapshot_of(work, volume_id, &snapshots, err);
+
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &failed, err) < 0)
+            return -1;
+    return count < 0 ? -1 : 0;
+}
+
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
@@ -78,14 +127,21 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
 
-    (void)cascade; /* takes the snapshots along: not yet */
-    if (check(volume, force, err) < 0 || snapshot_none_of(work, volume->id, err) < 0)
+    struct snapshot *snapshots = NULL;
+    int count = 0;
+
+    if (check(volume, force, err) < 0 || (!cascade && snapshot_none_of(work, volume->id, err) < 0))
+        return -1;
+    if (cascade)
+        count = snapshot_of(work, volume->id, &snapshots, err);
+    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0)
         return -1;
     if (!volume->host)
         return remove_row(work, volume, err);
     if (frozen(work, volume, err) < 0 ||
         conflict_settle(work, volume->id, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) < 0 ||
         status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
+        take_along(work, snapshots, count, err) < 0 ||
         operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
         return -1;
     return notification_of(work, "volume.delete.start", volume->id, err);
@@ -93,7 +149,12 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
 
 int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
                          const char *from, const char *to, struct error *err) {
-    const char *names = arena_format(work->arena, "{\"from\": \"%s\", \"to\": \"%s\"}", from, to);
+    const char *reverts_to = json_string_value(
+        json_object_get(operation_arguments(work->arena, operation), "snapshot_id"));
+    const char *names =
+        arena_format(work->arena, "{%s%s%s\"from\": \"%s\", \"to\": \"%s\"}",
+                     reverts_to ? "\"snapshot_id\": \"" : "", reverts_to ? reverts_to : "",
+                     reverts_to ? "\", " : "", from, to);
     int noted = operation_note(work, operation->id, owner, names, err);
 
     if (noted <= 0)
@@ -154,10 +215,15 @@ static int delete_finish(struct work *work, const struct operation *held, void *
             return -1;
         return remove_row(work, &volume, err);
     }
-    if (operation_leave(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0)
+    if (operation_leave(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0 ||
+        leave_behind(work, volume.id, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
                        held->kind->message_action, "901", err);
+}
+
+static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    return leave_behind(work, operation->volume_id, err);
 }
 
 const struct operation_kind kind_delete = {
@@ -173,4 +239,5 @@ const struct operation_kind kind_delete = {
     .leaves_traces = true,
     .wanted = delete_wanted,
     .finish = delete_finish,
+    .cancel = delete_cancel,
 };

@@ -19,12 +19,14 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
 	volume/reset.c volume/reset.h \
+	volume/revert.c volume/revert.h \
 	volume/snapshot.c volume/snapshot.h \
 	volume/snapshot_create.c volume/snapshot_create.h \
 	volume/snapshot_delete.c volume/snapshot_delete.h \
 	volume/snapshot_reset.c volume/snapshot_reset.h \
 	volume/snapshot_update.c \
 	volume/snapshot_status.c volume/snapshot_status.def volume/snapshot_status.h \
+	volume/source.c volume/source.h \
 	volume/status.c volume/status.def volume/status.h \
 	volume/summary.c volume/summary.h \
 	volume/type.c volume/type.h \
@@ -39,6 +41,7 @@ slow_tests += tests/unit/volume/test_conflict
 check_PROGRAMS += \
 	tests/unit/volume/test_attach \
 	tests/unit/volume/test_capability \
+	tests/unit/volume/test_copies \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_notification \

@@ -54,14 +54,14 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool for
 
 int snapshot_delete_begin(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
-    (void)arg;
+    (void)held;
     return db_change(work->tx, err, "UPDATE snapshots SET delete_begun = 1 WHERE id = $1",
-                     DB_TEXT(held->object_id));
+                     DB_TEXT((const char *)arg));
 }
 
 /* ---- finish ---- */
 
-int snapshot_remove(struct work *work, const struct snapshot *snapshot, struct error *err) {
+static int remove_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
     if (db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
                DB_TEXT(snapshot->id)) < 0 ||
         db_run(work->tx, err, "DELETE FROM snapshots WHERE id = $1", DB_TEXT(snapshot->id)) < 0)
@@ -69,10 +69,10 @@ int snapshot_remove(struct work *work, const struct snapshot *snapshot, struct e
     return snapshot_quota_give_back(work, snapshot, err);
 }
 
-static int gone(struct work *work, const struct snapshot *snapshot, struct error *err) {
+int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, struct error *err) {
     if (notification_of_snapshot(work, "snapshot.delete.end", snapshot->id, err) < 0)
         return -1;
-    return snapshot_remove(work, snapshot, err);
+    return remove_row(work, snapshot, err);
 }
 
 static int delete_finish(struct work *work, const struct operation *held, void *arg,
@@ -85,7 +85,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (!ending->failure)
-        return gone(work, &snapshot, err);
+        return snapshot_delete_done(work, &snapshot, err);
     if (ending->busy && db_run(work->tx, err, "UPDATE snapshots SET delete_begun = 0 WHERE id = $1",
                                DB_TEXT(snapshot.id)) < 0)
         return -1;

@@ -10,10 +10,11 @@
 /* force: whatever its status is. */
 int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool force,
                     struct error *err);
-/* The row and what hangs on it, and its quota. */
-int snapshot_remove(struct work *work, const struct snapshot *snapshot, struct error *err);
-/* For the worker that holds it, before it tells the backend.  No argument. */
+/* For the worker that holds the operation, before it tells the backend: the argument is the
+ * snapshot's id. */
 operation_body snapshot_delete_begin;
+/* It is gone: its row, what hangs on it, and its quota. */
+int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, struct error *err);
 /* What finishes it. */
 struct snapshot_delete_ending {
     const struct error *failure; /* NULL: gone */

@@ -63,6 +63,7 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"os-initialize_connection\": {\"connector\": \"text\"}}"),
     ACTION(OWNED_MEMBER, "{\"os-terminate_connection\": {\"connector\": null}}"),
     ACTION(OWNED_MEMBER, "{\"os-extend\": {\"new_size\": 1}}"),
+    ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}"),
     ACTION(OWNED_MEMBER, "{\"os-set_bootable\": {\"bootable\": false}}"),
     ACTION(OWNED_MEMBER, "{\"os-update_readonly_flag\": {\"readonly\": false}}"),
     ACTION(OWNED_MEMBER, "{\"os-set_image_metadata\": {\"metadata\": {\"k\": \"v\"}}}"),

@@ -16,8 +16,8 @@
 struct request {
     enum volume_action action;
     const char *method, *path, *body; /* V stands for the volume's id in a path, A for the
-                                       * attachment's, S for a snapshot's, in a body for the
-                                       * volume's only */
+                                       * attachment's, S for a snapshot's, in a body "V" and
+                                       * "S" */
 };
 
 #define ACT(number, body) \
@@ -71,6 +71,11 @@ static const struct request requests[] = {
     ACT(ACTION_IMAGE_METADATA, "{\"os-unset_image_metadata\": {\"key\": \"a\"}}"),
     ACT(ACTION_READONLY, "{\"os-update_readonly_flag\": {\"readonly\": true}}"),
     { ACTION_SNAPSHOT, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": \"V\"}}" },
+    { ACTION_FORCE_DELETE, "DELETE", "/volumes/V?force=true&cascade=true", NULL },
+    { ACTION_DELETE, "DELETE", "/volumes/V?cascade=true", NULL },
+    ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
+    { ACTION_CLONE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"V\"}}" },
+    { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
     { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
     { ACTION_DROP_SNAPSHOT, "POST", "/snapshots/S/action", "{\"os-force_delete\": null}" },
 };
@@ -106,9 +111,11 @@ static void meet(void) {
     path = filled(arena, filled(arena, path, "/V", arena_format(arena, "/%s", meeting.id)), "/A",
                   arena_format(arena, "/%s", meeting.attachment));
     path = filled(arena, path, "/S", arena_format(arena, "/%s", meeting.snapshot));
-    meeting.status = world_call(
-        world, meeting.request->method, path,
-        filled(arena, meeting.request->body, "\"V\"", arena_format(arena, "\"%s\"", meeting.id)));
+    meeting.status = world_call(world, meeting.request->method, path,
+                                filled(arena,
+                                       filled(arena, meeting.request->body, "\"V\"",
+                                              arena_format(arena, "\"%s\"", meeting.id)),
+                                       "\"S\"", arena_format(arena, "\"%s\"", meeting.snapshot)));
 }
 
 static struct fault_decision in_the_driver(void *arg, const char *call, const char *volume_id) {
@@ -221,6 +228,28 @@ static void snapshot_delete(void) {
         world_call(world, "DELETE", arena_format(world->arena, "/snapshots/%s", other), NULL), 202);
 }
 
+static void revert(void) {
+    struct world *world = meeting.world;
+
+    ready(false);
+    meeting.snapshot = new_snapshot();
+    world_settle(world);
+    ck_assert_int_eq(world_action(world, meeting.id, "{\"revert\": {\"snapshot_id\": \"%s\"}}",
+                                  meeting.snapshot),
+                     202);
+}
+
+static void clone_volume(void) {
+    struct world *world = meeting.world;
+
+    ready(false);
+    ck_assert_int_eq(
+        world_call(
+            world, "POST", "/volumes",
+            arena_format(world->arena, "{\"volume\": {\"source_volid\": \"%s\"}}", meeting.id)),
+        202);
+}
+
 static void connect_queued(void) {
     beside("connect", PHASE_QUEUED);
 }
@@ -261,12 +290,17 @@ static const struct setting {
     { WORK_SNAPSHOTS, "snapshot", snapshot_create, IN_DRIVER, "create_snapshot", false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, IN_DRIVER, "delete_snapshot", false },
+    { WORK_REVERTS, "revert", revert, BETWEEN, NULL, false },
+    { WORK_REVERTS, "revert", revert, IN_DRIVER, "revert_volume", false },
+    { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
+    { WORK_READS, "clone", clone_volume, IN_DRIVER, "clone_volume", false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify queued", notify_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify running", notify_running, BETWEEN, NULL, false },
     { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
+    { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
       true },
@@ -302,10 +336,11 @@ static void assert_at_rest(const struct setting *setting) {
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM reservations") == 0,
                   "%s, %s: reservations are left", setting->name, about);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
-                                     "status IN ('creating', 'deleting', 'extending')") == 0,
+                                     "status IN ('creating', 'deleting', 'extending', "
+                                     "'reverting')") == 0,
                   "%s, %s: stranded in %s", setting->name, about, status);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
-                                     "status IN ('creating', 'deleting')") == 0,
+                                     "status IN ('creating', 'deleting', 'restoring')") == 0,
                   "%s, %s: a snapshot is stranded", setting->name, about);
     if (meeting.status < 300 && brings_a_user(meeting.request->action))
         ck_assert_msg(world_real_gb(world, meeting.id) >= 2, "%s, %s: destroyed under its user",
@@ -326,8 +361,8 @@ static void assert_answer(const struct setting *setting) {
     bool keeps_users_out = setting->work != WORK_BESIDE;
     bool brings_a_new_one =
         action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
-
-    bool waits = action == ACTION_EXTEND && setting->work == WORK_SNAPSHOTS;
+    bool waits = (action == ACTION_EXTEND && setting->work == WORK_SNAPSHOTS) ||
+                 (!brings_a_new_one && setting->work == WORK_READS);
 
     if (keeps_users_out && !waits &&
         (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
@@ -337,7 +372,8 @@ static void assert_answer(const struct setting *setting) {
     if (action == ACTION_FORCE_DELETE && !*meeting.attachment && !*meeting.snapshot)
         ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
     if (conflict_between(action, setting->work) == CONFLICT_REFUSED)
-        ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
+        ck_assert_msg(meeting.status == 400 || (action == ACTION_REVERT && meeting.status == 409),
+                      "%s, %s: %d", setting->name, about, meeting.status);
 }
 
 static void hold_meeting(const struct setting *setting, const struct request *request) {
@@ -349,7 +385,8 @@ static void hold_meeting(const struct setting *setting, const struct request *re
     meeting.resets_before = setting->cancelled;
     setting->open();
     if ((strstr(request->path, "/A") && !*meeting.attachment) ||
-        (strstr(request->path, "/S") && !*meeting.snapshot))
+        ((strstr(request->path, "/S") || (request->body && strstr(request->body, "\"S\""))) &&
+         !*meeting.snapshot))
         return;
     meeting.call = setting->call;
     if (setting->when == IN_DRIVER)

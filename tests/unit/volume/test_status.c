@@ -12,7 +12,7 @@
  * operator's reset, which is also the way out. */
 static const uint64_t entered_by_reset_only =
     ST(MANAGING) | ST(ERROR_MANAGING_DELETING) | ST(UNMANAGING) | ST(BACKING_UP) |
-    ST(RESTORING_BACKUP) | ST(DOWNLOADING) | ST(UPLOADING) | ST(RETYPING) | ST(REVERTING);
+    ST(RESTORING_BACKUP) | ST(DOWNLOADING) | ST(UPLOADING) | ST(RETYPING);
 
 static const struct operation_kind *owner_of(enum volume_status status) {
     for (const struct operation_kind *const *kind = operation_kinds; *kind; kind++)

@@ -1,0 +1,61 @@
+/*
+ * A volume is put back to a snapshot.  That replaces what it holds: a worker that comes late would
+ * undo what was written since, so each but the first one gives the object a name that no earlier
+ * one knows (rename_job.c).
+ */
+#include "manager/job.h"
+#include "volume/revert.h"
+
+enum { TRIES_TO_RENAME = 30 };
+
+static int find_snapshot(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    return snapshot_row(work, volume_revert_snapshot(work->arena, &job->operation), &job->snapshot,
+                        err);
+}
+
+static int put_back(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot;
+
+    if (job_read(job, find_snapshot, job, err) < 0)
+        return -1;
+    snapshot = job_driver_snapshot(job, &job->snapshot);
+    return job->backend->driver->revert_volume(job->backend->handle, job->arena, &volume, &snapshot,
+                                               &job->progress, err);
+}
+
+static int fail(struct job *job, bool untouched, const struct error *failure, struct error *err) {
+    struct revert_ending ending = { failure, untouched };
+
+    log_error(&job->context.log, "revert failed", "volume_id", job->volume.id, "reason",
+              failure->message, NULL);
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
+}
+
+int job_revert(struct job *job, struct error *err) {
+    struct revert_ending done = { 0 };
+    struct error failure = { 0 };
+    int ended;
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    if (!job->backend->driver->revert_volume) {
+        error_set(&failure, ERROR_BAD_REQUEST, "This backend reverts no volume.");
+        return fail(job, true, &failure, err);
+    }
+    if ((job->operation.attempts > 1 && job_rename(job, &job->fence, &failure) != 0) ||
+        put_back(job, &failure) < 0) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        if (job_is_uncertain(job, &failure) && job->operation.attempts < TRIES_TO_RENAME)
+            return job_ask_again(job, &failure, err);
+        return fail(job, false, &failure, err);
+    }
+    ended = job_finish(job, &done, err);
+    if (ended == 0)
+        log_info(&job->context.log, "revert done", "volume_id", job->volume.id, "snapshot_id",
+                 job->snapshot.id, NULL);
+    return ended < 0 ? -1 : 0;
+}

@@ -1,0 +1,86 @@
+#include "volume/source.h"
+
+#include "volume/conflict.h"
+#include "volume/create.h"
+
+#include <string.h>
+
+static const char reads_volume[] = "{\"source\": \"volume\"}";
+
+static int find_snapshot(struct work *work, const char *id, struct volume_source *ret,
+                         struct error *err) {
+    const struct snapshot *snapshot = &ret->snapshot;
+
+    ret->is_snapshot = true;
+    if (snapshot_get(work, id, &ret->snapshot, err) < 0)
+        return -1;
+    ret->size_gb = snapshot->size_gb;
+    if (snapshot->status != SNAPSHOT_AVAILABLE || !snapshot->provider_location ||
+        snapshot->delete_begun)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s must be available to make a volume of it, "
+                         "but it is %s.",
+                         id, snapshot_status_text(snapshot->status));
+    if (volume_details(work, snapshot->volume_id, &ret->volume, err) < 0)
+        return -1;
+    return conflict_settle(work, snapshot->volume_id, ACTION_CLONE_SNAPSHOT, err);
+}
+
+static int find_volume(struct work *work, const char *id, struct volume_source *ret,
+                       struct error *err) {
+    const struct volume *volume = &ret->volume;
+
+    if (volume_get(work, id, &ret->volume, err) < 0)
+        return -1;
+    ret->size_gb = volume->size_gb;
+    if ((volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE) || !volume->host ||
+        !volume->provider_location)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must be available or in-use to be the source "
+                         "of another one, but it is %s.",
+                         id, status_shown(volume->status));
+    return conflict_settle(work, id, ACTION_CLONE, err);
+}
+
+int volume_source_find(struct work *work, const struct volume_new *request,
+                       struct volume_source *ret, struct error *err) {
+    *ret = (struct volume_source){ .given = request->snapshot_id || request->source_volid };
+    if (!ret->given)
+        return 0;
+    if ((request->snapshot_id ? find_snapshot(work, request->snapshot_id, ret, err)
+                              : find_volume(work, request->source_volid, ret, err)) < 0)
+        return -1;
+    if (request->size_gb > 0 && request->size_gb < ret->size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Volume size '%jd'GB cannot be smaller than the "
+                         "%s size %jdGB. They must be >= original %s size.",
+                         (intmax_t)request->size_gb,
+                         ret->is_snapshot ? "snapshot" : "original volume", (intmax_t)ret->size_gb,
+                         ret->is_snapshot ? "snapshot" : "volume");
+    return 0;
+}
+
+int volume_source_of(struct work *work, const struct volume *volume, struct volume_source *ret,
+                     struct error *err) {
+    *ret = (struct volume_source){ .given = volume->snapshot_id || volume->source_volid,
+                                   .is_snapshot = volume->snapshot_id };
+    if (!ret->given)
+        return 0;
+    if (!ret->is_snapshot)
+        return volume_details(work, volume->source_volid, &ret->volume, err);
+    if (snapshot_row(work, volume->snapshot_id, &ret->snapshot, err) < 0)
+        return -1;
+    return volume_details(work, ret->snapshot.volume_id, &ret->volume, err);
+}
+
+void volume_source_note(const struct volume_source *source, struct operation *fields) {
+    if (!source->given)
+        return;
+    fields->turn_of = source->volume.id;
+    fields->arguments = source->is_snapshot ? NULL : reads_volume;
+}
+
+bool volume_source_is_volume(const struct operation *operation) {
+    return operation->turn_of && strcmp(operation->turn_of, operation->volume_id) != 0 &&
+           operation->arguments && strcmp(operation->arguments, reads_volume) == 0;
+}
