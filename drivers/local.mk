@@ -52,6 +52,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_quobyte \
 	tests/unit/drivers/file/test_remotefs \
 	tests/unit/drivers/file/test_shares \
+	tests/unit/drivers/file/test_snapshot_file \
 	tests/unit/drivers/file/test_volume_file \
 	tests/unit/drivers/test_driver \
 	tests/unit/drivers/test_fault \

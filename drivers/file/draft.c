@@ -15,7 +15,8 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     mode_t mode = directory->settings->mode;
     int fd;
 
-    if (volume_name_remove(directory, unfinished, err) < 0)
+    if (volume_name_remove(directory, unfinished, err) < 0 ||
+        volume_name_remove_earlier(directory, arena, name, attempt, err) < 0)
         return -1;
     fd = image_open(directory->fd, unfinished, O_RDWR | O_CREAT | O_EXCL, err);
     if (fd < 0)

@@ -111,3 +111,36 @@ int image_source_take(const struct image_source *source, const struct draft *dra
     *ret_bytes = facts.virtual_bytes;
     return check_whole(source->id, &facts, err);
 }
+
+int image_source_find_made(const struct directory *directory, const char *name, const char *format,
+                           int64_t least_bytes, struct error *err) {
+    struct error missing = { .kind = ERROR_NONE };
+    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    struct image_facts facts;
+
+    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
+        return 0;
+    if (fd < 0)
+        return error_set(err, missing.kind, "%s", missing.message);
+    if (image_read_flushed(fd, format, &facts, err) < 0)
+        return error_context(err, "%s exists already", name);
+    if (facts.virtual_bytes < least_bytes)
+        return error_set(err, ERROR_BACKEND, "%s exists already with only %jd bytes.", name,
+                         (intmax_t)facts.virtual_bytes);
+    return 1;
+}
+
+int image_source_publish(struct draft *draft, const char *format, int64_t least_bytes,
+                         const struct driver_fence *fence, struct error *err) {
+    int taken = draft_publish(draft, fence, err);
+    int found =
+        taken > 0 ? image_source_find_made(draft->directory, draft->name, format, least_bytes, err)
+                  : 0;
+
+    if (taken < 0 || found < 0)
+        return -1;
+    if (taken > 0 && found == 0)
+        return error_set(err, ERROR_CONFLICT, "%s came and went meanwhile.", draft->name);
+    /* A pause in front of the name may have given it to what nobody wants any more. */
+    return driver_fence_check(fence, err);
+}

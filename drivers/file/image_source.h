@@ -25,6 +25,14 @@ int image_source_open_snapshot(const struct directory *directory, struct arena *
                                const struct driver_snapshot *snapshot, struct image_source *ret,
                                struct error *err);
 
+/* Was an image of that name and format made before?  1 yes, flushed, 0 no; it must have so many
+ * bytes virtually. */
+int image_source_find_made(const struct directory *directory, const char *name, const char *format,
+                           int64_t least_bytes, struct error *err);
+/* Gives the draft its name; what another worker has made meanwhile is as good. */
+int image_source_publish(struct draft *draft, const char *format, int64_t least_bytes,
+                         const struct driver_fence *fence, struct error *err);
+
 /*
  * Fills a draft with its content of one moment, flushed, and says how large that is virtually.
  * Blocks are shared where the file system can, unless they shall be the draft's own (`thick`);

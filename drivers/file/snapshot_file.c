@@ -4,24 +4,6 @@
 #include "drivers/file/image_source.h"
 #include "drivers/file/volume_name.h"
 
-#include <fcntl.h>
-
-/* 1 it was made before, 0 it was not. */
-static int accept_existing(const struct directory *directory, const char *name, const char *format,
-                           struct error *err) {
-    struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
-    struct image_facts facts;
-
-    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (fd < 0)
-        return error_set(err, missing.kind, "%s", missing.message);
-    if (image_read_flushed(fd, format, &facts, err) < 0)
-        return error_context(err, "%s exists already", name);
-    return 1;
-}
-
 static enum driver_outcome make(const struct directory *directory, struct arena *arena,
                                 const struct driver_volume *volume,
                                 const struct driver_snapshot *snapshot, const char *name,
@@ -41,11 +23,8 @@ static enum driver_outcome make(const struct directory *directory, struct arena 
     result = image_source_take(&source, &draft, false, snapshot->fence, progress, &bytes, err);
     if (result != 0)
         return result > 0 ? DRIVER_DEFERRED : DRIVER_FAILED;
-    result = draft_publish(&draft, snapshot->fence, err);
-    if (result > 0) /* another worker was quicker */
-        result = accept_existing(directory, name, volume->format, err) > 0 ? 0 : -1;
-    /* A pause in front of the name may have given it to what nobody wants any more. */
-    return result < 0 || driver_fence_check(snapshot->fence, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
+    result = image_source_publish(&draft, volume->format, 0, snapshot->fence, err);
+    return result < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
 enum driver_outcome snapshot_file_create(const struct directory *directory, struct arena *arena,
@@ -60,7 +39,7 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
     if (!name || driver_fence_check(snapshot->fence, err) < 0)
         return DRIVER_FAILED;
     existing = image_format_known(volume->format)
-                   ? accept_existing(directory, name, volume->format, err)
+                   ? image_source_find_made(directory, name, volume->format, 0, err)
                    : 0;
     if (existing < 0)
         return DRIVER_FAILED;

@@ -95,8 +95,9 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     struct error why = { .kind = ERROR_NONE };
     int taken;
 
+    /* Each worker of a revert has a name of its own: what it left is under that alone. */
     if (!to || driver_fence_check(volume->fence, err) < 0 ||
-        volume_name_remove(directory, volume_name_unfinished(arena, from, 1), err) < 0)
+        volume_name_remove_unfinished(directory, arena, from, err) < 0)
         return -1;
     taken = directory_rename(directory, from, to, &why);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)

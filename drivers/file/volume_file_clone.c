@@ -25,25 +25,6 @@ static int check_request(const struct driver_volume *volume, const struct image_
     return 0;
 }
 
-/* 1 it was made before, 0 it was not.  It may be larger than asked for, as its source was. */
-static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
-                           const struct image_source *source, const char *name, struct error *err) {
-    struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
-    struct image_facts facts;
-
-    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (fd < 0)
-        return error_set(err, missing.kind, "%s", missing.message);
-    if (image_read_flushed(fd, source->format, &facts, err) < 0)
-        return error_context(err, "%s exists already", name);
-    if (facts.virtual_bytes < volume_image_bytes(volume->size_gb))
-        return error_set(err, ERROR_BACKEND, "%s exists already with only %jd bytes.", name,
-                         (intmax_t)facts.virtual_bytes);
-    return 1;
-}
-
 /* Nobody else knows the file yet, so QEMU's program finds no lock on it either. */
 static int grow(const struct draft *draft, struct arena *arena, const struct image_source *source,
                 int64_t bytes, struct error *err) {
@@ -83,10 +64,7 @@ static int make(const struct directory *directory, struct arena *arena,
                          source->id);
     if (result < 0 || (bytes < wanted && grow(&draft, arena, source, wanted, err) < 0))
         return -1;
-    result = draft_publish(&draft, volume->fence, err);
-    if (result > 0) /* another worker was quicker */
-        result = accept_existing(directory, volume, source, name, err) > 0 ? 0 : -1;
-    return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
+    return image_source_publish(&draft, source->format, wanted, volume->fence, err);
 }
 
 int volume_file_clone(const struct directory *directory, struct arena *arena,
@@ -98,7 +76,8 @@ int volume_file_clone(const struct directory *directory, struct arena *arena,
     if (!name || driver_fence_check(volume->fence, err) < 0 ||
         check_request(volume, source, err) < 0)
         return -1;
-    existing = accept_existing(directory, volume, source, name, err);
+    existing = image_source_find_made(directory, name, source->format,
+                                      volume_image_bytes(volume->size_gb), err);
     if (existing < 0 ||
         (!existing && make(directory, arena, volume, source, name, progress, err) < 0))
         return -1;

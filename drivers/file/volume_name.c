@@ -44,6 +44,15 @@ int volume_name_remove(const struct directory *directory, const char *name, stru
     return 0;
 }
 
+int volume_name_remove_earlier(const struct directory *directory, struct arena *arena,
+                               const char *name, unsigned attempt, struct error *err) {
+    for (unsigned number = 1; number < attempt && number < UNFINISHED_NAMES; number++)
+        if (number != attempt % UNFINISHED_NAMES &&
+            volume_name_remove(directory, volume_name_unfinished(arena, name, number), err) < 0)
+            return -1;
+    return 0;
+}
+
 int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
                                   const char *name, struct error *err) {
     for (unsigned attempt = 1; attempt < UNFINISHED_NAMES; attempt++)

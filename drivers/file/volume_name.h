@@ -20,6 +20,9 @@ const char *volume_name_unfinished(struct arena *arena, const char *name, unsign
 
 /* A name that is not there is no failure. */
 int volume_name_remove(const struct directory *directory, const char *name, struct error *err);
+/* Those of the workers before this one: whoever comes later keeps its own. */
+int volume_name_remove_earlier(const struct directory *directory, struct arena *arena,
+                               const char *name, unsigned attempt, struct error *err);
 /* Every worker's. */
 int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
                                   const char *name, struct error *err);

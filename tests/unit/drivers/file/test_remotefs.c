@@ -556,6 +556,74 @@ START_TEST(one_at_a_time_mounts_at_a_place) {
 }
 END_TEST
 
+/* ---- snapshots and clones ---- */
+
+static struct driver_volume volume_in(struct bench *bench, const char *pool) {
+    struct driver_volume volume = A_VOLUME;
+
+    volume.pool = pool;
+    ck_assert_msg(bench_create(bench, &volume) == 0, "%s", bench->err.message);
+    return volume;
+}
+
+static bool lies_on(struct bench *bench, const char *share, const char *name) {
+    return access(arena_format(bench->arena, "%s/%s", point_of(bench, share), name), F_OK) == 0;
+}
+
+START_TEST(a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool) {
+    const struct driver_snapshot asked = { .id = "s", .name_id = "s", .size_gb = 1 };
+    struct driver_snapshot snapshot = asked;
+    autobench struct bench bench;
+    struct driver_volume volume, copy = A_VOLUME;
+    struct driver_created created;
+
+    open_shares(&bench, &netapp_nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    volume = volume_in(&bench, "srv:/b");
+    ck_assert_int_eq(bench.driver->create_snapshot(bench.handle, bench.arena, &volume, &asked, NULL,
+                                                   &created, &bench.err),
+                     DRIVER_DONE);
+    ck_assert_str_eq(created.provider_location, "srv:/b");
+    ck_assert_str_eq(created.format, "raw");
+    ck_assert(lies_on(&bench, "srv:/b", "snapshot-s") && !lies_on(&bench, "srv:/a", "snapshot-s"));
+    snapshot.provider_location = created.provider_location;
+    snapshot.format = created.format;
+
+    copy.id = copy.name_id = "c";
+    copy.pool = "srv:/a";
+    ck_assert_msg(bench.driver->clone_snapshot(bench.handle, bench.arena, &copy, &snapshot, NULL,
+                                               &created, &bench.err) == 0,
+                  "%s", bench.err.message);
+    ck_assert_str_eq(created.provider_location, "srv:/a");
+    ck_assert(lies_on(&bench, "srv:/a", "volume-c"));
+    /* The answer to the create of the snapshot was lost. */
+    ck_assert_int_eq(
+        bench.driver->delete_snapshot(bench.handle, bench.arena, &volume, &asked, NULL, &bench.err),
+        DRIVER_DONE);
+    ck_assert(!lies_on(&bench, "srv:/b", "snapshot-s"));
+}
+END_TEST
+
+START_TEST(a_clone_of_shares_that_are_one_pool_is_beside_its_source) {
+    autobench struct bench bench;
+    struct driver_volume volume, copy = A_VOLUME;
+    struct driver_created created;
+
+    open_shares(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    volume = volume_in(&bench, BACKEND);
+    copy.id = copy.name_id = "c";
+    copy.pool = BACKEND;
+    ck_assert_int_eq(bench.driver->clone_volume(bench.handle, bench.arena, &copy, &volume, NULL,
+                                                &created, &bench.err),
+                     0);
+    ck_assert_str_eq(created.provider_location, volume.provider_location);
+    ck_assert(lies_on(&bench, volume.provider_location, "volume-c"));
+    volume.provider_location = "srv:/gone";
+    ck_assert_int_eq(bench.driver->clone_volume(bench.handle, bench.arena, &copy, &volume, NULL,
+                                                &created, &bench.err),
+                     -1);
+}
+END_TEST
+
 CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_share_without_options_sends_none, we_unmount_what_we_mounted,
            we_leave_the_mount_when_told_so, without_any_share_nothing_starts,
@@ -568,4 +636,6 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            what_lies_on_a_lost_share_is_not_guessed, no_share_with_room_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_open_to_others_only_when_told_so, a_real_mount_is_made_used_and_undone,
-           two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place)
+           two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place,
+           a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
+           a_clone_of_shares_that_are_one_pool_is_beside_its_source)
