@@ -1,14 +1,16 @@
 # make bench; bench/run needs them and the program, prints the figures and changes nothing.
-bench_programs = bench/bare bench/files bench/load
+bench_programs = bench/bare bench/copies bench/files bench/load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench_bare_SOURCES = bench/bare.c
 bench_bare_LDADD = $(MICROHTTPD_LIBS)
+bench_copies_SOURCES = bench/copies.c
+bench_copies_LDADD = libscoria.a $(dependency_libs)
 bench_files_SOURCES = bench/files.c
 bench_files_LDADD =
 bench_load_SOURCES = bench/load.c
 bench_load_LDADD =
-EXTRA_DIST += bench/README.md bench/cloud bench/managers bench/run
+EXTRA_DIST += bench/README.md bench/cloud bench/managers bench/run bench/snapshots
 
 .PHONY: bench
 bench: all $(bench_programs)

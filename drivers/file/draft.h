@@ -14,7 +14,8 @@ struct draft {
 };
 
 /* A new, empty file for reading and writing, in place of what this attempt and those before have
- * left: the room of a copy that was half made is needed for the next.  draft_end() takes it away again unless it was published. */
+ * left: the room of a copy that was half made is needed for the next.  draft_end() takes it away
+ * again unless it was published. */
 int draft_open(const struct directory *directory, struct arena *arena, const char *name,
                unsigned attempt, struct draft *ret, struct error *err);
 /* Gives it its name, when it is filled and flushed.  1: somebody else has that name by now, and
