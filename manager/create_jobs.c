@@ -145,7 +145,8 @@ static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
     struct snapshot snapshot;
 
     if (snapshot_row(work, job->operation.object_id, &snapshot, err) == 0)
-        return snapshot.status == SNAPSHOT_DELETING && !snapshot.provider_location;
+        return snapshot.status == SNAPSHOT_DELETING && !snapshot.status_by_reset &&
+               !snapshot.provider_location;
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 

@@ -45,6 +45,11 @@ int job_revert(struct job *job, struct error *err) {
         error_set(&failure, ERROR_BAD_REQUEST, "This backend reverts no volume.");
         return fail(job, true, &failure, err);
     }
+    if (!volume_revert_wanted(&job->volume)) {
+        error_set(&failure, ERROR_CONFLICT, "the volume is %s and attached to %u",
+                  status_text(job->volume.status), job->volume.attachment_count);
+        return fail(job, job->operation.attempts == 1, &failure, err);
+    }
     if ((job->operation.attempts > 1 && job_rename(job, &job->fence, &failure) != 0) ||
         put_back(job, &failure) < 0) {
         if (job_check_lease(job, err) < 0)

@@ -235,8 +235,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
     if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
-        check_sources(request, err) < 0 ||
-        volume_source_find(work, request, &source, err) < 0)
+        check_sources(request, err) < 0 || volume_source_find(work, request, &source, err) < 0)
         return -1;
     volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
     /* The source's object may be larger than its record, and its copy is as large. */
@@ -275,6 +274,24 @@ static int call_broken(struct work *work, const char *volume_id, struct error *e
     return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
 }
 
+/* The object may be as large as its source was when it was read: an extend that was given up may
+ * have grown that since the request. */
+static int follow_source(struct work *work, const char *volume_id, struct error *err) {
+    struct volume_source source;
+    struct volume volume;
+
+    if (volume_row(work, volume_id, &volume, err) < 0 ||
+        volume_source_of(work, &volume, &source, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!source.given)
+        return 0;
+    return db_run(work->tx, err,
+                  "UPDATE volumes SET largest_gb = $1 WHERE id = $2 AND largest_gb < $1",
+                  DB_INT(source.volume.largest_gb), DB_TEXT(volume_id)) < 0
+               ? -1
+               : 0;
+}
+
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
@@ -294,7 +311,8 @@ static int create_finish(struct work *work, const struct operation *held, void *
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",
                DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
-               DB_TEXT(held->volume_id)) < 0)
+               DB_TEXT(held->volume_id)) < 0 ||
+        (held->turn_of && follow_source(work, held->volume_id, err) < 0))
         return -1;
     return notification_of(work, "volume.create.end", held->volume_id, err);
 }

@@ -30,10 +30,11 @@ static int find_newest(struct work *work, const struct volume *volume, const cha
         return error_set(err, ERROR_CONFLICT,
                          "Snapshot %s must be available to revert to it, but it is %s.", ret->id,
                          snapshot_status_text(ret->status));
-    if (volume->status != VOLUME_AVAILABLE)
+    if (volume->status != VOLUME_AVAILABLE || volume->attachment_count > 0)
         return error_set(err, ERROR_CONFLICT,
-                         "Volume %s must be available to be reverted, but it is %s.", volume->id,
-                         status_shown(volume->status));
+                         "Volume %s must be available and without attachments to be reverted, but "
+                         "it is %s and has %u.",
+                         volume->id, status_shown(volume->status), volume->attachment_count);
     return 0;
 }
 
@@ -97,12 +98,16 @@ static int revert_finish(struct work *work, const struct operation *held, void *
 
 /* ---- what it is to others ---- */
 
+bool volume_revert_wanted(const struct volume *volume) {
+    return volume->status == VOLUME_REVERTING && volume->attachment_count == 0;
+}
+
 static int revert_wanted(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
-    return volume.status == VOLUME_REVERTING && volume.attachment_count == 0;
+    return volume_revert_wanted(&volume);
 }
 
 const struct operation_kind kind_revert = {

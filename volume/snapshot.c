@@ -123,7 +123,7 @@ int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
     int count = query_all(work,
                           db_query(work->tx, err,
                                    SNAPSHOT_SELECT
-                                   "WHERE s.volume_id = $1 ORDER BY s.created_at DESC, s.id DESC",
+                                   "WHERE s.volume_id = $1 ORDER BY s.asked_us DESC, s.id DESC",
                                    DB_TEXT(volume_id)),
                           snapshot_read, &lines, err);
 

@@ -16,12 +16,13 @@ CREATE TABLE snapshots (
     format TEXT,                        -- of the backend's object; NULL until made
     provider_location TEXT,
     group_snapshot_id TEXT,
+    asked_us BIGINT NOT NULL,           -- by the database's clock: which of a volume's is the newest
     created_at BIGINT NOT NULL,
     updated_at BIGINT
 );
 CREATE INDEX snapshots_by_project ON snapshots (project_id, created_at, id);
 CREATE INDEX snapshots_by_time ON snapshots (created_at, id);
-CREATE INDEX snapshots_by_volume ON snapshots (volume_id);
+CREATE INDEX snapshots_by_volume ON snapshots (volume_id, asked_us);
 
 CREATE TABLE snapshot_metadata (
     snapshot_id TEXT NOT NULL REFERENCES snapshots (id),

@@ -47,8 +47,7 @@ static const char *anybody(struct sim *sim) {
     return chance(sim, 30) ? MEMBER : SIM_ADMIN;
 }
 
-/* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
-static int judge(struct sim *sim, const char *what, const struct answer *answer) {
+int judge_answer(struct sim *sim, const char *what, const struct answer *answer) {
     note(sim, "%s: %d %s", what, answer->status, answer->status >= 400 ? answer->text : "");
     if (answer->status == 0 || answer->status >= 500) {
         sim->counts[COUNT_UNANSWERED]++;
@@ -73,32 +72,37 @@ act_on(struct sim *sim, const char *token, const char *volume_id, const char *fo
     va_end(values);
     call_api(sim, token, "POST", arena_format(arena, "/volumes/%s/action", volume_id), body,
              &answer);
-    return judge(sim, arena_format(arena, "%.8s %s", volume_id, body), &answer);
+    return judge_answer(sim, arena_format(arena, "%.8s %s", volume_id, body), &answer);
 }
 
 /* ---- volumes ---- */
+
+struct model *model_new(struct sim *sim, const struct answer *answer, int64_t size_gb) {
+    struct model *model = sim->models;
+    const char *id;
+
+    while (model < sim->models + SIM_VOLUMES && model->id[0])
+        model++;
+    if (model == sim->models + SIM_VOLUMES)
+        return NULL;
+    id = json_string_value(json_object_get(json_object_get(answer->body, "volume"), "id"));
+    *model = (struct model){
+        .exists = true, .sizes = { size_gb }, .size_count = 1, .seen_gb = size_gb, .guest = -1
+    };
+    memcpy(model->id, id, sizeof model->id);
+    return model;
+}
 
 static void create(struct sim *sim, void *arg) {
     autoarena struct arena *arena = arena_new();
     int64_t size = 1 + below(sim, 4);
     autoanswer struct answer answer;
-    struct model *model = sim->models;
-    const char *id;
 
     (void)arg;
     call_api(sim, anybody(sim), "POST", "/volumes",
              arena_format(arena, "{\"volume\": {\"size\": %jd}}", (intmax_t)size), &answer);
-    if (judge(sim, "create", &answer) <= 0)
-        return;
-    while (model < sim->models + SIM_VOLUMES && model->id[0])
-        model++;
-    if (model == sim->models + SIM_VOLUMES)
-        return;
-    id = json_string_value(json_object_get(json_object_get(answer.body, "volume"), "id"));
-    *model = (struct model){
-        .exists = true, .sizes = { size }, .size_count = 1, .seen_gb = size, .guest = -1
-    };
-    memcpy(model->id, id, sizeof model->id);
+    if (judge_answer(sim, "create", &answer) > 0)
+        model_new(sim, &answer, size);
 }
 
 static int64_t attachments_of(struct sim *sim, const struct model *model) {
@@ -146,7 +150,7 @@ static void extend(struct sim *sim, void *arg) {
 static void delete (struct sim *sim, void *arg) {
     autoarena struct arena *arena = arena_new();
     struct model *model = arg;
-    bool force = chance(sim, 30);
+    bool force = chance(sim, 30), cascade = chance(sim, 40);
     autoanswer struct answer answer;
     unsigned before;
     int verdict;
@@ -154,10 +158,11 @@ static void delete (struct sim *sim, void *arg) {
     disturb(model);
     before = model->disturbances;
     call_api(sim, force ? SIM_ADMIN : anybody(sim), "DELETE",
-             arena_format(arena, "/volumes/%s%s", model->id, force ? "?force=true" : ""), NULL,
-             &answer);
-    verdict = judge(sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""),
-                    &answer);
+             arena_format(arena, "/volumes/%s?force=%s&cascade=%s", model->id,
+                          force ? "true" : "false", cascade ? "true" : "false"),
+             NULL, &answer);
+    verdict = judge_answer(
+        sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""), &answer);
     model->removed |= verdict != 0;
     model->deleted = verdict > 0 && before == model->disturbances;
 }
@@ -186,7 +191,7 @@ static void metadata(struct sim *sim, void *arg) {
              chance(sim, 50) ? "{\"metadata\": {\"a\": \"b\"}}"
                              : "{\"metadata\": {\"extend_new_size\": \"999\"}}",
              &answer);
-    judge(sim, "metadata", &answer);
+    judge_answer(sim, "metadata", &answer);
 }
 
 /* As a compute service of somebody else reports: it knows of no extend but that there is one. */
@@ -211,7 +216,7 @@ static void remove_attachment(struct sim *sim, const char *id) {
     autoanswer struct answer answer;
 
     call_api(sim, SIM_SERVICE, "DELETE", arena_format(arena, "/attachments/%s", id), NULL, &answer);
-    judge(sim, "delete the attachment", &answer);
+    judge_answer(sim, "delete the attachment", &answer);
 }
 
 /* An answer that waits for the backend comes after a first transaction: no refusal changes nothing
@@ -237,7 +242,7 @@ static bool reserve(struct sim *sim, struct model *model, unsigned guest, char r
                           "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}",
                           model->id, guest_instance(guest)),
              &answer);
-    if (judge(sim, arena_format(arena, "%.8s reserve", model->id), &answer) <= 0)
+    if (judge_answer(sim, arena_format(arena, "%.8s reserve", model->id), &answer) <= 0)
         return false;
     snprintf(ret, 37, "%s",
              json_string_value(json_object_get(json_object_get(answer.body, "attachment"), "id")));
@@ -250,7 +255,7 @@ static void complete(struct sim *sim, const char *id) {
 
     call_api(sim, SIM_SERVICE, "POST", arena_format(arena, "/attachments/%s/action", id),
              "{\"os-complete\": null}", &answer);
-    judge(sim, "complete the attachment", &answer);
+    judge_answer(sim, "complete the attachment", &answer);
 }
 
 static void attach(struct sim *sim, void *arg) {
@@ -350,6 +355,12 @@ static const struct {
     { detach, "detach", 12, "in-use extending error_extending" },
     { delete, "delete", 6, "available error error_extending extending deleting" },
     { reset, "reset", 12, "error error_extending error_deleting extending deleting" },
+    { snapshot_take, "snapshot", 10, "available in-use" },
+    { snapshot_drop, "drop a snapshot", 6, "available in-use extending" },
+    { snapshot_reset, "reset a snapshot", 2, "available in-use" },
+    { snapshot_revert, "revert", 6, "available" },
+    { snapshot_copy, "copy", 3, "available in-use" },
+    { content_write, "write", 10, "available in-use extending error" },
     { metadata, "metadata", 1, "available in-use extending" },
     { plain_report, "plain report", 2, "extending" },
     { old_attach, "old attach", 5, "available" },
@@ -358,14 +369,25 @@ static const struct {
     { trespass, "trespass", 8, "available in-use extending error_extending deleting" },
 };
 
+static bool is_of_snapshots(unsigned request) {
+    void (*run)(struct sim * sim, void *arg) = requests[request].run;
+
+    return run == snapshot_take || run == snapshot_drop || run == snapshot_revert ||
+           run == snapshot_reset;
+}
+
+static unsigned weight_of(const struct sim *sim, unsigned request) {
+    return requests[request].weight * (sim->temper.snapshots && is_of_snapshots(request) ? 5 : 1);
+}
+
 static unsigned draw_request(struct sim *sim) {
     unsigned total = 0, drawn, i = 0;
 
     for (unsigned j = 0; j < LENGTH(requests); j++)
-        total += requests[j].weight;
+        total += weight_of(sim, j);
     drawn = below(sim, total);
-    while (drawn >= requests[i].weight)
-        drawn -= requests[i++].weight;
+    while (drawn >= weight_of(sim, i))
+        drawn -= weight_of(sim, i++);
     return i;
 }
 

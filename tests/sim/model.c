@@ -123,6 +123,8 @@ static bool between(void *arg, enum memory_point point, const char *call, const 
         else
             sim->counts[COUNT_LATE]++;
     }
+    if (alive && point == MEMORY_FENCED)
+        snapshot_touched(sim, call, name_id);
     return alive;
 }
 
@@ -273,16 +275,18 @@ static void check_volume(struct sim *sim, const struct model *model) {
 
 /* ---- whatever has happened, a volume can be used ---- */
 
-static int ask(struct sim *sim, const char *method, const char *path, const char *body,
-               char answer_id[37]) {
+int ask(struct sim *sim, const char *method, const char *path, const char *body,
+        char answer_id[37]) {
     autoanswer struct answer answer;
-    const json_t *attachment;
+    const json_t *made;
     const char *id;
 
     call_api(sim, SIM_ADMIN, method, path, body, &answer);
     settle(sim);
-    attachment = json_object_get(answer.body, "attachment");
-    id = json_string_value(json_object_get(attachment, "id"));
+    made = json_object_get(answer.body, "attachment");
+    if (!made)
+        made = json_object_get(answer.body, "snapshot");
+    id = json_string_value(json_object_get(made, "id"));
     if (answer_id && id)
         snprintf(answer_id, 37, "%s", id);
     if (answer.status >= 400 && sim->verbose)
@@ -353,6 +357,8 @@ static void check_usable(struct sim *sim, const char *volume_id) {
     if (!sim->failed)
         check_attach(sim, volume_id);
     if (!sim->failed)
+        snapshot_check_usable(sim, volume_id);
+    if (!sim->failed)
         check_extend(sim, volume_id, look.size_gb);
     if (!sim->failed)
         check_delete(sim, volume_id);
@@ -379,6 +385,7 @@ void check_end(struct sim *sim) {
         if (!model->id[0])
             continue;
         check_volume(sim, model);
+        snapshot_check_end(sim, model);
         /* One whose create or delete has failed has no image: it can only be deleted. */
         if (!sim->failed && look_at(sim, model->id).size_gb > 0 && has_image(sim, model->id))
             check_usable(sim, model->id);

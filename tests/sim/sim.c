@@ -302,12 +302,13 @@ static struct temper temper_draw(struct sim *sim) {
         .gap = below(sim, 2),
         .sleep_percent = 1 + below(sim, 8),
         .act_percent = 15 + below(sim, 45),
+        .snapshots = below(sim, 2),
     };
 }
 
 static void run_seed(struct sim *sim, uint64_t seed) {
     const struct world_settings settings = { .seed = seed,
-                                             .quota_gigabytes = 60,
+                                             .quota_gigabytes = 120,
                                              .capacity_gb = 1000 };
 
     memset(sim->models, 0, sizeof sim->models);

@@ -10,6 +10,7 @@
  *     compute   hypervisor hosts: the real agent's work
  *     guests    guests and their disks, the hypervisor, the images
  *     clients   what people and programs ask for
+ *     snapshots the same of snapshots, copies and reverts
  *     strangers what they have no right to
  *     model     what must hold
  *
@@ -74,8 +75,9 @@ struct temper {
     bool pauses, node_pauses, deaths, clock_steps, driver_faults, commit_faults, late_guests, lies,
         losses;
     bool deletes, resets, old_reports;
-    bool power; /* it fails, and so do flushes */
-    bool gap;   /* pauses between the fence and the effect, too */
+    bool power;     /* it fails, and so do flushes */
+    bool snapshots; /* many of them, and reverts */
+    bool gap;       /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
 };
 
@@ -93,6 +95,7 @@ struct model {
     char attachment[37];   /* of the guest below, as far as the client that made it knows */
     int guest;             /* the one it is plugged into by a client, or -1 */
     unsigned disturbances; /* requests and mishaps that may decide otherwise, so far */
+    int64_t content;       /* written last, and no revert was asked for since; 0: nobody knows */
 };
 
 /* Of the database; a process that finds a part of the log lost stops for good, as do all others. */
@@ -213,12 +216,34 @@ void clients_begin(struct sim *sim);
 void clients_end(struct sim *sim);
 void client_act(struct sim *sim);
 struct model *model_of(struct sim *sim, const char *volume_id);
+/* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
+int judge_answer(struct sim *sim, const char *what, const struct answer *answer);
+/* A place for a volume that was just made; NULL: none is left. */
+struct model *model_new(struct sim *sim, const struct answer *answer, int64_t size_gb);
 /* One who knows the volume asks for what he has no right to. */
 void trespass(struct sim *sim, void *arg);
 /* Something that may decide otherwise than the extend that was accepted. */
 void model_disturb(struct sim *sim, const char *volume_id);
 
+/* ---- snapshots.c: of the volume that is the argument ---- */
+
+void snapshot_take(struct sim *sim, void *arg);
+void snapshot_drop(struct sim *sim, void *arg);
+void snapshot_reset(struct sim *sim, void *arg);
+void snapshot_revert(struct sim *sim, void *arg);
+void snapshot_copy(struct sim *sim, void *arg); /* or of the volume itself */
+void content_write(struct sim *sim, void *arg);
+/* Right before an effect of a driver on it. */
+void snapshot_touched(struct sim *sim, const char *call, const char *name_id);
+void snapshot_check_end(struct sim *sim, const struct model *model);
+/* Whatever has happened, they can be made, reverted to, and deleted. */
+void snapshot_check_usable(struct sim *sim, const char *volume_id);
+
 /* ---- model.c ---- */
+
+/* A request at rest: its status, and an id of the answer where `answer_id` is not NULL. */
+int ask(struct sim *sim, const char *method, const char *path, const char *body,
+        char answer_id[37]);
 
 void model_watch(struct sim *sim); /* the images */
 /* A transaction or a read of the thread has just been done, and nothing has come between. */
