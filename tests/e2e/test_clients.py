@@ -5,6 +5,7 @@ Python library for what has no command.
 
 import json
 
+from block_storage import until
 from case import ServiceCase
 from clients import ClientFailed, run_client
 
@@ -42,6 +43,46 @@ class OpenStack(ServiceCase):
         self.openstack("volume", "delete", "second", output=False)
         self.api.wait_gone(made["id"])
         self.assertEqual(self.openstack("volume", "list"), [])
+
+    def snapshot_status(self, name, status):
+        until(lambda: self.openstack("volume", "snapshot", "show", name)["status"] == status, 60,
+              f"snapshot {name} {status}", pause=0.2)
+
+    def test_a_snapshot_and_what_is_made_of_it(self):
+        volume_id = self.volume(1, name="origin")
+        made = self.openstack("volume", "snapshot", "create", "--volume", "origin",
+                              "--description", "words", "--property", "colour=blue", "moment")
+        self.assertEqual((made["name"], made["size"], made["volume_id"], made["properties"]),
+                         ("moment", 1, volume_id, {"colour": "blue"}))
+        self.snapshot_status("moment", "available")
+        listed = self.openstack("volume", "snapshot", "list", "--volume", "origin")
+        self.assertEqual([(row["ID"], row["Status"]) for row in listed],
+                         [(made["id"], "available")])
+        self.openstack("volume", "snapshot", "set", "--name", "later", "--property", "shape=round",
+                       "moment", output=False)
+        self.openstack("volume", "snapshot", "unset", "--property", "colour", "later",
+                       output=False)
+        shown = self.openstack("volume", "snapshot", "show", "later")
+        self.assertEqual((shown["name"], shown["properties"]), ("later", {"shape": "round"}))
+        with self.assertRaises(ClientFailed):
+            self.openstack("volume", "delete", "origin", output=False)
+        for source, name in (("--snapshot", "later"), ("--source", "origin")):
+            copy = self.openstack("volume", "create", source, name, "copy")
+            self.api.wait_status(copy["id"], "available")
+            self.api.delete_and_wait(copy["id"])
+        self.openstack("volume", "snapshot", "delete", "later", output=False)
+        until(lambda: not self.openstack("volume", "snapshot", "list"), 60, "no snapshot",
+              pause=0.2)
+
+    def test_a_volume_goes_with_its_snapshots(self):
+        volume_id = self.volume(1, name="purged")
+        for name in ("one", "two"):
+            self.openstack("volume", "snapshot", "create", "--volume", "purged", name)
+        for name in ("one", "two"):
+            self.snapshot_status(name, "available")
+        self.openstack("volume", "delete", "--purge", "purged", output=False)
+        self.api.wait_gone(volume_id)
+        self.assertEqual(self.openstack("volume", "snapshot", "list"), [])
 
     def test_states_and_flags_an_administrator_sets(self):
         volume_id = self.volume(name="flags")
@@ -135,6 +176,40 @@ class Cinder(ServiceCase):
         self.cinder("reset-state", "--state", "error", "second")
         self.cinder("force-delete", "second")
         self.api.wait_gone(volume_id)
+
+    def snapshot_status(self, name, status):
+        until(lambda: properties(self.cinder("snapshot-show", name))["status"] == status, 60,
+              f"snapshot {name} {status}", pause=0.2)
+
+    def test_a_snapshot_from_its_creation_to_its_end(self):
+        volume_id = self.volume(1, name="kept")
+        made = properties(self.cinder("snapshot-create", "kept", "--name", "first", "--metadata",
+                                      "a=b"))
+        self.snapshot_status("first", "available")
+        self.assertEqual((made["volume_id"], made["metadata"]), (volume_id, "{'a': 'b'}"))
+        self.assertEqual([(row["Name"], row["Status"])
+                          for row in table(self.cinder("snapshot-list"))],
+                         [("first", "available")])
+        self.cinder("revert-to-snapshot", "first")
+        self.api.wait_status(volume_id, "available")
+        self.cinder("snapshot-metadata", "first", "set", "c=d")
+        self.cinder("snapshot-metadata", "first", "unset", "a")
+        self.assertIn("'c': 'd'", self.cinder("snapshot-metadata-show", "first") +
+                      self.cinder("snapshot-show", "first"))
+        self.cinder("snapshot-rename", "first", "second", "--description", "words")
+        copy = properties(self.cinder("create", "--snapshot-id", made["id"], "--name", "copy",
+                                      "--poll", "2"))
+        self.assertEqual((copy["snapshot_id"], copy["size"]), (made["id"], "2"))
+        clone = properties(self.cinder("create", "--source-volid", volume_id, "--poll"))
+        self.assertEqual(clone["source_volid"], volume_id)
+        self.cinder("snapshot-reset-state", "--state", "error", "second")
+        self.cinder("snapshot-delete", "--force", "second")
+        until(lambda: not table(self.cinder("snapshot-list")), 60, "no snapshot", pause=0.2)
+        self.cinder("snapshot-create", "kept", "--name", "third")
+        self.snapshot_status("third", "available")
+        self.cinder("delete", "--cascade", "kept")
+        self.api.wait_gone(volume_id)
+        self.assertEqual(table(self.cinder("snapshot-list")), [])
 
     def test_types_and_their_extra_specs(self):
         self.cinder("type-create", "--description", "words", "gold")
