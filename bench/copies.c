@@ -82,12 +82,11 @@ static double time_snapshot(struct arena *arena, const struct driver_volume *vol
 
 static double time_clone(struct arena *arena, const struct driver_volume *volume) {
     const struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = volume->size_gb };
-    struct image_source source;
+    autosource struct image_source source = NO_SOURCE;
     double begin = now_s(), spent;
 
     check(image_source_open_volume(&directory, arena, volume, &source, &err) == 0, "opening it");
     check(volume_file_clone(&directory, arena, &copy, &source, NULL, &err) == 0, "cloning it");
-    close(source.fd);
     spent = now_s() - begin;
     check(unlinkat(directory.fd, "volume-c", 0) == 0, "removing the clone");
     return spent;

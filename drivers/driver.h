@@ -263,9 +263,10 @@ const char *driver_nearest(const char *name);
  *   another one made. It is filled under a name of its own attempt and gets its own name last,
  *   never over another one: a crash leaves a half-made object, which the next attempt and the
  *   delete take away, or a whole one.
- * - What takes long tells how far it is (struct driver_progress). Cancelled: the call takes away
- *   what it has half made and fails with ERROR_CONFLICT. A fence that no longer holds leaves
- *   everything where it is but the file of its own attempt, for that is another worker's now.
+ * - What takes long tells how far it is (struct driver_progress), but for what the storage does in
+ *   one step. Cancelled: the call takes away what it has half made and fails with ERROR_CONFLICT. A
+ *   fence that no longer holds leaves everything where it is but the file of its own attempt, for
+ *   that is another worker's now.
  * - "Attached" means as above that a guest on any host may have the image open. Who must be sure
  *   looks for QEMU's locks as well (image_lock_look()), as delete_volume() does.
  *

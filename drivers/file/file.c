@@ -212,12 +212,10 @@ static int file_list_snapshots(void *handle, struct arena *arena,
     return snapshot_file_list(&backend->directory, found, arg, err);
 }
 
-/* The source's descriptor is closed in any case. */
 static int clone_source(const struct file_backend *backend, struct arena *arena,
                         const struct driver_volume *volume, const struct image_source *source,
                         const struct driver_progress *progress, struct driver_created *ret,
                         struct error *err) {
-    autoclose int fd = source->fd;
 
     if (volume_file_clone(&backend->directory, arena, volume, source, progress, err) < 0)
         return -1;
@@ -231,7 +229,7 @@ static int file_clone_volume(void *handle, struct arena *arena, const struct dri
                              const struct driver_progress *progress, struct driver_created *ret,
                              struct error *err) {
     const struct file_backend *backend = handle;
-    struct image_source image;
+    autosource struct image_source image = NO_SOURCE;
 
     if (image_source_open_volume(&backend->directory, arena, source, &image, err) < 0)
         return -1;
@@ -244,7 +242,7 @@ static int file_clone_snapshot(void *handle, struct arena *arena,
                                const struct driver_progress *progress, struct driver_created *ret,
                                struct error *err) {
     const struct file_backend *backend = handle;
-    struct image_source image;
+    autosource struct image_source image = NO_SOURCE;
 
     if (image_source_open_snapshot(&backend->directory, arena, source, &image, err) < 0)
         return -1;
@@ -255,12 +253,10 @@ static int file_revert_volume(void *handle, struct arena *arena, const struct dr
                               const struct driver_snapshot *snapshot,
                               const struct driver_progress *progress, struct error *err) {
     const struct file_backend *backend = handle;
-    struct image_source image;
-    autoclose int fd = -1;
+    autosource struct image_source image = NO_SOURCE;
 
     if (image_source_open_snapshot(&backend->directory, arena, snapshot, &image, err) < 0)
         return -1;
-    fd = image.fd;
     return volume_file_revert(&backend->directory, arena, volume, &image, progress, err);
 }
 

@@ -7,6 +7,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+void image_source_close(struct image_source *source) {
+    if (source->fd >= 0)
+        close(source->fd);
+}
+
 static int check_whole(const char *id, const struct image_facts *facts, struct error *err) {
     if (facts->encrypted)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -8,7 +8,7 @@
 #include "drivers/file/volume_image.h"
 
 struct image_source {
-    int fd; /* open for reading; the caller closes it */
+    int fd; /* open for reading */
     const char *id;
     const char *format;
     int64_t size_gb;       /* recorded */
@@ -16,6 +16,10 @@ struct image_source {
     bool attached;
     bool fixed; /* nobody writes to it */
 };
+
+void image_source_close(struct image_source *source);
+#define NO_SOURCE  ((struct image_source){ .fd = -1 })
+#define autosource __attribute__((cleanup(image_source_close)))
 
 /* ERROR_BAD_REQUEST for an encrypted one: its content cannot be another's without its secret. */
 int image_source_open_volume(const struct directory *directory, struct arena *arena,

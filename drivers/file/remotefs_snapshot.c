@@ -68,8 +68,7 @@ int remotefs_list_snapshots(void *handle, struct arena *arena,
 }
 
 /* On its source's share, where blocks may be shared, unless a pool is a share and another one was
- * asked for.  The same one for every attempt, so each finds what another one made.  The source's
- * descriptor is closed in any case. */
+ * asked for.  The same one for every attempt, so each finds what another one made. */
 static int clone_source(const struct remotefs *remotefs, struct arena *arena,
                         const struct driver_volume *volume, const struct image_source *source,
                         const char *source_location, const struct driver_progress *progress,
@@ -78,7 +77,6 @@ static int clone_source(const struct remotefs *remotefs, struct arena *arena,
                            : remotefs->kind->pool_per_share ? volume->pool
                                                             : source_location;
     const struct mounted_share *share = remotefs_use_share(remotefs, location, err);
-    autoclose int fd = source->fd;
 
     if (!share || volume_file_clone(&share->directory, arena, volume, source, progress, err) < 0)
         return -1;
@@ -92,7 +90,7 @@ int remotefs_clone_volume(void *handle, struct arena *arena, const struct driver
                           const struct driver_progress *progress, struct driver_created *ret,
                           struct error *err) {
     const struct directory *directory = remotefs_volume_directory(handle, source, err);
-    struct image_source image;
+    autosource struct image_source image = NO_SOURCE;
 
     if (!directory || image_source_open_volume(directory, arena, source, &image, err) < 0)
         return -1;
@@ -105,7 +103,7 @@ int remotefs_clone_snapshot(void *handle, struct arena *arena, const struct driv
                             const struct driver_progress *progress, struct driver_created *ret,
                             struct error *err) {
     const struct directory *directory = snapshot_directory(handle, source, err);
-    struct image_source image;
+    autosource struct image_source image = NO_SOURCE;
 
     if (!directory || image_source_open_snapshot(directory, arena, source, &image, err) < 0)
         return -1;
@@ -118,11 +116,9 @@ int remotefs_revert_volume(void *handle, struct arena *arena, const struct drive
                            const struct driver_progress *progress, struct error *err) {
     const struct directory *to = remotefs_volume_directory(handle, volume, err);
     const struct directory *from = to ? snapshot_directory(handle, snapshot, err) : NULL;
-    struct image_source image;
-    autoclose int fd = -1;
+    autosource struct image_source image = NO_SOURCE;
 
     if (!from || image_source_open_snapshot(from, arena, snapshot, &image, err) < 0)
         return -1;
-    fd = image.fd;
     return volume_file_revert(to, arena, volume, &image, progress, err);
 }

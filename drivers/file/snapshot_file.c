@@ -1,6 +1,5 @@
 #include "drivers/file/snapshot_file.h"
 
-#include "common/cleanup.h"
 #include "drivers/file/image_source.h"
 #include "drivers/file/volume_name.h"
 
@@ -9,15 +8,12 @@ static enum driver_outcome make(const struct directory *directory, struct arena 
                                 const struct driver_snapshot *snapshot, const char *name,
                                 const struct driver_progress *progress, struct error *err) {
     autodraft struct draft draft = { 0 };
-    struct image_source source;
-    autoclose int fd = -1;
+    autosource struct image_source source = NO_SOURCE;
     int64_t bytes;
     int result;
 
-    if (image_source_open_volume(directory, arena, volume, &source, err) < 0)
-        return DRIVER_FAILED;
-    fd = source.fd;
-    if (driver_progress_tell(progress, 0, source.virtual_bytes, err) < 0 ||
+    if (image_source_open_volume(directory, arena, volume, &source, err) < 0 ||
+        driver_progress_tell(progress, 0, source.virtual_bytes, err) < 0 ||
         draft_open(directory, arena, name, snapshot->attempt, &draft, err) < 0)
         return DRIVER_FAILED;
     result = image_source_take(&source, &draft, false, snapshot->fence, progress, &bytes, err);

@@ -60,7 +60,7 @@ static int make(const struct directory *directory, struct arena *arena,
     result = image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err);
     if (result > 0)
         return error_set(err, ERROR_CONFLICT,
-                         "%s is in use, and its file system takes no copy below a guest.",
+                         "%s is in use, and here it can only be copied while it is not.",
                          source->id);
     if (result < 0 || (bytes < wanted && grow(&draft, arena, source, wanted, err) < 0))
         return -1;

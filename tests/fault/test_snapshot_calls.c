@@ -87,25 +87,21 @@ static int drop(struct place *place) {
 /* Of the snapshot, larger than that. */
 static int clone_larger(struct place *place) {
     struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 2 };
-    struct image_source source;
-    autoclose int fd = -1;
+    autosource struct image_source source = NO_SOURCE;
 
     if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
                                    &place->bench.err) < 0)
         return -1;
-    fd = source.fd;
     return volume_file_clone(&place->directory, place->bench.arena, &copy, &source, NULL,
                              &place->bench.err);
 }
 
 static int revert(struct place *place) {
-    struct image_source source;
-    autoclose int fd = -1;
+    autosource struct image_source source = NO_SOURCE;
 
     if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
                                    &place->bench.err) < 0)
         return -1;
-    fd = source.fd;
     return volume_file_revert(&place->directory, place->bench.arena, &place->volume, &source, NULL,
                               &place->bench.err);
 }

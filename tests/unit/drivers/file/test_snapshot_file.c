@@ -59,27 +59,23 @@ static int drop(struct place *place) {
 }
 
 static int clone_volume(struct place *place, const struct driver_volume *copy) {
-    struct image_source source;
-    autoclose int fd = -1;
+    autosource struct image_source source = NO_SOURCE;
 
     place->bench.err = (struct error){ .kind = ERROR_NONE };
     if (image_source_open_volume(&place->directory, place->bench.arena, &place->volume, &source,
                                  &place->bench.err) < 0)
         return -1;
-    fd = source.fd;
     return volume_file_clone(&place->directory, place->bench.arena, copy, &source, NULL,
                              &place->bench.err);
 }
 
 static int revert(struct place *place) {
-    struct image_source source;
-    autoclose int fd = -1;
+    autosource struct image_source source = NO_SOURCE;
 
     place->bench.err = (struct error){ .kind = ERROR_NONE };
     if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
                                    &place->bench.err) < 0)
         return -1;
-    fd = source.fd;
     return volume_file_revert(&place->directory, place->bench.arena, &place->volume, &source, NULL,
                               &place->bench.err);
 }
