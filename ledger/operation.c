@@ -154,6 +154,11 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
     return operation_insert(work, kind, fields, NULL, err);
 }
 
+static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
+                         struct error *err) {
+    return query_all(work, query, operation_read, ret, err);
+}
+
 static int operation_one(struct work *work, struct db_rows *query, struct operation *ret,
                          struct error *err) {
     return query_one(work, query, operation_read, ret, err);
@@ -188,13 +193,19 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
 }
 
 /* Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
- * for a report.  What is cancelled waits for none. */
-#define IS_ITS_TURN                                                                       \
-    "(" IS_CANCELLED " OR turn_of IS NULL OR NOT EXISTS (SELECT 1 FROM operations other " \
-    "WHERE other.turn_of = operations.turn_of AND other.id <> operations.id AND "         \
-    "(COALESCE(other.owner, '') <> '' OR (other.phase NOT IN ('sending', 'waiting', "     \
-    "'answered') AND (other.created_at < operations.created_at OR (other.created_at = "   \
-    "operations.created_at AND other.id < operations.id))))))"
+ * for a report, and those that only read what the turn is about (another volume is made of it) do
+ * not wait for each other.  What is cancelled waits for none. */
+#define IS_IN_LINE     "phase NOT IN ('sending', 'waiting', 'answered')"
+#define ONLY_READS(of) of ".turn_of <> " of ".volume_id"
+#define IS_ITS_TURN                                                                             \
+    "(" IS_CANCELLED " OR turn_of IS NULL OR NOT EXISTS (SELECT 1 FROM operations other "       \
+    "WHERE other.turn_of = operations.turn_of AND other.id <> operations.id AND "               \
+    "NOT (" ONLY_READS("other") " AND " ONLY_READS(                                             \
+        "operations") ") AND "                                                                  \
+                      "(COALESCE(other.owner, '') <> '' OR (other." IS_IN_LINE                  \
+                      " AND (other.created_at < "                                               \
+                      "operations.created_at OR (other.created_at = operations.created_at AND " \
+                      "other.id < operations.id))))))"
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
@@ -210,20 +221,78 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                 "$5") " AND "
                       "(" IS_CANCELLED " OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
                       "other.volume_id = operations.volume_id AND other." IS_CANCELLED ")) "
-                      "RETURNING " OPERATION_COLUMNS,
+                      "AND " IS_ITS_TURN " RETURNING " OPERATION_COLUMNS,
             DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
             DB_INT(work->over_us)),
         ret, err);
 }
 
+/* ---- whose turn it is next ---- */
+
+static int notify_all(struct work *work, struct db_rows *query, struct error *err) {
+    struct operation *left;
+    int count = operation_all(work, query, &left, err);
+
+    for (int i = 0; i < count; i++)
+        if (operation_notify(work, &left[i], NULL, err) < 0)
+            return -1;
+    return count < 0 ? -1 : 0;
+}
+
+/* Whoever was told in vain to begin, and has nobody in front of it any more: the first in line, or
+ * all that read in front of the first that changes something.  Those that read need not be told by
+ * one of their own: nothing that changed kept them waiting. */
+static int tell_next(struct work *work, const char *turn_of, bool by_reader, struct error *err) {
+    return notify_all(work,
+                      db_query(work->tx, err,
+                               "SELECT " OPERATION_COLUMNS
+                               " FROM operations WHERE turn_of = $1 AND " IS_IN_LINE
+                               " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN
+                               " AND ($2 = 0 OR volume_id = turn_of) ORDER BY created_at, id",
+                               DB_TEXT(turn_of), DB_BOOL(by_reader)),
+                      err);
+}
+
+/* What a statement tells of the operation that it has ended, or that has lost its worker. */
+struct passed {
+    const char *turn_of; /* NULL: its worker keeps it, or nobody waits for it */
+    bool only_read;
+};
+#define RETURNING_PASSED " RETURNING turn_of, CASE WHEN turn_of <> volume_id THEN 1 ELSE 0 END"
+
+static int passed_read(struct work *work, const struct db_rows *rows, void *item,
+                       struct error *err) {
+    (void)err;
+    *(struct passed *)item = (struct passed){ db_copy(rows, 0, work->arena), db_bool(rows, 1) };
+    return 0;
+}
+
+/* How many it has ended, 1 or 0; or -1. */
+static int pass_on(struct work *work, struct db_rows *query, struct error *err) {
+    struct passed passed;
+    int ended = query_one(work, query, passed_read, &passed, err);
+
+    if (ended <= 0 || !passed.turn_of)
+        return ended;
+    return tell_next(work, passed.turn_of, passed.only_read, err) < 0 ? -1 : 1;
+}
+
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
                    enum operation_phase to, bool keep_owner, struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE operations SET phase = $1, owner = CASE WHEN $2 = 1 THEN owner END, "
-                  "lease_until = CASE WHEN $2 = 1 THEN lease_until END, updated_at = $3 "
-                  "WHERE id = $4 AND phase = $5 AND owner = $6",
-                  DB_TEXT(phase_texts[to]), DB_BOOL(keep_owner), DB_INT(work->clock_us),
-                  DB_TEXT(id), DB_TEXT(phase_texts[from]), DB_TEXT(owner));
+    if (keep_owner)
+        return db_run(work->tx, err,
+                      "UPDATE operations SET phase = $1, updated_at = $2 "
+                      "WHERE id = $3 AND phase = $4 AND owner = $5",
+                      DB_TEXT(phase_texts[to]), DB_INT(work->clock_us), DB_TEXT(id),
+                      DB_TEXT(phase_texts[from]), DB_TEXT(owner));
+    return pass_on(work,
+                   db_query(work->tx, err,
+                            "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                            "updated_at = $2 WHERE id = $3 AND phase = $4 AND "
+                            "owner = $5" RETURNING_PASSED,
+                            DB_TEXT(phase_texts[to]), DB_INT(work->clock_us), DB_TEXT(id),
+                            DB_TEXT(phase_texts[from]), DB_TEXT(owner)),
+                   err);
 }
 
 int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err) {
@@ -260,18 +329,23 @@ int operation_settle(struct work *work, const char *target_id, struct error *err
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE operations SET deadline = $1, owner = NULL, lease_until = NULL, "
-                  "updated_at = $2 WHERE id = $3 AND owner = $4",
-                  DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
+    return pass_on(work,
+                   db_query(work->tx, err,
+                            "UPDATE operations SET deadline = $1, owner = NULL, "
+                            "lease_until = NULL, updated_at = $2 "
+                            "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
+                            DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                   err);
 }
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err) {
-    return db_run(work->tx, err,
-                  "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
-                  "WHERE id = $3 AND owner = $4",
-                  DB_INT(retry_at), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
+    return pass_on(work,
+                   db_query(work->tx, err,
+                            "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
+                            "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
+                            DB_INT(retry_at), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                   err);
 }
 
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
@@ -311,11 +385,6 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err) {
                   DB_INT(work->over_us - age_us));
 }
 
-static int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
-                         struct error *err) {
-    return query_all(work, query, operation_read, ret, err);
-}
-
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err) {
     return operation_all(work,
@@ -337,28 +406,13 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
     return changed < 0 ? -1 : changed == 0;
 }
 
-int operation_tell_waiting(struct work *work, const char *volume_id, struct error *err) {
-    struct operation *left;
-    int count = operation_on(work, volume_id, &left, err);
-
-    for (int i = 0; i < count; i++)
-        if ((left[i].phase == PHASE_QUEUED || left[i].phase == PHASE_COMPLETING) &&
-            !left[i].owner && operation_notify(work, &left[i], NULL, err) < 0)
-            return -1;
-    return count < 0 ? -1 : 1;
-}
-
 int operation_end(struct work *work, const char *id, struct error *err) {
-    const char *turn_of = NULL;
-    int ended =
-        query_one(work,
-                  db_query(work->tx, err, "DELETE FROM operations WHERE id = $1 RETURNING turn_of",
-                           DB_TEXT(id)),
-                  query_text, &turn_of, err);
-
-    if (ended <= 0 || !turn_of)
-        return ended < 0 ? -1 : 0;
-    return operation_tell_waiting(work, turn_of, err) < 0 ? -1 : 0;
+    return pass_on(work,
+                   db_query(work->tx, err, "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
+                            DB_TEXT(id)),
+                   err) < 0
+               ? -1
+               : 0;
 }
 
 int operation_end_of(struct work *work, const char *target_id, struct error *err) {
@@ -395,17 +449,34 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     return operation_notify(work, operation, NULL, err);
 }
 
+/* Those that wait on the volume for what was cancelled there, and not for a turn of its own. */
+static int tell_volume(struct work *work, const char *volume_id, struct error *err) {
+    return notify_all(work,
+                      db_query(work->tx, err,
+                               "SELECT " OPERATION_COLUMNS " FROM operations WHERE volume_id = $1 "
+                               "AND COALESCE(turn_of, '') <> volume_id AND owner IS NULL AND "
+                               "phase IN ('queued', 'completing') ORDER BY created_at, id",
+                               DB_TEXT(volume_id)),
+                      err);
+}
+
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err) {
-    int closed = db_run(work->tx, err,
-                        "DELETE FROM operations WHERE id = $1 AND owner = $2 AND " IS_CANCELLED,
-                        DB_TEXT(operation->id), DB_TEXT(owner));
+    const char *volume_id = operation->volume_id;
+    bool others = operation->turn_of && strcmp(operation->turn_of, volume_id) != 0;
+    int closed = pass_on(work,
+                         db_query(work->tx, err,
+                                  "DELETE FROM operations WHERE id = $1 AND owner = $2 "
+                                  "AND " IS_CANCELLED RETURNING_PASSED,
+                                  DB_TEXT(operation->id), DB_TEXT(owner)),
+                         err);
 
-    if (closed <= 0 || operation_tell_waiting(work, operation->volume_id, err) < 0)
-        return closed <= 0 ? closed : -1;
-    return !operation->turn_of || strcmp(operation->turn_of, operation->volume_id) == 0
-               ? 1
-               : operation_tell_waiting(work, operation->turn_of, err);
+    if (closed <= 0)
+        return closed;
+    if (tell_volume(work, volume_id, err) < 0 ||
+        (others && tell_next(work, volume_id, false, err) < 0))
+        return -1;
+    return 1;
 }
 
 /* $1 what is over, $2 and $3 of the rule. */
@@ -434,7 +505,10 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
                        DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
                        DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->clock_us));
 
-    return freed <= 0 ? freed : operation_notify(work, orphan, NULL, err);
+    if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
+        return freed <= 0 ? freed : -1;
+    /* Its dead worker kept others waiting, too. */
+    return orphan->owner && orphan->turn_of ? tell_next(work, orphan->turn_of, false, err) : 0;
 }
 
 int operation_count(struct work *work, const char *volume_id, const struct operation_kind *kind,

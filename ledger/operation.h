@@ -63,7 +63,8 @@ struct operation {
     const char *object_id; /* what it is about: the target, also when it is cancelled */
     const char *volume_id, *host;
     const char *turn_of; /* a volume: one at a time is worked on of those with the same one, the
-                          * oldest first; NULL: waits for none */
+                          * oldest first, but those of other volumes, which only read it, side by
+                          * side; NULL: waits for none */
     enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
@@ -156,9 +157,6 @@ int operation_close(struct work *work, const struct operation *operation, const 
  * operation's (an operator reset it): then it stays. */
 int operation_leave(struct work *work, const char *object_id, const struct operation_kind *kind,
                     unsigned status, struct error *err);
-/* Those on the volume that were told in vain to begin, as they had to wait for something that is
- * over now: 1, or -1. */
-int operation_tell_waiting(struct work *work, const char *volume_id, struct error *err);
 /* Deletes the record, and what waits for its turn is told; reservations must be settled before. */
 int operation_end(struct work *work, const char *id, struct error *err);
 /* That of the target, when there is one. */

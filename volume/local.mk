@@ -49,6 +49,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_status \
+	tests/unit/volume/test_turns \
 	tests/unit/volume/test_type \
 	tests/unit/volume/test_volume \
 	tests/unit/volume/test_volume_quota

@@ -1,0 +1,171 @@
+/*
+ * Work on one volume waits for its turn, whoever hears of it first; and whoever ends, or lets go,
+ * tells the next one and nobody else.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/snapshots.h"
+
+#include <string.h>
+
+#define COUNT(what) world_count(world, "SELECT COUNT(*) FROM " what)
+#define OLDEST      "id = (SELECT id FROM operations ORDER BY created_at, id LIMIT 1)"
+#define assert_rests(world)                       \
+    do {                                          \
+        ck_assert_int_eq(world_check(world), 0);  \
+        ck_assert_int_eq(COUNT("operations"), 0); \
+    } while (0)
+
+/* Another manager has the oldest one in its hands. */
+static void hold_oldest(struct world *world) {
+    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1, owner = 'other:1:1', "
+                     "lease_until = 4000000000000000 WHERE " OLDEST);
+}
+
+/* It dies. */
+static void let_go_oldest(struct world *world) {
+    world_sql(world, "UPDATE operations SET lease_until = 1 WHERE owner = 'other:1:1'");
+    world_advance(world, 1);
+}
+
+static const char *copy_of(struct world *world, const char *source, const char *id) {
+    world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"%s\": \"%s\"}}", source, id));
+    ck_assert_int_eq(world->status, 202);
+    return PATH("%s",
+                json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+}
+
+/* Delivers everything; how many messages that were. */
+static unsigned steps(struct world *world) {
+    unsigned count = 0;
+
+    while (world_relay(world) > 0 && world_step(world, 0))
+        count++;
+    return count;
+}
+
+START_TEST(a_snapshot_that_is_read_is_not_deleted_yet) {
+    autoworld struct world *world = world_new(NULL);
+    const char *snapshot = snapshot_of_volume(world, world_volume(world, 2)), *made;
+
+    made = copy_of(world, "snapshot_id", snapshot);
+    hold_oldest(world);
+    world_advance(world, 1);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", snapshot), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, snapshot), "deleting");
+    ck_assert_int_eq(COUNT("snapshots WHERE delete_begun = 1"), 0);
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_str_eq(snapshot_status(world, snapshot), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(those_that_read_do_not_wait_for_each_other) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *first = copy_of(world, "snapshot_id", snapshot), *second, *third;
+
+    hold_oldest(world);
+    world_advance(world, 1);
+    second = copy_of(world, "snapshot_id", snapshot);
+    third = copy_of(world, "source_volid", volume);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, first), "creating");
+    ck_assert_str_eq(world_status(world, second), "available");
+    ck_assert_str_eq(world_status(world, third), "available");
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, first), "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(each_end_tells_the_next_one_alone) {
+    enum { MANY = 9 };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2);
+
+    for (int i = 0; i < MANY; i++) {
+        new_snapshot(world, volume);
+        world_advance(world, 1);
+    }
+    hold_oldest(world);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'creating'"), MANY);
+    let_go_oldest(world);
+    ck_assert_uint_le(steps(world), 2 * MANY);
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'available'"), MANY);
+    assert_rests(world);
+}
+END_TEST
+
+/* All that read may begin when what was in front of them has ended. */
+START_TEST(the_end_of_a_change_tells_all_that_read) {
+    enum { MANY = 9 };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+
+    new_snapshot(world, volume);
+    world_advance(world, 1);
+    for (int i = 0; i < MANY; i++)
+        copy_of(world, "snapshot_id", snapshot);
+    hold_oldest(world);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), MANY);
+    let_go_oldest(world);
+    ck_assert_uint_le(steps(world), 2 * MANY);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), 0);
+    assert_rests(world);
+}
+END_TEST
+
+/* Whoever waits for a report lets the others go on, and they hear of it. */
+START_TEST(who_waits_for_a_guest_keeps_nobody) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *made;
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_advance(world, 1);
+    made = copy_of(world, "snapshot_id", snapshot);
+    ck_assert_uint_eq(world_relay(world), 2);
+    world_step(world, 1); /* in vain */
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "extending");
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* One that has to be tried again lets those in that are older. */
+START_TEST(a_dead_worker_keeps_nobody_in_front_of_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *made;
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_settle(world);
+    world_advance(world, 1);
+    made = copy_of(world, "snapshot_id", snapshot);
+    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1, "
+                     "owner = 'other:1:1', lease_until = 4000000000000000 WHERE kind = 'create'");
+    world_sql(world, "UPDATE operations SET phase = 'completing', failed = 1, deadline = NULL, "
+                     "owner = NULL WHERE kind = 'extend'");
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "extending");
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_str_eq(world_status(world, volume), "error_extending");
+}
+END_TEST
+
+CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
+           those_that_read_do_not_wait_for_each_other, each_end_tells_the_next_one_alone,
+           the_end_of_a_change_tells_all_that_read, who_waits_for_a_guest_keeps_nobody,
+           a_dead_worker_keeps_nobody_in_front_of_it)
