@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -34,9 +35,9 @@ int image_share(int from, int to, struct error *err) {
 #define SLOW_US  ((int64_t)250000)
 enum {
     SMALLEST_PIECE = 1 << 16,
-    FIRST_PIECE = 1 << 20,
     LARGEST_PIECE = 1 << 26,
     BUFFER = 1 << 20,
+    ZEROS = 1 << 16,     /* so many together are left out when they were read */
     UNFLUSHED = 1 << 27, /* so that the flush at the end has little left to do */
 };
 
@@ -44,10 +45,11 @@ struct copy {
     int from, to;
     const struct image_copy *how;
     off_t length, at;
-    off_t flushed; /* all in front of it is on its way to the disk, or there */
-    int64_t moved; /* bytes that were copied, without holes */
-    size_t piece;  /* to be tried next */
-    char *buffer;  /* NULL: the kernel copies */
+    bool has_holes; /* it takes less room than its length */
+    off_t flushed;  /* all in front of it is on its way to the disk, or there */
+    int64_t moved;  /* bytes that were copied, without holes */
+    size_t piece;   /* to be tried next */
+    char *buffer;   /* NULL: the kernel copies */
     int64_t begun_us, told_us, asked_us;
 };
 
@@ -100,11 +102,38 @@ static void learn_speed(struct copy *copy, int64_t spent_us) {
         copy->piece /= 2;
 }
 
+/* The length of the first piece, and whether it holds nothing. */
+static size_t first_piece(const char *bytes, size_t size, bool *ret_zero) {
+    size_t piece = size < ZEROS ? size : ZEROS;
+
+    *ret_zero = bytes[0] == 0 && memcmp(bytes, bytes + 1, piece - 1) == 0;
+    return piece;
+}
+
+/* How many bytes there are in front of a piece that holds nothing. */
+static size_t find_zeros(const char *bytes, size_t size) {
+    size_t at = 0;
+
+    while (at < size) {
+        bool zero;
+        size_t piece = first_piece(bytes + at, size - at, &zero);
+
+        if (zero)
+            break;
+        at += piece;
+    }
+    return at;
+}
+
+/* The copy is new: what is not written to it is zero. */
 static ssize_t write_all(int fd, const char *bytes, size_t size, off_t at) {
     size_t done = 0;
 
     while (done < size) {
-        ssize_t written = pwrite(fd, bytes + done, size - done, at + (off_t)done);
+        size_t data = find_zeros(bytes + done, size - done);
+        bool zero;
+        ssize_t written = data > 0 ? pwrite(fd, bytes + done, data, at + (off_t)done)
+                                   : (ssize_t)first_piece(bytes + done, size - done, &zero);
 
         if (written < 0 && errno != EINTR)
             return -1;
@@ -119,6 +148,11 @@ static ssize_t move_by_hand(const struct copy *copy, size_t size) {
     return got > 0 ? write_all(copy->to, copy->buffer, (size_t)got, copy->at) : got;
 }
 
+static void begin_by_hand(struct copy *copy) {
+    copy->buffer = malloc(BUFFER);
+    assert(copy->buffer);
+}
+
 /* How many bytes of the piece, 0 at the end of the file, or -1 and errno. */
 static ssize_t move_piece(struct copy *copy, size_t size) {
     off_t from = copy->at, to = copy->at;
@@ -129,8 +163,7 @@ static ssize_t move_piece(struct copy *copy, size_t size) {
     moved = copy_file_range(copy->from, &from, copy->to, &to, size, 0);
     if (moved > 0 || (moved < 0 && !is_unsupported(errno)))
         return moved;
-    copy->buffer = malloc(BUFFER);
-    assert(copy->buffer);
+    begin_by_hand(copy);
     return move_by_hand(copy, size);
 }
 
@@ -201,6 +234,9 @@ static int copy_data(struct copy *copy, struct error *err) {
 
     if (find_data(copy, 0, &now, err) < 0)
         return -1;
+    /* NFS before 4.2 calls all of it data: holes are found by what is read. */
+    if (copy->has_holes && now.begin == 0 && now.end == copy->length)
+        begin_by_hand(copy);
     for (; now.begin < copy->length; now = next) {
         if (find_data(copy, now.end, &next, err) < 0)
             return -1;
@@ -214,7 +250,7 @@ static int copy_data(struct copy *copy, struct error *err) {
 
 int image_copy(int from, int to, bool sparse, const struct image_copy *how, struct error *err) {
     struct copy copy = {
-        .from = from, .to = to, .how = how, .piece = FIRST_PIECE, .begun_us = clock_boottime_us()
+        .from = from, .to = to, .how = how, .piece = SMALLEST_PIECE, .begun_us = clock_boottime_us()
     };
     struct stat status;
     int result;
@@ -222,6 +258,7 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
     if (fstat(from, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at the file's length");
     copy.length = status.st_size;
+    copy.has_holes = status.st_blocks < status.st_size / 512;
     if (ftruncate(to, 0) < 0)
         return error_errno(err, ERROR_BACKEND, "emptying the copy");
     if (image_grow_raw(to, copy.length, sparse, NULL, err) < 0)

@@ -247,6 +247,7 @@ static void do_without_each(void) {
             for (size_t j = 0; j < LENGTH(missing); j++)
                 do_without(missing[j].call, missing[j].error, kind, i);
     do_without("lseek", EINVAL, 0, 0); /* all of it is read */
+    do_without("lseek", EINVAL, 2, 0);
 }
 
 START_TEST(what_a_file_system_cannot_is_done_otherwise) {
@@ -257,6 +258,22 @@ END_TEST
 START_TEST(what_xfs_refuses_is_done_otherwise) {
     if (xfs_enter())
         do_without_each();
+}
+END_TEST
+
+/* As with NFS before 4.2, which calls all of a file data. */
+START_TEST(a_file_system_that_hides_its_holes_gets_them_back) {
+    autoplace struct place place;
+    struct stat status;
+
+    open_place(&place, 0);
+    fail_all("lseek", EINVAL);
+    ck_assert_int_eq(snapshot(&place), DRIVER_DONE);
+    fail_none();
+    ck_assert_int_eq(get_byte(&place, SNAPSHOT_NAME), 'a');
+    ck_assert_int_eq(fstatat(place.directory.fd, SNAPSHOT_NAME, &status, 0), 0);
+    ck_assert_int_eq(status.st_size, GIB);
+    ck_assert_int_le(status.st_blocks * 512, 2 * MIB);
 }
 END_TEST
 
@@ -470,6 +487,7 @@ END_TEST
 
 CHECK_MAIN("snapshot calls", copies_survive_every_failure, shared_blocks_survive_every_failure,
            what_a_file_system_cannot_is_done_otherwise, what_xfs_refuses_is_done_otherwise,
+           a_file_system_that_hides_its_holes_gets_them_back,
            below_a_guest_nothing_is_done_otherwise,
            what_is_copied_is_flushed_before_it_has_its_name,
            what_is_shared_is_flushed_before_it_has_its_name, a_copy_tells_how_far_it_is_each_second,
