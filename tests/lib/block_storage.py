@@ -186,10 +186,22 @@ class BlockStorage:
         return self.ask("GET", f"/attachments{query}")["attachments"]
 
     def remove(self, volume_id):
-        """Detaches and deletes it, whatever its state; does not wait."""
+        """Detaches and deletes it with its snapshots, whatever its state; does not wait."""
         for attachment in self.attachments(volume_id):
             self.detach(attachment["id"])
-        self.action(volume_id, "os-force_delete")
+        self.ask("DELETE", f"/volumes/{volume_id}?force=true&cascade=true")
+
+    # ---- snapshots ----
+
+    def snapshots(self):
+        return self.ask("GET", "/snapshots/detail")["snapshots"]
+
+    def snapshot(self, volume_id):
+        """One that is available; waits for it."""
+        made = self.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
+        until(lambda: self.ask("GET", f"/snapshots/{made['id']}")["snapshot"]["status"] ==
+              "available", 120, f"snapshot {made['id']} available")
+        return made["id"]
 
     # ---- the rest ----
 
