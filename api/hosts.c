@@ -38,9 +38,13 @@ int hosts_list(struct request *request, struct error *err) {
 }
 
 /* Numbers are text in this answer, as upstream. */
-static void put_resource(struct request *request, const struct summary *summary) {
-    const char *project = summary->project_id;
-    struct arena *arena = request->work.arena;
+static void put_number(struct request *request, const char *key, int64_t number) {
+    out_key_text(&request->out, key);
+    out_text(&request->out, arena_format(request->work.arena, "%jd", (intmax_t)number));
+}
+
+static void put_resource(struct request *request, const struct host_summary *summary) {
+    const char *project = summary->volumes.project_id;
     struct json_out *out = &request->out;
 
     out_begin_object(out);
@@ -48,17 +52,17 @@ static void put_resource(struct request *request, const struct summary *summary)
     out_begin_object(out);
     out_put_text(out, "host", request->id);
     out_put_text(out, "project", project ? project : "(total)");
-    out_put_text(out, "volume_count", arena_format(arena, "%jd", summary->count));
-    out_put_text(out, "total_volume_gb", arena_format(arena, "%jd", summary->size_gb));
-    out_put_text(out, "snapshot_count", "0");
-    out_put_text(out, "total_snapshot_gb", "0");
+    put_number(request, "volume_count", summary->volumes.count);
+    put_number(request, "total_volume_gb", summary->volumes.size_gb);
+    put_number(request, "snapshot_count", summary->snapshots.count);
+    put_number(request, "total_snapshot_gb", summary->snapshots.size_gb);
     out_end_object(out);
     out_end_object(out);
 }
 
 int hosts_show(struct request *request, struct error *err) {
     struct service service;
-    struct summary *summaries;
+    struct host_summary *summaries;
     int count;
 
     if (error_if_none(service_find(&request->work, SERVICE_VOLUME, request->id, &service, err), err,

@@ -10,6 +10,16 @@
 #define COUNT_AND_SIZE "COUNT(*), CAST(COALESCE(SUM(v.size_gb), 0) AS BIGINT) FROM volumes v"
 #define ON_HOST        " JOIN pools p ON p.name = v.host WHERE p.host = $1"
 
+/* Each volume and each snapshot of a host, and what they add to. */
+#define EACH_ON_HOST                                                                \
+    " FROM (SELECT v.project_id AS project, 1 AS volumes, v.size_gb AS volume_gb, " \
+    "0 AS snapshots, 0 AS snapshot_gb FROM volumes v" ON_HOST                       \
+    " UNION ALL SELECT s.project_id, 0, 0, 1, s.size_gb FROM snapshots s "          \
+    "JOIN volumes v ON v.id = s.volume_id" ON_HOST ") AS each_one "
+#define SUM_OF(column) ", CAST(COALESCE(SUM(" column "), 0) AS BIGINT)"
+#define SUMS_OF_HOST \
+    SUM_OF("volumes") SUM_OF("volume_gb") SUM_OF("snapshots") SUM_OF("snapshot_gb") EACH_ON_HOST
+
 static int read_summary(struct work *work, const struct db_rows *rows, void *ret,
                         struct error *err) {
     (void)err;
@@ -28,12 +38,22 @@ int summary_volumes(struct work *work, bool all_projects, struct summary *ret, s
     return query_one(work, rows, read_summary, ret, err) < 0 ? -1 : 0;
 }
 
-int summary_of_host(struct work *work, const char *host, struct summary **ret, struct error *err) {
-    static const char sql[] = "SELECT NULL AS project, " COUNT_AND_SIZE ON_HOST
-                              " UNION ALL SELECT v.project_id, " COUNT_AND_SIZE ON_HOST
-                              " GROUP BY v.project_id ORDER BY project NULLS FIRST";
+static int read_host(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
+    (void)err;
+    *(struct host_summary *)ret = (struct host_summary){
+        { db_copy(rows, 0, work->arena), db_int(rows, 1), db_int(rows, 2) },
+        { NULL, db_int(rows, 3), db_int(rows, 4) },
+    };
+    return 0;
+}
 
-    return query_all(work, db_query(work->tx, err, sql, DB_TEXT(host)), read_summary, ret, err);
+int summary_of_host(struct work *work, const char *host, struct host_summary **ret,
+                    struct error *err) {
+    static const char sql[] =
+        "SELECT NULL AS project" SUMS_OF_HOST "UNION ALL SELECT project" SUMS_OF_HOST
+        "GROUP BY project ORDER BY project NULLS FIRST";
+
+    return query_all(work, db_query(work->tx, err, sql, DB_TEXT(host)), read_host, ret, err);
 }
 
 /* ---- metadata ---- */

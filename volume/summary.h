@@ -12,7 +12,11 @@ struct summary {
 };
 
 int summary_volumes(struct work *work, bool all_projects, struct summary *ret, struct error *err);
-/* Of a backend (node@backend): of all its volumes first, then of each project's; how many. */
-int summary_of_host(struct work *work, const char *host, struct summary **ret, struct error *err);
+/* Of a backend (node@backend): of all that is there first, then of each project's; how many. */
+struct host_summary {
+    struct summary volumes, snapshots; /* the project is the volumes' */
+};
+int summary_of_host(struct work *work, const char *host, struct host_summary **ret,
+                    struct error *err);
 /* Every different pair of user metadata, ordered by key and value. */
 int summary_metadata(struct work *work, bool all_projects, struct pairs *ret, struct error *err);

@@ -227,10 +227,15 @@ END_TEST
 
 START_TEST(hosts_show_enabled_services_and_what_stands_there) {
     autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
     const json_t *list, *resource;
 
-    world_volume(world, 2);
     world_volume(world, 3);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/snapshots",
+                   arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", id)),
+        202);
+    world_settle(world);
     ck_assert_int_eq(world_call(world, "GET", "/os-hosts", NULL), 200);
     list = json_object_get(world->answer, "hosts");
     ck_assert_uint_eq(json_array_size(list), 2);
@@ -247,6 +252,8 @@ START_TEST(hosts_show_enabled_services_and_what_stands_there) {
     ck_assert_str_eq(text_at(resource, "project"), "(total)");
     ck_assert_str_eq(text_at(resource, "volume_count"), "2");
     ck_assert_str_eq(text_at(resource, "total_volume_gb"), "5");
+    ck_assert_str_eq(text_at(resource, "snapshot_count"), "1");
+    ck_assert_str_eq(text_at(resource, "total_snapshot_gb"), "2");
     resource = json_object_get(json_array_get(list, 1), "resource");
     ck_assert_str_eq(text_at(resource, "project"), WORLD_PROJECT);
     ck_assert_int_eq(world_call(world, "GET", "/os-hosts/" WORLD_NODE, NULL), 404);

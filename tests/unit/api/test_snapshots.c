@@ -192,6 +192,87 @@ START_TEST(a_snapshot_past_its_quota_changes_nothing) {
 }
 END_TEST
 
+/* ---- statuses that others set ---- */
+
+#define ACT(id, body)  world_call(world, "POST", PATH("/snapshots/%s/action", id), body)
+#define RESET(status)  "{\"os-reset_status\": {\"status\": \"" status "\"}}"
+#define REPORT(fields) "{\"os-update_snapshot_status\": {" fields "}}"
+
+START_TEST(what_was_begun_to_be_destroyed_is_given_to_nobody) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = snapshot_of_volume(world, world_volume(world, 1));
+
+    memory_fail_next(world->memory, "delete_snapshot", ERROR_BACKEND);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "error_deleting");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_SNAPSHOT_010_016"));
+    ck_assert_int_eq(ACT(id, RESET("available")), 400);
+    ck_assert_int_eq(ACT(id, RESET("Error")), 202);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(a_queued_delete_that_is_reset_destroys_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = snapshot_of_volume(world, world_volume(world, 1));
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    ck_assert_int_eq(ACT(id, RESET("available")), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "available");
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), 0);
+    ck_assert_int_eq(ACT(id, RESET("nonsense")), 400);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(a_report_follows_the_map_and_ends_no_work_of_ours) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = new_snapshot(world, world_volume(world, 1));
+
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"available\"")), 400); /* we are at it */
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"creating\", \"progress\": \"90%\"")), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "available");
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"error\"")), 400);
+    ck_assert_int_eq(ACT(id, RESET("creating")), 202);
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"deleting\"")), 400);
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"error\", \"progress\": \"101%\"")), 400);
+    ck_assert_int_eq(ACT(id, REPORT("\"progress\": \"80%\"")), 400);
+    ck_assert_int_eq(ACT(id, REPORT("\"status\": \"error\", \"progress\": \"80%\"")), 202);
+    ck_assert_str_eq(json_string_value(json_object_get(snapshot_shown(world, id),
+                                                       "os-extended-snapshot-attributes:progress")),
+                     "80%");
+    assert_snapshot(world, id, "error");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(what_happens_to_a_snapshot_is_told) {
+    static const char *const events[] = { "create.start", "create.end",   "update.start",
+                                          "update.end",   "delete.start", "delete.end" };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id;
+
+    world->settings.notifications = true;
+    id = snapshot_of_volume(world, volume);
+    ck_assert_int_eq(
+        world_call(world, "PUT", PATH("/snapshots/%s", id), "{\"snapshot\": {\"name\": \"n\"}}"),
+        200);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    for (unsigned i = 0; i < LENGTH(events); i++)
+        ck_assert_msg(world_count(world, PATH("SELECT COUNT(*) FROM outbox WHERE method = "
+                                              "'snapshot.%s' AND payload LIKE '%%%s%%'",
+                                              events[i], id)) == 1,
+                      "%s", events[i]);
+}
+END_TEST
+
 /* ---- eyes ---- */
 
 START_TEST(what_belongs_to_another_project_is_not_there) {
@@ -262,4 +343,7 @@ CHECK_MAIN("snapshots", a_snapshot_is_made_shown_listed_and_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
            force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,
            an_update_changes_what_it_names, a_snapshot_past_its_quota_changes_nothing,
+           what_was_begun_to_be_destroyed_is_given_to_nobody,
+           a_queued_delete_that_is_reset_destroys_nothing,
+           a_report_follows_the_map_and_ends_no_work_of_ours, what_happens_to_a_snapshot_is_told,
            what_belongs_to_another_project_is_not_there, lists_filter_sort_and_page)
