@@ -24,9 +24,8 @@ static bool is_worked_on(const struct round *round, const struct snapshot *snaps
 
     if (own && own->kind->object && own->kind->meanwhile == snapshot->status)
         return true;
-    return volumes &&
-           ((volumes->kind == &kind_delete && snapshot->status == SNAPSHOT_DELETING) ||
-            (volumes->kind == &kind_revert && snapshot->status == SNAPSHOT_RESTORING));
+    return volumes && ((volumes->kind == &kind_delete && snapshot->status == SNAPSHOT_DELETING) ||
+                       (volumes->kind == &kind_revert && snapshot->status == SNAPSHOT_RESTORING));
 }
 
 static void check_status(struct round *round, const struct snapshot *snapshot) {

@@ -5,6 +5,8 @@
 #include "volume/create.h"
 #include "volume/source.h"
 
+#include <string.h>
+
 /* A thing that is made: how, is it wanted no more by its row, and how it is taken away again. */
 struct making {
     int (*make)(struct job *job, struct driver_created *ret, struct error *err);
@@ -95,14 +97,29 @@ static int make_volume(struct job *job, struct driver_created *ret, struct error
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
 }
 
-/* Is the volume gone, or on its way out before a create of it has ever ended? */
+/* Has the volume left the name that this worker knows?  While something is open on it, its object
+ * may still be on the way to the new one. */
+static int volume_moved(struct work *work, const struct job *job, const struct volume *volume,
+                        struct error *err) {
+    struct operation *open;
+    int count;
+
+    if (!volume->name_id || strcmp(volume->name_id, job_driver_volume(job).name_id) == 0)
+        return 0;
+    count = operation_on(work, volume->id, &open, err);
+    return count < 0 ? -1 : count == 0;
+}
+
+/* Is the volume gone, on its way out before a create of it has ever ended, or elsewhere? */
 static int volume_unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct volume volume;
 
-    if (volume_row(work, job->operation.volume_id, &volume, err) == 0)
-        return volume.status == VOLUME_DELETING && !volume.provider_location;
-    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+    if (volume_row(work, job->operation.volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+    if (volume.status == VOLUME_DELETING && !volume.provider_location)
+        return 1;
+    return volume_moved(work, job, &volume, err);
 }
 
 static int take_volume_away(struct job *job, struct error *err) {

@@ -40,8 +40,9 @@ typedef int job_function(struct job *job, struct error *err);
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
-/* Of a delete: the volume's snapshots go before it.  0: there is none any more. */
-int job_delete_snapshots(struct job *job, struct error *err);
+/* Of a delete: the volume's snapshots go before it.  0: there is none any more; 1 and `failure`:
+ * one stays; -1: what was done could not be written down, or is another's. */
+int job_delete_snapshots(struct job *job, struct error *failure, struct error *err);
 /* Of a delete, before its object is destroyed or given back (rename_job.c): an earlier worker of it
  * that sleeps right in front of its effect finds nothing under the name that it knows.  `fence`:
  * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has

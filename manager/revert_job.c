@@ -6,7 +6,7 @@
 #include "manager/job.h"
 #include "volume/revert.h"
 
-enum { TRIES_TO_RENAME = 30 };
+enum { TRIES = 30 };
 
 static int find_snapshot(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
@@ -37,7 +37,7 @@ static int fail(struct job *job, bool untouched, const struct error *failure, st
 int job_revert(struct job *job, struct error *err) {
     struct revert_ending done = { 0 };
     struct error failure = { 0 };
-    int ended;
+    int ended, renamed = 0;
 
     if (!job->has_volume)
         return job_end(job, err);
@@ -50,11 +50,14 @@ int job_revert(struct job *job, struct error *err) {
                   status_text(job->volume.status), job->volume.attachment_count);
         return fail(job, job->operation.attempts == 1, &failure, err);
     }
-    if ((job->operation.attempts > 1 && job_rename(job, &job->fence, &failure) != 0) ||
-        put_back(job, &failure) < 0) {
+    if (job->operation.attempts > 1)
+        renamed = job_rename(job, &job->fence, &failure);
+    if (renamed != 0 || put_back(job, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
-        if (job_is_uncertain(job, &failure) && job->operation.attempts < TRIES_TO_RENAME)
+        /* A name that is written down has to be given, or nobody finds the volume. */
+        if (renamed < 0 ||
+            ((renamed > 0 || job_is_uncertain(job, &failure)) && job->operation.attempts < TRIES))
             return job_ask_again(job, &failure, err);
         return fail(job, false, &failure, err);
     }

@@ -71,7 +71,7 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
 }
 
 /* The newest first.  What is held no more is another worker's: its volume is not touched either. */
-int job_delete_snapshots(struct job *job, struct error *err) {
+int job_delete_snapshots(struct job *job, struct error *failure, struct error *err) {
     struct group group = { .job = job };
 
     if (job_read(job, read_group, &group, err) < 0)
@@ -80,10 +80,13 @@ int job_delete_snapshots(struct job *job, struct error *err) {
         struct snapshot *snapshot = &group.snapshots[i];
         int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)snapshot->id, err);
 
+        if (held == 0 && delete_object(job, snapshot, failure) != DRIVER_DONE)
+            return 1;
+        if (held == 0)
+            held = job_held(job, remove_one, snapshot, err);
         if (held > 0)
             return error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
-        if (held < 0 || delete_object(job, snapshot, err) != DRIVER_DONE ||
-            job_held(job, remove_one, snapshot, err) != 0)
+        if (held < 0)
             return -1;
     }
     return 0;

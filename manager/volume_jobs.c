@@ -54,13 +54,15 @@ static int fail_with_snapshots(struct job *job, const struct error *failure, str
 int job_delete(struct job *job, struct error *err) {
     struct error failure = { 0 };
     struct delete_ending ending = { NULL };
-    int ended, renamed = 0;
+    int ended, renamed = 0, left = 0;
     bool gone;
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (volume_delete_wanted(&job->volume) && job_delete_snapshots(job, &failure) < 0)
-        return fail_with_snapshots(job, &failure, err);
+    if (volume_delete_wanted(&job->volume))
+        left = job_delete_snapshots(job, &failure, err);
+    if (left != 0)
+        return left < 0 ? -1 : fail_with_snapshots(job, &failure, err);
     /* Nothing is destroyed, and no failure is called one, under a name that others know. */
     if (begun_before(job) && volume_delete_wanted(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);

@@ -3,6 +3,7 @@ libtests_a_SOURCES = \
 	tests/lib/check_main.h \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \
+	tests/lib/other_manager.h \
 	tests/lib/snapshots.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \

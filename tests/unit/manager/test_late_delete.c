@@ -5,6 +5,7 @@
  */
 #include "common/cleanup.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/other_manager.h"
 
 #include <stdio.h>
 
@@ -19,31 +20,8 @@ static struct scene {
     bool asleep;
 } scene;
 
-/* ---- the other manager ---- */
-
-/* The lease of whoever has it is over: another one takes up everything. */
 static void other_works(void) {
-    struct world *world = scene.world;
-    struct manager_settings settings = world_manager_settings(world);
-    struct manager *other;
-    struct relay *relay;
-    struct error err;
-
-    settings.owner = "other:1:1";
-    settings.owner_prefix = "other:";
-    settings.rpc = rpc_local_new(0);
-    ck_assert_int_eq(manager_start(&settings, &other, &err), 0);
-    relay = relay_new(world->db, settings.rpc, false);
-    for (int i = 0; i < 3; i++) {
-        world->now_us += 61 * INT64_C(1000000);
-        ck_assert_int_eq(manager_tick(other, &err), 0);
-        do
-            relay_step(relay, &err);
-        while (rpc_local_step(settings.rpc, 0));
-    }
-    relay_stop(relay);
-    settings.rpc->engine->stop(settings.rpc);
-    manager_stop(other);
+    other_manager_works(scene.world);
 }
 
 /* ---- the one that sleeps ---- */

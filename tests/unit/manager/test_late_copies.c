@@ -1,0 +1,353 @@
+/*
+ * Snapshots, copies of volumes and reverts whose worker sleeps in front of its effect, dies between
+ * two steps, or cannot write down what it has done: nothing newer is lost, and nothing is left over.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/other_manager.h"
+#include "tests/lib/snapshots.h"
+
+#define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
+#define FORCE_DELETE  "{\"os-force_delete\": {}}"
+#define COUNT(what)   world_count(world, "SELECT COUNT(*) FROM " what)
+
+static struct scene {
+    struct world *world;
+    const char *id, *snapshot, *copy;
+    const char *call; /* of the driver, in the middle of which the first worker sleeps */
+    void (*meanwhile)(void);
+    bool asleep;
+} scene;
+
+static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    (void)arg, (void)name_id;
+    if (point != MEMORY_FENCED || scene.asleep || strcmp(call, scene.call) != 0)
+        return true;
+    scene.asleep = true;
+    scene.meanwhile();
+    return true;
+}
+
+/* A volume with the content 8, of which a snapshot has kept the content 7. */
+static void set_scene(struct world *world) {
+    scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+    memory_write(world->memory, scene.id, 7);
+    scene.snapshot = snapshot_of_volume(world, scene.id);
+    memory_write(world->memory, scene.id, 8);
+}
+
+static void sleep_in(const char *call, void (*meanwhile)(void)) {
+    scene.call = call;
+    scene.meanwhile = meanwhile;
+    memory_watch(scene.world->memory, between, NULL);
+}
+
+static void rest(struct world *world) {
+    for (int i = 0; i < 4; i++) {
+        world_settle(world);
+        world_advance(world, 61);
+    }
+    world_settle(world);
+}
+
+static void assert_rests(struct world *world) {
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_uint_eq(memory_count(world->memory),
+                      (size_t)COUNT("volumes WHERE provider_location IS NOT NULL"));
+}
+
+/* ---- requests ---- */
+
+static void revert(void) {
+    struct world *world = scene.world;
+
+    ck_assert_int_eq(
+        world_action(world, scene.id, "{\"revert\": {\"snapshot_id\": \"%s\"}}", scene.snapshot),
+        202);
+}
+
+static void copy(const char *source, const char *id) {
+    struct world *world = scene.world;
+
+    world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"%s\": \"%s\"}}", source, id));
+    ck_assert_int_eq(world->status, 202);
+    scene.copy = PATH(
+        "%s", json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+}
+
+static void copy_snapshot(void) {
+    copy("snapshot_id", scene.snapshot);
+}
+
+static void copy_volume(void) {
+    copy("source_volid", scene.id);
+}
+
+static void delete_all(void) {
+    struct world *world = scene.world;
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", scene.id), NULL),
+                     202);
+}
+
+static void delete_snapshot(void) {
+    struct world *world = scene.world;
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", scene.snapshot), NULL), 202);
+}
+
+static void another_snapshot(void) {
+    world_advance(scene.world, 1);
+    scene.snapshot = new_snapshot(scene.world, scene.id);
+}
+
+/* ---- late ---- */
+
+/* The other manager ends the revert, and somebody writes. */
+static void reverted_and_written(void) {
+    other_manager_works(scene.world);
+    ck_assert_str_eq(world_status(scene.world, scene.id), "available");
+    ck_assert_int_eq(memory_read(scene.world->memory, scene.id), 7);
+    memory_write(scene.world->memory, scene.id, 9);
+}
+
+/* An operator has no patience. */
+static void reset_and_written(void) {
+    ck_assert_int_eq(world_action(scene.world, scene.id, RESET("available")), 202);
+    other_manager_works(scene.world);
+    memory_write(scene.world->memory, scene.id, 9);
+}
+
+START_TEST(a_late_revert_undoes_nothing) {
+    static void (*const stories[])(void) = { reverted_and_written, reset_and_written };
+
+    for (unsigned i = 0; i < LENGTH(stories); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        set_scene(world);
+        sleep_in("revert_volume", stories[i]);
+        revert();
+        rest(world);
+        ck_assert(scene.asleep);
+        ck_assert_int_eq(memory_read(world->memory, scene.id), 9);
+        ck_assert_str_eq(world_status(world, scene.id), "available");
+        assert_snapshot(world, scene.snapshot, "available");
+        assert_rests(world);
+    }
+}
+END_TEST
+
+static void copied_and_written(void) {
+    other_manager_works(scene.world);
+    ck_assert_str_eq(world_status(scene.world, scene.copy), "available");
+    memory_write(scene.world->memory, scene.copy, 9);
+}
+
+/* The copy has another name by then: a revert of it was taken over. */
+static void copied_and_renamed(void) {
+    struct world *world = scene.world;
+    const char *id = scene.id, *snapshot = scene.snapshot;
+
+    other_manager_works(world);
+    scene.id = scene.copy;
+    scene.snapshot = new_snapshot(world, scene.id);
+    other_manager_works(world);
+    revert();
+    world_sql(world, "UPDATE operations SET attempts = 1 WHERE kind = 'revert'");
+    other_manager_works(world);
+    ck_assert_int_eq(COUNT("volumes WHERE name_id <> id"), 1);
+    memory_write(world->memory, scene.copy, 9);
+    scene.id = id;
+    scene.snapshot = snapshot;
+}
+
+static void copied_and_deleted(void) {
+    struct world *world = scene.world;
+
+    other_manager_works(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", scene.copy), NULL), 202);
+    other_manager_works(world);
+    ck_assert_str_eq(world_status(world, scene.copy), "gone");
+}
+
+static void cancelled_and_deleted(void) {
+    ck_assert_int_eq(world_action(scene.world, scene.copy, FORCE_DELETE), 202);
+    other_manager_works(scene.world);
+}
+
+START_TEST(a_late_copy_replaces_nothing_and_stays_nowhere) {
+    static void (*const stories[])(void) = { copied_and_written, copied_and_renamed,
+                                             copied_and_deleted, cancelled_and_deleted };
+
+    for (unsigned i = 0; i < 2 * LENGTH(stories); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        set_scene(world);
+        sleep_in(i % 2 ? "clone_snapshot" : "clone_volume", stories[i / 2]);
+        (i % 2 ? copy_snapshot : copy_volume)();
+        rest(world);
+        ck_assert(scene.asleep);
+        if (i < 4)
+            ck_assert_int_eq(memory_read(world->memory, scene.copy), 9);
+        else
+            ck_assert_str_eq(world_status(world, scene.copy), "gone");
+        assert_rests(world);
+    }
+}
+END_TEST
+
+static void made_and_written(void) {
+    other_manager_works(scene.world);
+    memory_write(scene.world->memory, scene.id, 9);
+}
+
+START_TEST(a_late_snapshot_keeps_the_moment_of_the_first) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("create_snapshot", made_and_written);
+    another_snapshot();
+    rest(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(memory_read_snapshot(world->memory, scene.snapshot), 8);
+    assert_rests(world);
+}
+END_TEST
+
+static void made_and_deleted(void) {
+    other_manager_works(scene.world);
+    delete_snapshot();
+    other_manager_works(scene.world);
+    ck_assert_str_eq(snapshot_status(scene.world, scene.snapshot), "gone");
+}
+
+START_TEST(a_late_snapshot_of_what_was_deleted_stays_nowhere) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("create_snapshot", made_and_deleted);
+    another_snapshot();
+    rest(world);
+    ck_assert(scene.asleep);
+    assert_rests(world);
+}
+END_TEST
+
+/* ---- death between each two steps, and what cannot be written down ---- */
+
+static const struct {
+    void (*begin)(void);
+    const char *volume, *snapshot; /* what they are in the end */
+    int64_t content;
+} works[] = {
+    { revert, "available", "available", 7 },      { copy_snapshot, "available", "available", 8 },
+    { copy_volume, "available", "available", 8 }, { another_snapshot, "available", "available", 8 },
+    { delete_snapshot, "available", "gone", 8 },  { delete_all, "gone", "gone", -1 },
+};
+
+static void assert_done(struct world *world, unsigned i) {
+    assert_rests(world);
+    ck_assert_str_eq(world_status(world, scene.id), works[i].volume);
+    ck_assert_str_eq(snapshot_status(world, scene.snapshot), works[i].snapshot);
+    ck_assert_int_eq(memory_read(world->memory, scene.id), works[i].content);
+    ck_assert_int_eq(COUNT("volumes WHERE status <> 'available'"), 0);
+}
+
+/* Dies twice, each time after so many effects; false: it did not. */
+static bool live_through(unsigned i, int64_t effects) {
+    autoworld struct world *world = world_new(NULL);
+    bool died;
+
+    set_scene(world);
+    works[i].begin();
+    world_die_after(world, effects);
+    rest(world);
+    died = world->dead;
+    world_restart(world);
+    world_die_after(world, effects);
+    rest(world);
+    world_restart(world);
+    rest(world);
+    assert_done(world, i);
+    return died;
+}
+
+START_TEST(what_dies_anywhere_is_done_by_the_next) {
+    for (unsigned i = 0; i < LENGTH(works); i++) {
+        int64_t effects = 0;
+
+        while (live_through(i, effects))
+            effects++;
+        ck_assert_int_gt(effects, 3);
+    }
+}
+END_TEST
+
+/* The commits behind the call of the driver. */
+static struct fault_decision full_disk(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    (void)volume_id;
+    if (!scene.asleep && strcmp(call, "get_pools") != 0)
+        world->hiccups = 1;
+    scene.asleep |= world->hiccups > 0;
+    return (struct fault_decision){ 0 };
+}
+
+START_TEST(what_cannot_be_written_down_is_done_again) {
+    for (unsigned i = 0; i < LENGTH(works); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        set_scene(world);
+        works[i].begin();
+        world->decide = full_disk;
+        rest(world);
+        ck_assert(scene.asleep);
+        assert_done(world, i);
+    }
+}
+END_TEST
+
+/* ---- what stands in the way ---- */
+
+START_TEST(a_forced_delete_waits_for_who_reads) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    delete_snapshot();
+    rest(world);
+    copy_volume();
+    ck_assert_int_eq(world_action(world, scene.id, FORCE_DELETE), 202);
+    ck_assert_int_eq(world_check(world), 0);
+    rest(world);
+    ck_assert_str_eq(world_status(world, scene.copy), "available");
+    ck_assert_int_eq(memory_read(world->memory, scene.copy), 8);
+    ck_assert_str_eq(world_status(world, scene.id), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+/* A rename that was written down has to be done, or nobody finds the volume. */
+START_TEST(a_revert_that_cannot_rename_is_tried_again) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    revert();
+    world_sql(world, "UPDATE operations SET attempts = 1");
+    memory_fail_next(world->memory, "rename_volume", ERROR_BACKEND);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, scene.id), "reverting");
+    rest(world);
+    ck_assert_str_eq(world_status(world, scene.id), "available");
+    ck_assert_int_eq(memory_read(world->memory, scene.id), 7);
+    assert_rests(world);
+}
+END_TEST
+
+CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
+           a_late_copy_replaces_nothing_and_stays_nowhere,
+           a_late_snapshot_keeps_the_moment_of_the_first,
+           a_late_snapshot_of_what_was_deleted_stays_nowhere,
+           what_dies_anywhere_is_done_by_the_next, what_cannot_be_written_down_is_done_again,
+           a_forced_delete_waits_for_who_reads, a_revert_that_cannot_rename_is_tried_again)
