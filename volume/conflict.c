@@ -1,7 +1,6 @@
 #include "volume/conflict.h"
 
 #include "volume/snapshot.h"
-#include "volume/source.h"
 
 #include <string.h>
 
@@ -66,7 +65,9 @@ static enum open_work work_of(const struct operation *operation) {
  * does not change below it. */
 enum open_work conflict_work(const struct operation *operation, const char *volume_id) {
     if (strcmp(operation->volume_id, volume_id) != 0)
-        return volume_source_is_volume(operation) ? WORK_READS : WORK_BESIDE;
+        return operation->arguments && strcmp(operation->arguments, CONFLICT_READS_VOLUME) == 0
+                   ? WORK_READS
+                   : WORK_BESIDE;
     if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED)
         return WORK_SNAPSHOTS;
     return work_of(operation);

@@ -3,10 +3,6 @@
 #include "volume/conflict.h"
 #include "volume/create.h"
 
-#include <string.h>
-
-static const char reads_volume[] = "{\"source\": \"volume\"}";
-
 static int find_snapshot(struct work *work, const char *id, struct volume_source *ret,
                          struct error *err) {
     const struct snapshot *snapshot = &ret->snapshot;
@@ -77,10 +73,5 @@ void volume_source_note(const struct volume_source *source, struct operation *fi
     if (!source->given)
         return;
     fields->turn_of = source->volume.id;
-    fields->arguments = source->is_snapshot ? NULL : reads_volume;
-}
-
-bool volume_source_is_volume(const struct operation *operation) {
-    return operation->turn_of && strcmp(operation->turn_of, operation->volume_id) != 0 &&
-           operation->arguments && strcmp(operation->arguments, reads_volume) == 0;
+    fields->arguments = source->is_snapshot ? NULL : CONFLICT_READS_VOLUME;
 }

@@ -27,5 +27,3 @@ int volume_source_of(struct work *work, const struct volume *volume, struct volu
                      struct error *err);
 /* What its operation says of it (struct operation: turn_of, arguments). */
 void volume_source_note(const struct volume_source *source, struct operation *fields);
-/* Does the operation read all of a volume that is not its own? */
-bool volume_source_is_volume(const struct operation *operation);
