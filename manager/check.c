@@ -185,13 +185,24 @@ static int storage_away(struct backend_round *backend, const struct error *why) 
     return 0;
 }
 
-static const struct volume *volume_named(const struct round *round, const char *name_id) {
+/* On the way from one name to another it may be under either. */
+static bool is_worked_on(const struct round *round, const char *volume_id) {
+    for (int i = 0; i < round->operation_count; i++)
+        if (strcmp(round->operations[i].volume_id, volume_id) == 0)
+            return true;
+    return false;
+}
+
+static bool volume_named(const struct round *round, const char *name_id) {
     const struct volume *volume = volume_of(round, name_id);
 
-    for (int i = 0; i < round->volume_count && !volume; i++)
+    if (volume && (!volume->name_id || strcmp(volume->name_id, name_id) == 0 ||
+                   is_worked_on(round, volume->id)))
+        return true;
+    for (int i = 0; i < round->volume_count; i++)
         if (round->volumes[i].name_id && strcmp(round->volumes[i].name_id, name_id) == 0)
-            volume = &round->volumes[i];
-    return volume;
+            return true;
+    return false;
 }
 
 static void object_found(void *arg, const char *name_id, int64_t bytes) {
@@ -214,13 +225,14 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
         int64_t rows = 0;
 
         if (db_query_int(work->tx, &rows, err,
-                         "SELECT COUNT(*) FROM volumes WHERE id = $1 OR name_id = $1",
+                         "SELECT COUNT(*) FROM volumes WHERE COALESCE(name_id, id) = $1 OR "
+                         "(id = $1 AND id IN (SELECT volume_id FROM operations))",
                          DB_TEXT(stray->name_id)) < 0)
             return -1;
         if (rows == 0)
             round_found(backend->round, "P3",
-                        "backend %s has an object of volume %s, which does not exist",
-                        backend->host, stray->name_id);
+                        "backend %s has an object named %s, which is no volume's", backend->host,
+                        stray->name_id);
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /*
  * Snapshots, copies of volumes and reverts whose worker sleeps in front of its effect, dies between
- * two steps, or cannot write down what it has done: nothing newer is lost, and nothing is left over.
+ * two steps, or cannot write down what it has done: nothing newer is lost, and nothing is left
+ * over.
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"
@@ -197,6 +198,25 @@ START_TEST(a_late_copy_replaces_nothing_and_stays_nowhere) {
 }
 END_TEST
 
+/* What is open on the copy might still have to do with the old name. */
+static void copied_and_renamed_and_busy(void) {
+    copied_and_renamed();
+    new_snapshot(scene.world, scene.copy);
+}
+
+START_TEST(what_is_left_under_an_old_name_is_found) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", copied_and_renamed_and_busy);
+    copy_volume();
+    rest(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(memory_read(world->memory, scene.copy), 8);
+    ck_assert_int_eq(world_check(world), 1);
+}
+END_TEST
+
 static void made_and_written(void) {
     other_manager_works(scene.world);
     memory_write(scene.world->memory, scene.id, 9);
@@ -346,7 +366,7 @@ START_TEST(a_revert_that_cannot_rename_is_tried_again) {
 END_TEST
 
 CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
-           a_late_copy_replaces_nothing_and_stays_nowhere,
+           a_late_copy_replaces_nothing_and_stays_nowhere, what_is_left_under_an_old_name_is_found,
            a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_what_was_deleted_stays_nowhere,
            what_dies_anywhere_is_done_by_the_next, what_cannot_be_written_down_is_done_again,
