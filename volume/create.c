@@ -235,7 +235,9 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
     if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
-        check_sources(request, err) < 0 || volume_source_find(work, request, &source, err) < 0)
+        check_sources(request, err) < 0 ||
+        volume_source_find(work, request->snapshot_id, request->source_volid, request->size_gb,
+                           &source, err) < 0)
         return -1;
     volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
     /* The source's object may be larger than its record, and its copy is as large. */

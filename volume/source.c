@@ -1,7 +1,6 @@
 #include "volume/source.h"
 
 #include "volume/conflict.h"
-#include "volume/create.h"
 
 static int find_snapshot(struct work *work, const char *id, struct volume_source *ret,
                          struct error *err) {
@@ -38,21 +37,20 @@ static int find_volume(struct work *work, const char *id, struct volume_source *
     return conflict_settle(work, id, ACTION_CLONE, err);
 }
 
-int volume_source_find(struct work *work, const struct volume_new *request,
-                       struct volume_source *ret, struct error *err) {
-    *ret = (struct volume_source){ .given = request->snapshot_id || request->source_volid };
+int volume_source_find(struct work *work, const char *snapshot_id, const char *volume_id,
+                       int64_t new_gb, struct volume_source *ret, struct error *err) {
+    *ret = (struct volume_source){ .given = snapshot_id || volume_id };
     if (!ret->given)
         return 0;
-    if ((request->snapshot_id ? find_snapshot(work, request->snapshot_id, ret, err)
-                              : find_volume(work, request->source_volid, ret, err)) < 0)
+    if ((snapshot_id ? find_snapshot(work, snapshot_id, ret, err)
+                     : find_volume(work, volume_id, ret, err)) < 0)
         return -1;
-    if (request->size_gb > 0 && request->size_gb < ret->size_gb)
+    if (new_gb > 0 && new_gb < ret->size_gb)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: Volume size '%jd'GB cannot be smaller than the "
                          "%s size %jdGB. They must be >= original %s size.",
-                         (intmax_t)request->size_gb,
-                         ret->is_snapshot ? "snapshot" : "original volume", (intmax_t)ret->size_gb,
-                         ret->is_snapshot ? "snapshot" : "volume");
+                         (intmax_t)new_gb, ret->is_snapshot ? "snapshot" : "original volume",
+                         (intmax_t)ret->size_gb, ret->is_snapshot ? "snapshot" : "volume");
     return 0;
 }
 

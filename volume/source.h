@@ -8,8 +8,6 @@
 #include "volume/snapshot.h"
 #include "volume/volume.h"
 
-struct volume_new;
-
 struct volume_source {
     bool given; /* false: the new one is empty */
     bool is_snapshot;
@@ -18,10 +16,10 @@ struct volume_source {
     int64_t size_gb;
 };
 
-/* As the request names it, with the caller's eyes: it must be there, whole, and nobody's who
- * changes it. */
-int volume_source_find(struct work *work, const struct volume_new *request,
-                       struct volume_source *ret, struct error *err);
+/* As a request names it, one or none of the two, with the caller's eyes: it must be there, whole,
+ * nobody's who changes it, and no larger than the new one (0: as large as the source). */
+int volume_source_find(struct work *work, const char *snapshot_id, const char *volume_id,
+                       int64_t new_gb, struct volume_source *ret, struct error *err);
 /* For whoever makes the volume: as the volume's row names it. */
 int volume_source_of(struct work *work, const struct volume *volume, struct volume_source *ret,
                      struct error *err);
