@@ -174,15 +174,16 @@ class Domain:
     def destroy(self, timeout=60):
         """Leaves nothing of it; it need not be there."""
         deadline = time.monotonic() + timeout
+        failures = []
         while self.name in virsh("list", "--all", "--name").split():
+            if time.monotonic() > deadline:
+                raise HypervisorError("; ".join(failures))
             failures = []
             for command in ("destroy", "undefine"):
                 try:
                     virsh(command, self.name)
                 except HypervisorError as failure:
                     failures.append(str(failure))
-            if time.monotonic() > deadline:
-                raise HypervisorError("; ".join(failures))
 
     def capacity(self, volume_id):
         """Bytes of the disk as the domain has it."""

@@ -12,7 +12,7 @@ import os
 import subprocess
 import tempfile
 
-MODULES = ("virtio_pci", "virtiofs", "overlay", "loop", "nfsd", "nfsv3", "nfsv4")
+MODULES = ("virtio_pci", "virtiofs", "overlay", "loop", "xfs", "nfsd", "nfsv3", "nfsv4")
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 MEMORY_MIB = 3072
 

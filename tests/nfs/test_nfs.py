@@ -14,13 +14,13 @@ from case import GIB, NODE, DomainCase
 from hypervisor import Disk, Domain, LockHolder
 
 EXPORTS = "/srv/exports"
-SHARES = ("sparse", "thick", "qcow", "tiny")
+SHARES = ("sparse", "thick", "qcow", "tiny", "shared")
 TINY_MIB = 300
 WORKERS = 16  # threads of a backend
 
 CONFIG = """\
 [DEFAULT]
-enabled_backends = sparse, thick, qcow, tiny, local
+enabled_backends = sparse, thick, qcow, tiny, shared, local
 osapi_volume_threads = 4
 
 [sparse]
@@ -50,6 +50,13 @@ nas_share_path = /tiny
 nfs_sparsed_volumes = false
 max_over_subscription_ratio = 100
 
+[shared]
+volume_driver = nfs
+volume_backend_name = shared
+nas_host = 127.0.0.1
+nas_share_path = /shared
+nfs_mount_options = vers=4.2
+
 [local]
 volume_driver = file
 volume_backend_name = local
@@ -60,11 +67,11 @@ def run(*arguments):
     return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
 
 
-def make_disk(path, size_mib):
+def make_disk(path, size_mib, *mkfs):
     """A file system of its own: an overlay or a tmpfs is no export like those of real servers."""
     image = f"/run/{os.path.basename(path)}.img"
     run("truncate", "-s", f"{size_mib}M", image)
-    run("mkfs.ext4", "-q", "-F", image)
+    run(*(mkfs or ("mkfs.ext4", "-q", "-F")), image)
     os.makedirs(path, exist_ok=True)
     run("mount", "-o", "loop", image, path)
 
@@ -78,9 +85,11 @@ def setUpModule():
     for share in SHARES:
         os.makedirs(f"{EXPORTS}/{share}", exist_ok=True)
     make_disk(f"{EXPORTS}/tiny", TINY_MIB)
+    make_disk(f"{EXPORTS}/shared", 8192, "mkfs.xfs", "-q")
     with open("/etc/exports", "w", encoding="ascii") as exports:
         options = "rw,no_root_squash,no_subtree_check,insecure"
-        exports.write(f"{EXPORTS} *({options},fsid=0)\n{EXPORTS}/tiny *({options},fsid=1)\n")
+        exports.write(f"{EXPORTS} *({options},fsid=0)\n{EXPORTS}/tiny *({options},fsid=1)\n"
+                      f"{EXPORTS}/shared *({options},fsid=2)\n")
     run("mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")
     run("rpcbind", "-w")
     run("exportfs", "-ra")
@@ -301,6 +310,74 @@ class Attached(NfsCase):
         self.api = self.connect()
         self.assert_grown(volume_id, domain, 2)
         self.assertEqual(os.stat(self.served("sparse", volume_id)).st_size, 2 * GIB)
+
+
+class Snapshots(NfsCase):
+    """What client and server really make of shared blocks, of holes, and of a file's replacement."""
+
+    def served_bytes(self, name, share):
+        with open(f"{EXPORTS}/{share}/{name}", "rb") as file:
+            file.seek(1 << 20)
+            return file.read(65536)
+
+    def write(self, volume_id, share, byte):
+        """As a guest on another host does it."""
+        with open(self.served(share, volume_id), "r+b") as file:
+            file.seek(1 << 20)
+            file.write(byte * 65536)
+            os.fsync(file.fileno())
+
+    def written(self, share):
+        volume_id = self.volume(share=share)
+        self.write(volume_id, share, b"a")
+        return volume_id
+
+    def snapshot(self, volume_id, status="available"):
+        snapshot_id = self.api.ask("POST", "/snapshots", {
+            "snapshot": {"volume_id": volume_id}})["snapshot"]["id"]
+        path = f"/snapshots/{snapshot_id}"
+        self.addCleanup(self.discard_snapshot, path)
+        until(lambda: self.api.ask("GET", path)["snapshot"]["status"] == status, 300,
+              f"a snapshot that is {status}", pause=0.2)
+        return snapshot_id
+
+    def discard_snapshot(self, path):
+        self.api.ask("DELETE", path)
+        until(lambda: self.api.call("GET", path).status == 404, 300, "the snapshot's end", pause=0.2)
+
+    def test_blocks_are_shared_below_a_domain(self):
+        volume_id = self.written("shared")
+        domain = self.domain_of(volume_id)
+        snapshot_id = self.snapshot(volume_id)
+        self.assertIn("shared", run("filefrag", "-v", f"{EXPORTS}/shared/snapshot-{snapshot_id}"))
+        self.write(volume_id, "shared", b"b")
+        self.assertEqual(self.served_bytes(f"snapshot-{snapshot_id}", "shared"), b"a" * 65536)
+        self.api.extend(volume_id, 2)
+        self.assert_grown(volume_id, domain, 2)
+
+    def test_elsewhere_it_is_copied_with_its_holes(self):
+        volume_id = self.written("sparse")
+        snapshot_id = self.snapshot(volume_id)
+        status = os.stat(f"{EXPORTS}/sparse/snapshot-{snapshot_id}")
+        self.assertEqual(status.st_size, GIB)
+        self.assertLess(status.st_blocks * 512, 1 << 20)
+        self.assertEqual(self.served_bytes(f"snapshot-{snapshot_id}", "sparse"), b"a" * 65536)
+
+    def test_elsewhere_there_is_none_below_a_domain(self):
+        volume_id = self.written("sparse")
+        self.domain_of(volume_id)
+        self.snapshot(volume_id, "error")
+        self.assertFalse([name for name in os.listdir(f"{EXPORTS}/sparse")
+                          if name.lstrip(".").startswith("snapshot-")])
+
+    def test_a_volume_goes_back(self):
+        for share in ("shared", "sparse"):
+            volume_id = self.written(share)
+            snapshot_id = self.snapshot(volume_id)
+            self.write(volume_id, share, b"b")
+            self.api.action(volume_id, "revert", {"snapshot_id": snapshot_id})
+            self.api.wait_status(volume_id, "available")
+            self.assertEqual(self.served_bytes(f"volume-{volume_id}", share), b"a" * 65536)
 
 
 class ServerAway(NfsCase):
