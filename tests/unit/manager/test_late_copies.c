@@ -254,6 +254,34 @@ START_TEST(a_late_snapshot_of_what_was_deleted_stays_nowhere) {
 }
 END_TEST
 
+/* The operator wants the volume back; the snapshot that was begun with is lost. */
+static void cascade_reset(void) {
+    reset_and_written();
+    ck_assert_str_eq(world_status(scene.world, scene.id), "available");
+    assert_snapshot(scene.world, scene.snapshot, "error_deleting");
+}
+
+START_TEST(a_late_cascade_takes_nothing_that_was_taken_back) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("delete_snapshot", cascade_reset);
+    delete_all();
+    rest(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(memory_read(world->memory, scene.id), 9);
+    ck_assert_str_eq(world_status(world, scene.id), "available");
+    ck_assert_int_eq(
+        world_call(world, "POST", PATH("/snapshots/%s/action", scene.snapshot), RESET("available")),
+        400);
+    ck_assert_int_eq(
+        world_call(world, "POST", PATH("/snapshots/%s/action", scene.snapshot), FORCE_DELETE), 202);
+    rest(world);
+    assert_snapshot(world, scene.snapshot, "gone");
+    assert_rests(world);
+}
+END_TEST
+
 /* ---- death between each two steps, and what cannot be written down ---- */
 
 static const struct {
@@ -369,5 +397,6 @@ CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
            a_late_copy_replaces_nothing_and_stays_nowhere, what_is_left_under_an_old_name_is_found,
            a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_what_was_deleted_stays_nowhere,
-           what_dies_anywhere_is_done_by_the_next, what_cannot_be_written_down_is_done_again,
-           a_forced_delete_waits_for_who_reads, a_revert_that_cannot_rename_is_tried_again)
+           a_late_cascade_takes_nothing_that_was_taken_back, what_dies_anywhere_is_done_by_the_next,
+           what_cannot_be_written_down_is_done_again, a_forced_delete_waits_for_who_reads,
+           a_revert_that_cannot_rename_is_tried_again)
