@@ -58,15 +58,10 @@ static int create(struct job *job, const struct making *making, struct error *er
 
 /* ---- a volume ---- */
 
-struct source_call {
-    const struct job *job;
-    struct volume_source source;
-};
-
 static int source_body(struct work *work, void *arg, struct error *err) {
-    struct source_call *call = arg;
+    struct job *job = arg;
 
-    return volume_source_of(work, &call->job->volume, &call->source, err);
+    return volume_source_of(work, &job->volume, &job->source, err);
 }
 
 static int copy(struct job *job, const struct driver_volume *volume,
@@ -77,6 +72,8 @@ static int copy(struct job *job, const struct driver_volume *volume,
 
     if (!driver->clone_volume || !driver->clone_snapshot)
         return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volume of another one.");
+    if (!source->volume.id)
+        return error_set(err, ERROR_NOT_FOUND, "The source of volume %s is gone.", volume->id);
     if (!source->is_snapshot)
         return driver->clone_volume(job->backend->handle, job->arena, volume, &from, &job->progress,
                                     ret, err);
@@ -88,12 +85,9 @@ static int copy(struct job *job, const struct driver_volume *volume,
 
 static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
-    struct source_call call = { .job = job };
 
-    if (job_read(job, source_body, &call, err) < 0)
-        return -1;
-    if (call.source.given)
-        return copy(job, &volume, &call.source, ret, err);
+    if (job->source.given)
+        return copy(job, &volume, &job->source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
 }
 
@@ -134,6 +128,8 @@ int job_create(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
+    if (job_read(job, source_body, job, err) < 0 && err->kind != ERROR_NOT_FOUND)
+        return -1;
     return create(job, &making, err);
 }
 

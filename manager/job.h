@@ -9,6 +9,7 @@
 #include "manager/state.private.h"
 #include "volume/operations.h"
 #include "volume/snapshot.h"
+#include "volume/source.h"
 
 struct job {
     struct manager *manager;
@@ -21,6 +22,7 @@ struct job {
     bool has_volume;
     struct snapshot snapshot; /* that the operation is about, as it was at the claim */
     bool has_snapshot;
+    struct volume_source source; /* of a volume that is made */
     struct running running;
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */

@@ -17,11 +17,8 @@ static int find_snapshot(struct work *work, void *arg, struct error *err) {
 
 static int put_back(struct job *job, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
-    struct driver_snapshot snapshot;
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
 
-    if (job_read(job, find_snapshot, job, err) < 0)
-        return -1;
-    snapshot = job_driver_snapshot(job, &job->snapshot);
     return job->backend->driver->revert_volume(job->backend->handle, job->arena, &volume, &snapshot,
                                                &job->progress, err);
 }
@@ -45,6 +42,11 @@ int job_revert(struct job *job, struct error *err) {
         error_set(&failure, ERROR_BAD_REQUEST, "This backend reverts no volume.");
         return fail(job, true, &failure, err);
     }
+    job->has_snapshot = job_read(job, find_snapshot, job, &failure) == 0;
+    if (!job->has_snapshot && failure.kind != ERROR_NOT_FOUND)
+        return error_pass(err, &failure);
+    if (!job->has_snapshot)
+        return fail(job, job->operation.attempts == 1, &failure, err);
     if (!volume_revert_wanted(&job->volume)) {
         error_set(&failure, ERROR_CONFLICT, "the volume is %s and attached to %u",
                   status_text(job->volume.status), job->volume.attachment_count);

@@ -4,6 +4,7 @@
  * over.
  */
 #include "common/cleanup.h"
+#include "db/engine.h"
 #include "drivers/memory.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/snapshots.h"
@@ -357,6 +358,42 @@ START_TEST(what_cannot_be_written_down_is_done_again) {
 }
 END_TEST
 
+static const struct db_engine *engine;
+static int reads_before; /* the one that fails */
+
+static int read_or_fail(struct db *db, db_body *body, void *arg, struct error *err) {
+    if (reads_before-- == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
+    return engine->read(db, body, arg, err);
+}
+
+/* False: there was no such read. */
+static bool fail_read(unsigned i, int number) {
+    autoworld struct world *world = world_new(NULL);
+    struct db_engine failing = *(engine = world->db->engine);
+
+    set_scene(world);
+    works[i].begin();
+    failing.read = read_or_fail;
+    reads_before = number;
+    world->db->engine = &failing;
+    rest(world);
+    world->db->engine = engine;
+    assert_done(world, i);
+    return reads_before < 0;
+}
+
+START_TEST(a_read_that_fails_is_no_verdict) {
+    for (unsigned i = 0; i < LENGTH(works); i++) {
+        int number = 0;
+
+        while (fail_read(i, number))
+            number++;
+        ck_assert_int_gt(number, 3);
+    }
+}
+END_TEST
+
 /* ---- what stands in the way ---- */
 
 START_TEST(a_forced_delete_waits_for_who_reads) {
@@ -398,5 +435,5 @@ CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
            a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_what_was_deleted_stays_nowhere,
            a_late_cascade_takes_nothing_that_was_taken_back, what_dies_anywhere_is_done_by_the_next,
-           what_cannot_be_written_down_is_done_again, a_forced_delete_waits_for_who_reads,
-           a_revert_that_cannot_rename_is_tried_again)
+           what_cannot_be_written_down_is_done_again, a_read_that_fails_is_no_verdict,
+           a_forced_delete_waits_for_who_reads, a_revert_that_cannot_rename_is_tried_again)
