@@ -48,6 +48,7 @@ struct operation_kind {
     /* Right before each effect, for whoever holds it: is it still wanted? 1, 0, or -1. */
     operation_function *wanted;
     operation_body *finish;     /* the work has ended, `arg` says how: everything about it goes */
+    operation_body *progress;   /* an int of percent, below 100; NULL: nobody sees it */
     operation_function *cancel; /* gives back what it has reserved */
     operation_function *settle; /* who uses the object has changed */
 };

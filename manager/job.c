@@ -168,17 +168,42 @@ static bool fence_holds(const struct driver_fence *fence) {
     return holds;
 }
 
+static int progress_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    struct operation operation;
+    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
+
+    return held > 0 ? operation.kind->progress(work, &operation, &job->progress_percent, err)
+                    : held;
+}
+
+/* What cannot be written down now is next time. */
+static void note_progress(struct job *job, int percent) {
+    autoarena struct arena *arena = arena_new();
+    struct work base = job->base;
+    struct error err;
+
+    if (!job->operation.kind->progress || percent == job->progress_percent)
+        return;
+    job->progress_percent = percent;
+    base.arena = arena;
+    if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
+        job->progress_percent = 0;
+}
+
 /* Whoever copies asks this for every piece; the rows are looked at once in a second. */
 static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
-    struct job *job =
-        (struct job *)(void *)((char *)(uintptr_t)progress - offsetof(struct job, progress));
+    struct job *job = (struct job *)((uintptr_t)progress - offsetof(struct job, progress));
     int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
 
-    (void)done_bytes, (void)all_bytes;
     if (now_us - job->progress_asked_us < SECOND_US)
         return true;
     job->progress_asked_us = now_us;
-    return fence_holds(&job->fence);
+    if (!fence_holds(&job->fence))
+        return false;
+    note_progress(
+        job, done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99);
+    return true;
 }
 
 int job_check_lease(struct job *job, struct error *err) {

@@ -28,7 +28,8 @@ struct job {
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
     struct driver_progress progress; /* the same for what takes long, asked once in a while */
     int64_t progress_asked_us;
-    bool renamed; /* a delete: the object has a name that no worker before this one knows */
+    int progress_percent; /* as it was last written down */
+    bool renamed;         /* a delete: the object has a name that no worker before this one knows */
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */

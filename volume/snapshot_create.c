@@ -96,6 +96,18 @@ int snapshot_create(struct work *work, const struct volume *volume,
     return notification_of_snapshot(work, "snapshot.create.start", snapshot.id, err);
 }
 
+/* ---- progress ---- */
+
+static int create_progress(struct work *work, const struct operation *held, void *arg,
+                           struct error *err) {
+    const int *percent = arg;
+
+    return db_change(work->tx, err,
+                     "UPDATE snapshots SET progress = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(arena_format(work->arena, "%d%%", *percent)), DB_INT(work->now_us),
+                     DB_TEXT(held->object_id));
+}
+
 /* ---- finish ---- */
 
 static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
@@ -135,6 +147,7 @@ const struct operation_kind kind_snapshot_create = {
     .object = &snapshot_objects,
     .meanwhile = SNAPSHOT_CREATING,
     .on_failure = SNAPSHOT_ERROR,
+    .progress = create_progress,
     .finish = create_finish,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
 };

@@ -44,6 +44,49 @@ START_TEST(a_snapshot_is_made_shown_listed_and_deleted) {
 }
 END_TEST
 
+static struct world *copying;
+
+static void assert_progress(const struct driver_snapshot *snapshot, const char *percent) {
+    const json_t *shown = snapshot_shown(copying, snapshot->id);
+
+    ck_assert_str_eq(
+        json_string_value(json_object_get(shown, "os-extended-snapshot-attributes:progress")),
+        percent);
+}
+
+/* A storage that copies: 1 GiB, and a second later 2 of 3. */
+static enum driver_outcome copy_slowly(void *handle, struct arena *arena,
+                                       const struct driver_volume *volume,
+                                       const struct driver_snapshot *snapshot,
+                                       const struct driver_progress *progress,
+                                       struct driver_created *ret, struct error *err) {
+    ck_assert(progress->tell(progress, GIB, 3 * GIB));
+    assert_progress(snapshot, "0%");
+    world_advance(copying, 2);
+    ck_assert(progress->tell(progress, 2 * GIB, 3 * GIB));
+    assert_progress(snapshot, "66%");
+    world_advance(copying, 2);
+    ck_assert(progress->tell(progress, 3 * GIB, 3 * GIB));
+    assert_progress(snapshot, "99%");
+    (void)handle;
+    return memory_driver.create_snapshot(copying->memory, arena, volume, snapshot, progress, ret,
+                                         err);
+}
+
+START_TEST(a_snapshot_that_is_copied_shows_how_far_it_is) {
+    autoworld struct world *world = copying = world_new(NULL);
+    const char *volume = world_volume(world, 3), *id;
+
+    world->filter.create_snapshot = copy_slowly;
+    id = snapshot_of_volume(world, volume);
+    assert_snapshot(world, id, "available");
+    ck_assert_str_eq(json_string_value(json_object_get(snapshot_shown(world, id),
+                                                       "os-extended-snapshot-attributes:progress")),
+                     "100%");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 START_TEST(a_volume_with_snapshots_is_not_deleted) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
@@ -338,8 +381,8 @@ START_TEST(lists_filter_sort_and_page) {
 }
 END_TEST
 
-CHECK_MAIN("snapshots", a_snapshot_is_made_shown_listed_and_deleted,
-           a_volume_with_snapshots_is_not_deleted,
+CHECK_MAIN("snapshots", a_snapshot_that_is_copied_shows_how_far_it_is,
+           a_snapshot_is_made_shown_listed_and_deleted, a_volume_with_snapshots_is_not_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
            force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,
            an_update_changes_what_it_names, a_snapshot_past_its_quota_changes_nothing,
