@@ -137,9 +137,10 @@ static void serve(struct broker *broker) {
         open_source(broker, channel);
 }
 
+/* All of one key: one is handled after the other. */
 static const char *envelope(struct scene *scene, const char *payload) {
     const struct rpc_message message = {
-        .topic = "topic", .method = "extend", .key = "", .payload = payload
+        .topic = "topic", .method = "extend", .key = "volume", .payload = payload
     };
 
     return envelope_request(scene->arena, &message,
