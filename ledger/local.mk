@@ -1,7 +1,8 @@
 libscoria_a_SOURCES += \
 	ledger/host.c ledger/host.h \
 	ledger/message.c ledger/message.h \
-	ledger/operation.c ledger/operation.h \
+	ledger/operation.c ledger/operation.h ledger/operation.private.h \
+	ledger/operation_turn.c \
 	ledger/pairs.c ledger/pairs.h \
 	ledger/phase.def \
 	ledger/query.c ledger/query.h \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A status that stands in a row already is written by one function, whatever the object
-# (ledger/status.h); an operation's row by one file.
+# (ledger/status.h); an operation's row is made by one file, and changed by one.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
@@ -14,5 +14,6 @@ only() {
     status=1
 }
 only ledger/status.c '(SET|[,"]) *"?status(_by_reset)? ='
-only ledger/operation.c '(UPDATE|INSERT INTO) operations'
+only ledger/operation.c 'INSERT INTO operations'
+only ledger/operation_turn.c 'UPDATE operations'
 exit "$status"

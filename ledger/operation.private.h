@@ -1,0 +1,27 @@
+/*
+ * What the statements about operations share.
+ */
+#pragma once
+
+#include "ledger/operation.h"
+
+#define OPERATION_COLUMNS                                                                       \
+    "id, kind, target_id, volume_id, host, phase, project_id, user_id, request_id, "            \
+    "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
+    "created_at, updated_at, COALESCE(object_id, target_id), turn_of"
+
+/* What the phases are to the statements. */
+#define IS_CANCELLED     "phase = 'cancelled'"
+#define IS_NOT_CANCELLED "phase <> 'cancelled'"
+#define AWAITS_REPORT    "phase IN ('sending', 'waiting')"
+#define IS_ANSWERED      "phase = 'answered'"
+#define HAS_NO_ANSWER    "phase <> 'answered'"
+/* What may be handed to a worker; `now`: the place of an instant. */
+#define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
+
+/* Those that `query` gives: how many, or -1. */
+int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
+                  struct error *err);
+/* 1 found, 0 none. */
+int operation_one(struct work *work, struct db_rows *query, struct operation *ret,
+                  struct error *err);
