@@ -54,4 +54,3 @@ check_PROGRAMS += \
 	tests/unit/volume/test_volume \
 	tests/unit/volume/test_volume_quota
 endif
-EXTRA_DIST += tests/unit/volume/work_test.h

@@ -1,6 +1,6 @@
 #include "ledger/message.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 #define VOLUME "aaaaaaaa-0000-4000-8000-000000000001"
 

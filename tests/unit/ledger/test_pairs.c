@@ -1,6 +1,6 @@
 #include "ledger/pairs.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 static const struct pair_rows things = {
     .what = "Words of thing",

@@ -1,6 +1,6 @@
 #include "ledger/query.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 struct item {
     const char *text;

@@ -1,7 +1,7 @@
 #include "ledger/quota.h"
 
 #include "ledger/quota_limit.h"
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 static struct quota_demands demands_of(struct work *work, const char *type_name, int64_t backups,
                                        int64_t groups) {

@@ -1,7 +1,7 @@
 #include "ledger/quota_limit.h"
 
 #include "ledger/quota.h"
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 #include "volume/type.h"
 #include "volume/volume_quota.h"
 

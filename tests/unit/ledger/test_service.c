@@ -1,6 +1,6 @@
 #include "ledger/service.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 #define SECOND INT64_C(1000000)
 

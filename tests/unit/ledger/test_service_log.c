@@ -1,6 +1,6 @@
 #include "ledger/service_log.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 static unsigned logger(const char *name) {
     unsigned i = 0;

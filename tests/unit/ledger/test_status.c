@@ -3,7 +3,7 @@
  */
 #include "ledger/status.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 #define ID "v1"
 

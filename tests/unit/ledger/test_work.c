@@ -1,6 +1,6 @@
 #include "ledger/work.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 typedef int transaction(struct db *db, const struct work *base, work_body *body, void *arg,
                         struct error *err);

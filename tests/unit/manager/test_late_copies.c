@@ -324,10 +324,10 @@ static bool live_through(unsigned i, int64_t effects) {
 
 START_TEST(what_dies_anywhere_is_done_by_the_next) {
     for (unsigned i = 0; i < LENGTH(works); i++) {
-        int64_t effects = 0;
+        int64_t effects = WALK_FIRST;
 
         while (live_through(i, effects))
-            effects++;
+            effects += (int64_t)WALK_STEP;
         ck_assert_int_gt(effects, 3);
     }
 }
@@ -385,10 +385,10 @@ static bool fail_read(unsigned i, int number) {
 
 START_TEST(a_read_that_fails_is_no_verdict) {
     for (unsigned i = 0; i < LENGTH(works); i++) {
-        int number = 0;
+        int number = (int)WALK_FIRST;
 
         while (fail_read(i, number))
-            number++;
+            number += (int)WALK_STEP;
         ck_assert_int_gt(number, 3);
     }
 }

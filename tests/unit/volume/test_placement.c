@@ -1,7 +1,7 @@
 #include "volume/placement.h"
 
 #include "ledger/service.h"
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 #include "json/json.h"
 
 #define V1 "aaaaaaaa-0000-4000-8000-000000000001"

@@ -1,7 +1,7 @@
 #include "volume/pool.h"
 
 #include "ledger/service.h"
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 static const struct pool sample = {
     .name = "node@a#p",

@@ -1,6 +1,6 @@
 #include "volume/type.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 #include "volume/type_access.h"
 
 #include <stdio.h>

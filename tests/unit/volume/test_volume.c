@@ -1,6 +1,6 @@
 #include "volume/volume.h"
 
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 static void put_made(struct work *work, const char *id, const char *host) {
     put_volume(work, id, PROJECT, NULL, 1, true, host);

@@ -2,7 +2,7 @@
 
 #include "ledger/quota.h"
 #include "ledger/quota_limit.h"
-#include "tests/unit/volume/work_test.h"
+#include "tests/lib/work_test.h"
 
 #define TYPE_ID "aaaaaaaa-0000-4000-8000-000000000001"
 

@@ -1,6 +1,6 @@
 /*
- * What the tests of volume/ share: a test runs whole inside one transaction on a database in
- * memory, with a clock that stands still and ids that repeat.
+ * What the tests of ledger/ and volume/ share: a test runs whole inside one transaction on a
+ * database in memory, with a clock that stands still and ids that repeat.
  *
  *     WORK_TEST(name_says_the_promise) {
  *         … work … err …
