@@ -37,7 +37,7 @@ static int create(struct job *job, const struct making *making, struct error *er
     if (making->make(job, &created, &failure) < 0) {
         if (job_check_lease(job, &failure) < 0) {
             ended = clean_up(job, making, err);
-            return ended > 0 ? error_set(err, failure.kind, "%s", failure.message) : ended;
+            return ended > 0 ? error_pass(err, &failure) : ended;
         }
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);

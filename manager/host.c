@@ -87,7 +87,7 @@ int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {
                   "reason", failure.message, NULL);
         return 0;
     }
-    return failure.kind == ERROR_NONE ? 0 : error_set(err, failure.kind, "%s", failure.message);
+    return failure.kind == ERROR_NONE ? 0 : error_pass(err, &failure);
 }
 
 int hosts_report(struct manager *manager, struct error *err) {

@@ -81,7 +81,7 @@ int directory_claim(const struct directory *directory, const struct driver_backe
         return 0;
     /* It is full, or only read for now; its volumes say as well as the marker where we are. */
     if (!own.found)
-        return error_set(err, unwritten.kind, "%s", unwritten.message);
+        return error_pass(err, &unwritten);
     log_warning(NULL, "directory takes no marker yet", "directory", directory->path, "reason",
                 unwritten.message, NULL);
     return 0;

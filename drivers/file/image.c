@@ -48,6 +48,15 @@ int image_open(int directory_fd, const char *name, int flags, struct error *err)
     return take_fd(fd);
 }
 
+int image_find(int directory_fd, const char *name, int flags, int *ret_fd, struct error *err) {
+    struct error missing = { .kind = ERROR_NONE };
+
+    *ret_fd = image_open(directory_fd, name, flags, &missing);
+    if (*ret_fd >= 0)
+        return 1;
+    return missing.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &missing);
+}
+
 static uint64_t big_endian(const unsigned char *bytes, unsigned size) {
     uint64_t value = 0;
 

@@ -28,6 +28,8 @@ bool image_format_known(const char *format); /* "raw" or "qcow2"; NULL is neithe
 
 /* openat() of a regular file; -1 with ERROR_NOT_FOUND when there is none. */
 int image_open(int directory_fd, const char *name, int flags, struct error *err);
+/* The same for one that may be missing: 1 it is open, 0 there is none. */
+int image_find(int directory_fd, const char *name, int flags, int *ret_fd, struct error *err);
 
 /* Facts of an open image of the given format.  raw: the length of the file. */
 int image_read_facts(int fd, const char *format, struct image_facts *ret, struct error *err);

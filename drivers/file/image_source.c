@@ -119,14 +119,12 @@ int image_source_take(const struct image_source *source, const struct draft *dra
 
 int image_source_find_made(const struct directory *directory, const char *name, const char *format,
                            int64_t least_bytes, struct error *err) {
-    struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
     struct image_facts facts;
 
-    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (fd < 0)
-        return error_set(err, missing.kind, "%s", missing.message);
+    if (found <= 0)
+        return found;
     if (image_read_flushed(fd, format, &facts, err) < 0)
         return error_context(err, "%s exists already", name);
     if (facts.virtual_bytes < least_bytes)

@@ -117,7 +117,7 @@ int remotefs_open(const struct remotefs_kind *kind, const struct driver_backend 
     attach_shares(remotefs, arena, &problem);
     /* A server that is away comes back; options that nobody understands do not get better. */
     if (problem.kind == ERROR_BAD_REQUEST)
-        return error_set(err, problem.kind, "%s", problem.message);
+        return error_pass(err, &problem);
     *ret_handle = take(remotefs);
     return 0;
 }

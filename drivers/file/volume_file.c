@@ -28,13 +28,11 @@ int volume_file_exists(const struct directory *directory, struct arena *arena,
 /* A disk that a running guest has open is never taken away, whatever the rows say: they may be
  * somebody's mistake.  What was deleted by an earlier call is used by nobody. */
 static int check_unused(const struct directory *directory, const char *name, struct error *err) {
-    struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, &missing);
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
-    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (fd < 0)
-        return error_set(err, missing.kind, "%s", missing.message);
+    if (found <= 0)
+        return found;
     switch (image_lock_look(fd, err)) {
     case IMAGE_LOCKED:
         return 0;
@@ -101,7 +99,7 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
         return -1;
     taken = directory_rename(directory, from, to, &why);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
-        return error_set(err, why.kind, "%s", why.message);
+        return error_pass(err, &why);
     if (taken > 0 && leave_name(directory, from, to, err) < 0)
         return -1;
     return directory_flush(directory, err);

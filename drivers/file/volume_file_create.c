@@ -32,14 +32,12 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
 static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
                            const char *name, int64_t bytes, struct error *err) {
     const char *format = new_format(directory);
-    struct error missing = { .kind = ERROR_NONE };
-    autoclose int fd = image_open(directory->fd, name, O_RDWR, &missing);
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, name, O_RDWR, &fd, err);
     struct image_facts facts;
 
-    if (fd < 0 && missing.kind == ERROR_NOT_FOUND)
-        return 0;
-    if (fd < 0)
-        return error_set(err, missing.kind, "%s", missing.message);
+    if (found <= 0)
+        return found;
     if (image_read_flushed(fd, format, &facts, err) < 0)
         return error_context(err, "%s exists already", name);
     if (facts.virtual_bytes == 0 && strcmp(format, "raw") == 0 &&
