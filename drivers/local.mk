@@ -31,7 +31,8 @@ libscoria_a_SOURCES += \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
 	drivers/memory_driver.c \
 	drivers/memory_snapshot.c
-EXTRA_DIST += tests/contract/driver_guest.h tests/contract/driver_subject.h tests/fault/calls.h \
+EXTRA_DIST += tests/contract/driver_guest.h tests/contract/driver_subject.h \
+	tests/fault/calls.h tests/fault/place.h \
 	tests/unit/drivers/driver_test.h tests/unit/drivers/xfs.h
 
 if HAVE_CHECK

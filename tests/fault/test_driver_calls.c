@@ -2,47 +2,12 @@
  * Every system call of the file-based drivers fails in turn.  After each failure the same call,
  * repeated in a world that works, must end as if nothing had happened.
  */
-#include "drivers/file/directory.h"
 #include "drivers/file/image.h"
 #include "drivers/file/mounted_share.h"
 #include "drivers/file/volume_file.h"
-#include "tests/fault/calls.h"
+#include "tests/fault/place.h"
 
 /* ---- places ---- */
-
-struct place {
-    struct bench bench;
-    struct directory_settings settings;
-    struct directory directory;
-    struct driver_volume volume;
-};
-
-static const struct {
-    bool sparse, qcow2;
-    const char *format;
-} kinds[] = { { true, false, "raw" }, { false, false, "raw" }, { true, true, "qcow2" } };
-
-static void close_place(struct place *place) {
-    fail_none();
-    close(place->directory.fd);
-    bench_close(&place->bench);
-}
-#define autoplace __attribute__((cleanup(close_place)))
-
-static void open_place(struct place *place, size_t kind) {
-    struct bench *bench = &place->bench;
-
-    *place = (struct place){ .volume = A_VOLUME };
-    place->volume.format = kinds[kind].format;
-    bench_new(bench);
-    bench_configure(bench, &file_driver, NULL);
-    directory_settings_load(&bench->backend, &place->settings);
-    place->settings.sparse = kinds[kind].sparse;
-    place->settings.qcow2 = kinds[kind].qcow2;
-    place->settings.mode = 0660;
-    ck_assert_int_eq(directory_open(bench->path, &place->settings, &place->directory, &bench->err),
-                     0);
-}
 
 static int create(struct place *place) {
     const char *format;
@@ -67,10 +32,6 @@ static int64_t size_of(struct place *place) {
     volume_file_get_size(&place->directory, place->bench.arena, &place->volume, &bytes,
                          &place->bench.err);
     return bytes;
-}
-
-static bool has(struct place *place, const char *name) {
-    return faccessat(place->directory.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Is there nothing, or a whole volume, or what the next create knows to be unfinished? */

@@ -3,36 +3,15 @@
  * blocks and by copying.  After each failure the same call, repeated in a world that works, must
  * end as if nothing had happened.
  */
-#include "drivers/file/directory.h"
 #include "drivers/file/image_copy.h"
 #include "drivers/file/snapshot_file.h"
 
-#include "tests/fault/calls.h"
+#include "tests/fault/place.h"
 #include "tests/unit/drivers/xfs.h"
 
 #define MIB           (INT64_C(1) << 20)
 #define SNAPSHOT_NAME "snapshot-s"
 #define CLONE_NAME    "volume-c"
-
-struct place {
-    struct bench bench;
-    struct directory_settings settings;
-    struct directory directory;
-    struct driver_volume volume;
-    struct driver_snapshot snapshot;
-};
-
-static const struct {
-    bool sparse, qcow2;
-    const char *format;
-} kinds[] = { { true, false, "raw" }, { false, false, "raw" }, { true, true, "qcow2" } };
-
-static void close_place(struct place *place) {
-    fail_none();
-    close(place->directory.fd);
-    bench_close(&place->bench);
-}
-#define autoplace __attribute__((cleanup(close_place)))
 
 /* What the byte of the raw volume is, or the place where qcow2 has no header. */
 static void set_byte(struct place *place, const char *name, char byte) {
@@ -48,29 +27,14 @@ static char get_byte(struct place *place, const char *name) {
     return pread(fd, &byte, 1, 40 * MIB) == 1 ? byte : '-';
 }
 
-static bool has(struct place *place, const char *name) {
-    return faccessat(place->directory.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* With a volume that has an 'a' in it. */
-static void open_place(struct place *place, size_t kind) {
-    struct bench *bench = &place->bench;
+static void open_filled_place(struct place *place, size_t kind) {
     const char *format;
 
-    *place = (struct place){ .volume = A_VOLUME,
-                             .snapshot = { .id = "s", .name_id = "s", .size_gb = 1 } };
-    bench_new(bench);
-    bench_configure(bench, &file_driver, NULL);
-    directory_settings_load(&bench->backend, &place->settings);
-    place->settings.sparse = kinds[kind].sparse;
-    place->settings.qcow2 = kinds[kind].qcow2;
-    place->settings.mode = 0660;
-    ck_assert_int_eq(directory_open(bench->path, &place->settings, &place->directory, &bench->err),
+    open_place(place, kind);
+    ck_assert_int_eq(volume_file_create(&place->directory, place->bench.arena, &place->volume,
+                                        &format, &place->bench.err),
                      0);
-    ck_assert_int_eq(
-        volume_file_create(&place->directory, bench->arena, &place->volume, &format, &bench->err),
-        0);
-    place->volume.format = place->snapshot.format = kinds[kind].format;
     set_byte(place, FILE_NAME, 'a');
 }
 
@@ -179,7 +143,7 @@ static bool survive(size_t kind, size_t i, int n) {
     bool reached;
     int result;
 
-    open_place(&place, kind);
+    open_filled_place(&place, kind);
     calls[i].prepare(&place);
     fail_nth(n, EIO);
     result = calls[i].call(&place);
@@ -222,7 +186,7 @@ END_TEST
 static void do_without(const char *call, int error, size_t kind, size_t i) {
     autoplace struct place place;
 
-    open_place(&place, kind);
+    open_filled_place(&place, kind);
     calls[i].prepare(&place);
     fail_all(call, error);
     ck_assert_msg(calls[i].call(&place) == 0, "%s without %s: %s", calls[i].name, call,
@@ -266,7 +230,7 @@ START_TEST(a_file_system_that_hides_its_holes_gets_them_back) {
     autoplace struct place place;
     struct stat status;
 
-    open_place(&place, 0);
+    open_filled_place(&place, 0);
     fail_all("lseek", EINVAL);
     ck_assert_int_eq(snapshot(&place), DRIVER_DONE);
     fail_none();
@@ -280,7 +244,7 @@ END_TEST
 START_TEST(below_a_guest_nothing_is_done_otherwise) {
     autoplace struct place place;
 
-    open_place(&place, 0);
+    open_filled_place(&place, 0);
     place.volume.attached = true;
     fail_all("ioctl", EOPNOTSUPP);
     ck_assert_int_eq(snapshot(&place), DRIVER_DEFERRED);
@@ -297,7 +261,7 @@ static void tell_nothing_unflushed(void) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
         autoplace struct place place;
 
-        open_place(&place, kind);
+        open_filled_place(&place, kind);
         fail_all("fsync", EIO);
         ck_assert_int_eq(snapshot(&place), DRIVER_FAILED);
         ck_assert(!has(&place, SNAPSHOT_NAME));
@@ -468,7 +432,7 @@ START_TEST(a_late_revert_finds_nothing) {
         struct lease lease = { { loses_volume }, &place, n };
         struct place worker;
 
-        open_place(&place, 0);
+        open_filled_place(&place, 0);
         prepare_snapshot(&place);
         worker = place;
         worker.volume.fence = &lease.fence;
