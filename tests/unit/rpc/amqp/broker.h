@@ -316,9 +316,11 @@ static inline void broker_accept(struct broker *broker, enum broker_step step) {
         broker_open_channel(broker, LINK_DECLARE);
 }
 
+/* And the peer ends it. */
 static inline void broker_close_connection(struct broker *broker) {
     BROKER_SAY(broker, 0, AMQP_CONNECTION_CLOSE_METHOD, amqp_connection_close_t, .reply_code = 320,
                .reply_text = amqp_cstring_bytes("CONNECTION_FORCED"));
+    broker_await_end(broker);
 }
 
 static inline void broker_close_channel(struct broker *broker, unsigned channel, int code) {

@@ -252,11 +252,6 @@ END_TEST
 
 /* ---- the end of a connection ---- */
 
-static void close_connection(struct broker *broker) {
-    broker_close_connection(broker);
-    broker_await_end(broker);
-}
-
 static void close_source(struct broker *broker) {
     broker_close_channel(broker, OWN, 404);
     broker_await_end(broker);
@@ -266,10 +261,6 @@ static void cancel_source(struct broker *broker) {
     BROKER_SAY(broker, FANOUT, AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t,
                .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .nowait = 1);
     broker_await_end(broker);
-}
-
-static void hang_up(struct broker *broker) {
-    broker_hang_up(broker);
 }
 
 static void hang_up_in_a_message(struct broker *broker) {
@@ -297,8 +288,9 @@ static void say_more_than_announced(struct broker *broker) {
 }
 
 static void (*const ends[])(struct broker *broker) = {
-    close_connection,        close_source,        cancel_source, hang_up, hang_up_in_a_message,
-    say_more_than_announced, broker_say_nonsense,
+    broker_close_connection, close_source,         cancel_source,
+    broker_hang_up,          hang_up_in_a_message, say_more_than_announced,
+    broker_say_nonsense,
 };
 
 /* A message is in the hands of a worker while its connection ends: nobody acknowledges it on the
@@ -341,7 +333,6 @@ START_TEST(a_beginning_that_fails_is_begun_anew) {
             broker_accept(broker, step);
             if (polite && step >= BROKER_STARTED) {
                 broker_close_connection(broker);
-                broker_await_end(broker);
             }
         }
     serve(broker);

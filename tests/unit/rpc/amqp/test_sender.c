@@ -224,11 +224,6 @@ END_TEST
 
 /* ---- the end of a connection ---- */
 
-static void close_connection(struct broker *broker) {
-    broker_close_connection(broker);
-    broker_await_end(broker);
-}
-
 static void close_work(struct broker *broker) {
     broker_close_channel(broker, LINK_WORK, 404);
     broker_await_end(broker);
@@ -237,10 +232,6 @@ static void close_work(struct broker *broker) {
 static void close_declare(struct broker *broker) {
     broker_close_channel(broker, LINK_DECLARE, 541);
     broker_await_end(broker);
-}
-
-static void hang_up(struct broker *broker) {
-    broker_hang_up(broker);
 }
 
 /* An acknowledgement of all, but for its last byte. */
@@ -297,9 +288,9 @@ static void block_and_go(struct broker *broker) {
 }
 
 static void (*const ends[])(struct broker *broker) = {
-    close_connection,     close_work,      close_declare,       hang_up,
-    hang_up_in_a_word,    say_a_wrong_end, broker_say_nonsense, say_a_body_of_nothing,
-    say_too_long_a_frame, come_back_half,  come_back_and_go,    block_and_go,
+    broker_close_connection, close_work,      close_declare,       broker_hang_up,
+    hang_up_in_a_word,       say_a_wrong_end, broker_say_nonsense, say_a_body_of_nothing,
+    say_too_long_a_frame,    come_back_half,  come_back_and_go,    block_and_go,
 };
 
 /* The first of three is confirmed, then the connection ends in some way: the others come again, in
@@ -346,7 +337,6 @@ START_TEST(a_key_keeps_its_order_over_connections) {
     broker_ack(broker, 1, false);
     expect_body(broker, "b");
     broker_close_connection(broker);
-    broker_await_end(broker);
     serve(broker);
     expect_body(broker, "b");
     broker_nack(broker, 1, false); /* takes what is behind it along */
@@ -371,7 +361,6 @@ START_TEST(a_beginning_that_fails_is_begun_anew) {
             broker_accept(broker, step);
             if (polite && step >= BROKER_STARTED) {
                 broker_close_connection(broker);
-                broker_await_end(broker);
             }
             ck_assert_msg(is_open(0), "%s", step_names[step]);
         }
@@ -420,8 +409,8 @@ START_TEST(a_word_that_comes_before_an_answer_is_heard) {
 END_TEST
 
 START_TEST(a_connection_that_ends_in_a_declaration_is_begun_anew) {
-    static void (*const ends_in_it[])(struct broker * broker) = { close_connection, hang_up,
-                                                                  broker_say_nonsense };
+    static void (*const ends_in_it[])(
+        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
 
     for (size_t end = 0; end < LENGTH(ends_in_it); end++) {
         autoscene struct scene scene;
@@ -553,8 +542,8 @@ static void *stop(void *sender) {
 
 /* All has been said, and the farewell is answered with whatever comes to the broker's mind. */
 START_TEST(a_farewell_needs_no_sensible_answer) {
-    static void (*const ends_in_it[])(struct broker * broker) = { close_connection, hang_up,
-                                                                  broker_say_nonsense };
+    static void (*const ends_in_it[])(
+        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
 
     for (size_t end = 0; end < LENGTH(ends_in_it); end++) {
         struct scene scene;
