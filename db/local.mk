@@ -46,7 +46,8 @@ schema_texts = \
 	db/schema/0009_messages_kept.sql \
 	db/schema/0010_clock.sql \
 	db/schema/0011_operations_in_turn.sql \
-	db/schema/0012_snapshots.sql
+	db/schema/0012_snapshots.sql \
+	db/schema/0013_groups.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

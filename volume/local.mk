@@ -11,6 +11,11 @@ libscoria_a_SOURCES += \
 	volume/default_type.c volume/default_type.h \
 	volume/delete.c volume/delete.h \
 	volume/extend.c volume/extend.h \
+	volume/group.c volume/group.h \
+	volume/group_snapshot.h \
+	volume/group_snapshot_status.c volume/group_snapshot_status.def \
+	volume/group_snapshot_status.h \
+	volume/group_status.c volume/group_status.def volume/group_status.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \
 	volume/operations.c volume/operations.def volume/operations.h \

@@ -3,6 +3,8 @@
  */
 #include "tests/lib/check_main.h"
 #include "volume/conflict.h"
+#include "volume/group_snapshot_status.h"
+#include "volume/group_status.h"
 #include "volume/operations.h"
 #include "volume/snapshot_status.h"
 
@@ -103,6 +105,22 @@ START_TEST(texts_are_read_back) {
 }
 END_TEST
 
+/* in-use is the one status of a group that no operator sets. */
+START_TEST(an_operator_sets_each_status_of_groups_but_one) {
+    unsigned status;
+
+    ck_assert_int_eq(status_find(&group_objects, "in-use", &status), 0);
+    ck_assert_uint_eq(status, GROUP_IN_USE);
+    for (unsigned i = 0; i < GROUP_STATUSES; i++)
+        ck_assert_int_eq(group_objects.statuses[i].by_reset, i != GROUP_IN_USE);
+    for (unsigned i = 0; i < GROUP_SNAPSHOT_STATUSES; i++) {
+        ck_assert(group_snapshot_objects.statuses[i].by_reset);
+        ck_assert_int_eq(
+            status_find(&group_objects, group_snapshot_objects.statuses[i].text, &status), 0);
+    }
+}
+END_TEST
+
 START_TEST(kinds_are_found_by_name) {
     for (unsigned i = 0; operation_kinds[i]; i++)
         ck_assert_ptr_eq(operation_kind_find(operation_kinds[i]->name), operation_kinds[i]);
@@ -113,4 +131,5 @@ END_TEST
 CHECK_MAIN("status", every_transient_status_has_an_operation_that_ends_it,
            operations_end_in_statuses_that_last, every_failure_can_be_left,
            what_moves_a_status_is_never_beside_the_volume, two_operations_never_share_a_status,
-           texts_are_read_back, kinds_are_found_by_name)
+           texts_are_read_back, an_operator_sets_each_status_of_groups_but_one,
+           kinds_are_found_by_name)

@@ -1,0 +1,12 @@
+#include "volume/group_snapshot_status.h"
+
+enum { STABLE, TRANSIENT };
+
+static const struct status statuses[GROUP_SNAPSHOT_STATUSES] = {
+#define STATUS(name, text, kind) [GROUP_SNAPSHOT_##name] = { text, text, kind, true },
+#include "volume/group_snapshot_status.def"
+#undef STATUS
+};
+
+const struct object_kind group_snapshot_objects = { "group_snapshots", statuses,
+                                                    GROUP_SNAPSHOT_STATUSES };

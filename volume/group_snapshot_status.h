@@ -1,0 +1,16 @@
+/*
+ * The statuses of a group snapshot: a table (group_snapshot_status.def); the door that writes them
+ * is ledger/status.h.
+ */
+#pragma once
+
+#include "ledger/status.h"
+
+enum group_snapshot_status {
+#define STATUS(name, text, kind) GROUP_SNAPSHOT_##name,
+#include "volume/group_snapshot_status.def"
+#undef STATUS
+    GROUP_SNAPSHOT_STATUSES
+};
+
+extern const struct object_kind group_snapshot_objects;

@@ -1,0 +1,16 @@
+/*
+ * The statuses of a group of volumes: a table (group_status.def); the door that writes them is
+ * ledger/status.h.
+ */
+#pragma once
+
+#include "ledger/status.h"
+
+enum group_status {
+#define STATUS(name, text, kind, reset) GROUP_##name,
+#include "volume/group_status.def"
+#undef STATUS
+    GROUP_STATUSES
+};
+
+extern const struct object_kind group_objects;
