@@ -122,8 +122,10 @@ struct thread *thread_begin(struct sim *sim, struct process *home,
 static void resume(struct sim *sim, struct thread *thread) {
     assert(!sim->current);
     sim->current = thread;
-    if (!fiber_resume(thread->fiber))
+    if (!fiber_resume(thread->fiber)) {
         thread->fiber = NULL;
+        model_ended(sim, thread);
+    }
     sim->current = NULL;
 }
 

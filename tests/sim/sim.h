@@ -36,6 +36,7 @@
 #define SIM_GUESTS   3
 #define SIM_VOLUMES  8
 #define SIM_SIZES    48
+#define SIM_LEFT     16
 
 #define SIM_SERVICE "service:" WORLD_PROJECT /* who speaks for a compute service */
 #define SIM_ADMIN   "admin:" WORLD_PROJECT
@@ -68,6 +69,7 @@ struct thread {
     bool reports;
     const char *extend; /* that its next request names; NULL: none */
     char locks[37];     /* the volume whose image a driver holds for it; "": none */
+    char made[37];      /* an object that nobody wanted any more when it made it; "": none */
 };
 
 /* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
@@ -127,6 +129,8 @@ struct sim {
     struct host *hosts;
     struct process clients;
     struct model models[SIM_VOLUMES];
+    char left[SIM_LEFT][37]; /* objects of workers that died before they took them away again */
+    unsigned left_count;
     uint64_t random, seed;
     unsigned step;
     enum sim_disk disk;
@@ -249,6 +253,7 @@ void model_watch(struct sim *sim); /* the images */
 /* A transaction or a read of the thread has just been done, and nothing has come between. */
 void model_committed(struct sim *sim, struct thread *thread);
 void model_read(struct sim *sim, struct thread *thread);
+void model_ended(struct sim *sim, const struct thread *thread);
 const char *row_status(struct sim *sim, const char *volume_id); /* until the next call */
 int64_t row_size(struct sim *sim, const char *volume_id);       /* 0: it is gone */
 void check_step(struct sim *sim);
