@@ -196,11 +196,20 @@ class BlockStorage:
     def snapshots(self):
         return self.ask("GET", "/snapshots/detail")["snapshots"]
 
+    def snapshot_made(self, volume_id):
+        """The end of one that is asked for, be it available or error."""
+        made = self.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
+
+        def ended():
+            row = self.ask("GET", f"/snapshots/{made['id']}")["snapshot"]
+            return row if row["status"] != "creating" else None
+        return until(ended, 120, f"an end of making snapshot {made['id']}")
+
     def snapshot(self, volume_id):
         """One that is available; waits for it."""
-        made = self.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
-        until(lambda: self.ask("GET", f"/snapshots/{made['id']}")["snapshot"]["status"] ==
-              "available", 120, f"snapshot {made['id']} available")
+        made = self.snapshot_made(volume_id)
+        if made["status"] != "available":
+            raise AssertionError(f"snapshot {made['id']}: {made['status']}, not available")
         return made["id"]
 
     # ---- the rest ----

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """
-The main job on real parts, told step by step: a disk of a running QEMU domain grows through the
-Block Storage API; then the hypervisor refuses, and nothing is lost.
+The main job on real parts, told step by step: a snapshot of the disk of a running QEMU domain
+becomes a second volume; the disk grows through the Block Storage API; then the hypervisor refuses,
+and nothing is lost.
 
 Exit status 0 only if every check held.
 """
 
 import argparse
+import fcntl
 import os
 import shutil
 import signal
@@ -22,6 +24,8 @@ from hypervisor import Domain, disk_of
 
 GIB = 1 << 30
 NAME = "quickstart"
+BEFORE, SINCE, COUNT = 0x5c, 0xa3, 65536  # what is written before the snapshot and since
+FICLONE = 0x40049409  # linux/fs.h
 SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -54,6 +58,24 @@ def show_state(state):
     return f"status={status} size={size}" + (f" metadata.extend_new_size={target}" if target else "")
 
 
+def shares_blocks(directory):
+    """Can a file there be made of another one's blocks?"""
+    with tempfile.TemporaryFile(dir=directory) as one, \
+            tempfile.TemporaryFile(dir=directory) as other:
+        one.write(b"x")
+        one.flush()
+        try:
+            fcntl.ioctl(other, FICLONE, one.fileno())
+            return True
+        except OSError:
+            return False
+
+
+def head_of(path):
+    with open(path, "rb") as file:
+        return file.read(COUNT)
+
+
 class Demonstration:
     def __init__(self, endpoint, state_directory):
         self.story = Story()
@@ -62,6 +84,7 @@ class Demonstration:
         self.host = socket.gethostname()
         self.volume_id = None
         self.attachment_id = None
+        self.snapshot_id = None
         self.path = None
         self.domain = None
         self.copies = tempfile.mkdtemp(prefix="copy-", dir=state_directory)
@@ -98,6 +121,53 @@ class Demonstration:
         self.story.line(f"virsh domblkinfo {self.domain.name} vda: {self.capacity()} bytes")
         self.story.check(self.capacity() == GIB and len(volume["attachments"]) == 1,
                          "the volume is in-use, and the domain has a disk of 1 GiB")
+
+    def snapshot(self):
+        """Only where files share blocks there is one below a guest; else the domain ends for it."""
+        story = self.story
+        story.title("A snapshot of the disk of the running domain")
+        self.domain.write_disk(self.volume_id, BEFORE, COUNT)
+        story.check(head_of(self.path) == bytes([BEFORE]) * COUNT,
+                    "the domain has written at the head of its disk")
+        snapshot = self.api.snapshot_made(self.volume_id)
+        if shares_blocks(self.state):
+            story.check(snapshot["status"] == "available",
+                        "it is available; the domain has run all the while")
+        else:
+            story.line(f"files in {self.state} share no blocks, as on XFS and btrfs they would:")
+            story.line("no snapshot can be taken there below a running domain")
+            snapshot = self.snapshot_later(snapshot)
+        self.domain.write_disk(self.volume_id, SINCE, COUNT)
+        story.line("the domain has written something else there")
+        self.snapshot_id = snapshot["id"]
+
+    def snapshot_later(self, refused):
+        story = self.story
+        messages = self.api.messages(refused["id"])
+        story.check(refused["status"] == "error" and bool(messages),
+                    "refused, and the user is told: "
+                    + (messages[0]["user_message"] if messages else "no message"))
+        self.api.ask("DELETE", f"/snapshots/{refused['id']}")
+        self.leave()
+        snapshot = self.api.snapshot_made(self.volume_id)
+        story.check(snapshot["status"] == "available", "with the domain off it is available")
+        self.attach()
+        return snapshot
+
+    def make_second(self):
+        story = self.story
+        story.title("A second volume, made of the snapshot")
+        second = self.api.create_available(1, name=NAME, snapshot_id=self.snapshot_id)
+        attachment = self.api.attach(second["id"], str(uuid.uuid4()), self.host)
+        path = disk_of(attachment).path
+        story.line(f"status={second['status']} size={second['size']} id={second['id']}")
+        story.check(head_of(path) == bytes([BEFORE]) * COUNT,
+                    "it holds what the first held when the snapshot was taken")
+        story.check(head_of(self.path) == bytes([SINCE]) * COUNT,
+                    "the first holds what was written since")
+        self.api.detach(attachment["id"])
+        self.api.delete_and_wait(second["id"])
+        story.check(not os.path.exists(path), "deleted; the first and its snapshot are still there")
 
     def grow(self):
         """The whole takes some tens of milliseconds: asked in one go, and again if we missed it."""
@@ -158,9 +228,7 @@ class Demonstration:
     def finish(self):
         self.story.title("The domain ends")
         size = self.api.show(self.volume_id)["size"]
-        self.domain.destroy()
-        self.api.detach(self.attachment_id)
-        self.api.wait_status(self.volume_id, "available")
+        self.leave()
         status = os.stat(self.path)
         self.story.check((status.st_uid, status.st_mode & 0o777) == (os.geteuid(), 0o600),
                          "available again; the file is still the service's alone (0600)")
@@ -169,10 +237,18 @@ class Demonstration:
         self.story.check(grown["size"] == size + 1
                          and os.path.getsize(self.path) == (size + 1) * GIB,
                          f"detached it grows too: {size + 1} GiB")
-        self.api.delete_and_wait(self.volume_id)
-        self.story.check(not os.path.exists(self.path), "deleted; its file is gone")
+        self.api.ask("DELETE", f"/volumes/{self.volume_id}?cascade=true")
+        self.api.wait_gone(self.volume_id)
+        answer = self.api.call("GET", f"/snapshots/{self.snapshot_id}")
+        self.story.check(not os.path.exists(self.path) and answer.status == 404,
+                         "deleted with its snapshot; its file is gone")
 
     # ---- parts of the steps ----
+
+    def leave(self):
+        self.domain.destroy()
+        self.api.detach(self.attachment_id)
+        self.api.wait_status(self.volume_id, "available")
 
     def capacity(self):
         return self.domain.capacity(self.volume_id)
@@ -252,6 +328,8 @@ class Demonstration:
         self.remove_leftovers()
         self.create()
         self.attach()
+        self.snapshot()
+        self.make_second()
         size = self.grow()
         self.refuse(size)
         self.recover(size)
