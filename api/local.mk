@@ -9,6 +9,8 @@ libscoria_a_SOURCES += \
 	api/dict_text.c api/dict_text.h \
 	api/extensions.c \
 	api/fault.c api/fault.h \
+	api/group_type_resource.c api/group_type_resource.h \
+	api/group_types.c \
 	api/hosts.c api/hosts.h \
 	api/literal.c api/literal.h \
 	api/messages.c \
@@ -36,6 +38,7 @@ libscoria_a_SOURCES += \
 	api/snapshot_resource.c api/snapshot_resource.h \
 	api/snapshots.c \
 	api/settings.h \
+	api/spec_body.c api/spec_body.h \
 	api/type_encryption.c \
 	api/type_resource.c api/type_resource.h \
 	api/type_view.c api/type_view.h \
@@ -57,6 +60,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \
+	tests/unit/api/test_group_types \
 	tests/unit/api/test_messages \
 	tests/unit/api/test_page \
 	tests/unit/api/test_quotas \

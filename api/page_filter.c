@@ -227,3 +227,19 @@ int page_filter(struct request *request, struct page *page, const struct pair *p
     filter_contains(request, page, column, parameter->value);
     return 0;
 }
+
+int page_filter_public(struct request *request, struct page *page, struct error *err) {
+    const char *asked = request_query(request, "is_public");
+    const struct db_value project = DB_TEXT(request->context.project_id);
+    bool is_public = true;
+
+    if (!request->context.is_admin || (asked && strcasecmp(asked, "none") == 0))
+        return 0;
+    if (asked && !json_boolean_word(asked, true, &is_public))
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid is_public filter [%s]", asked);
+    if (is_public)
+        page_and(request, page, page->resource->visible, &project, 1);
+    else
+        page_and(request, page, "t.is_public = 0", NULL, 0);
+    return 0;
+}

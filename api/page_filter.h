@@ -9,3 +9,6 @@
  * caller may not filter by is dropped below 3.31 and refused from there on. */
 int page_filter(struct request *request, struct page *page, const struct pair *parameter,
                 struct error *err);
+/* resource->narrow() of types: admins choose with is_public (none: all) among those that are
+ * `visible` or private; everybody else gets what is visible. */
+int page_filter_public(struct request *request, struct page *page, struct error *err);

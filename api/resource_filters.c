@@ -16,10 +16,19 @@ static void put_filters(struct json_out *out, const struct resource *resource) {
     out_end_object(out);
 }
 
+static bool has_filters(const struct resource *resource) {
+    bool found = resource->other_filter != NULL;
+
+    for (const struct resource_column *column = resource->columns; column->name; column++)
+        found |= column->for_all;
+    return found;
+}
+
 /* Is it the row that lists its resource? */
 static bool route_lists(const struct route *route) {
     return route->resource && strcmp(route->method, "GET") == 0 &&
-           strcmp(route->path + 1, route->resource->collection) == 0;
+           strcmp(route->path + 1, route->resource->collection) == 0 &&
+           has_filters(route->resource);
 }
 
 static int list_filters(struct request *request, struct error *err) {

@@ -1,10 +1,10 @@
 #include "api/type_resource.h"
 
+#include "api/page_filter.h"
 #include "api/page_pairs.h"
 #include "api/type_view.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const struct resource_column columns[] = {
     { "id", "t.id", COLUMN_TEXT, false, 0 },
@@ -36,30 +36,13 @@ static void match_seen_spec(struct request *request, struct page *page, const st
 static int filter(struct request *request, struct page *page, const char *key, const char *value,
                   struct error *err) {
     if (strcmp(key, "is_public") == 0)
-        return 1; /* see narrow() */
+        return 1; /* see page_filter_public() */
     if (!request->context.is_admin && request->minor < MV_TYPE_FILTERS)
         return 1;
     if (strcmp(key, "extra_specs") != 0)
         return 0;
     return page_filter_pairs(request, page, key, value,
                              type_view_sees_all(request) ? match_spec : match_seen_spec, err);
-}
-
-/* Admins choose with is_public (none: all); everybody else gets what is visible. */
-static int narrow(struct request *request, struct page *page, struct error *err) {
-    const char *asked = request_query(request, "is_public");
-    const struct db_value project = DB_TEXT(request->context.project_id);
-    bool is_public = true;
-
-    if (!request->context.is_admin || (asked && strcasecmp(asked, "none") == 0))
-        return 0;
-    if (asked && !json_boolean_word(asked, true, &is_public))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid is_public filter [%s]", asked);
-    if (is_public)
-        page_and(request, page, TYPE_SHARED_WITH("?"), &project, 1);
-    else
-        page_and(request, page, "t.is_public = 0", NULL, 0);
-    return 0;
 }
 
 static int list(struct request *request, struct page *page, struct error *err) {
@@ -106,7 +89,7 @@ const struct resource type_resource = {
     .visible = TYPE_SHARED_WITH("?"),
     .other_filter = "extra_specs",
     .filter = filter,
-    .narrow = narrow,
+    .narrow = page_filter_public,
     .list = list,
     .view = view,
 };

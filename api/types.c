@@ -1,9 +1,8 @@
 #include "api/routes.h"
+#include "api/spec_body.h"
 #include "api/type_resource.h"
 #include "api/type_view.h"
 #include "volume/type_access.h"
-
-#include <string.h>
 
 /* ---- show, create, update, delete ---- */
 
@@ -79,12 +78,8 @@ static int delete_type(struct request *request, struct error *err) {
 
 /* ---- extra specs ---- */
 
-struct specs_body {
-    const json_t *specs;
-};
-
 static const struct field specs_fields[] = {
-    FIELD_META(struct specs_body, specs, "extra_specs",
+    FIELD_META(struct spec_body, specs, "extra_specs",
                FIELD_REQUIRED | FIELD_NULL_VALUES | FIELD_SPEC_KEYS),
     FIELDS_END,
 };
@@ -102,14 +97,9 @@ static int list_specs(struct request *request, struct error *err) {
 
 static const struct pair *find_spec(struct request *request) {
     const struct volume_type *type = request->object;
-    const struct pairs *specs = &type->extra_specs;
+    bool seen = type_view_shows_spec(request->key) || type_view_sees_all(request);
 
-    for (unsigned i = 0; i < specs->count; i++)
-        if (strcmp(specs->items[i].key, request->key) == 0)
-            return type_view_shows_spec(request->key) || type_view_sees_all(request)
-                       ? &specs->items[i]
-                       : NULL;
-    return NULL;
+    return seen ? spec_named(&type->extra_specs, request->key) : NULL;
 }
 
 static int show_spec(struct request *request, struct error *err) {
@@ -135,25 +125,15 @@ static int set_specs(struct request *request, const json_t *object, struct error
 }
 
 static int create_specs(struct request *request, struct error *err) {
-    const struct specs_body *body = request->body;
+    const struct spec_body *body = request->body;
 
     return set_specs(request, body->specs, err);
 }
 
-/* The body is the spec itself: {key: value}, with the key of the path. */
 static int update_spec(struct request *request, struct error *err) {
-    const json_t *wrapped =
-        json_keep(request->work.arena, json_pack("{s:O}", "extra_specs", request->json_outer));
-    struct specs_body body;
+    const json_t *spec = spec_body_of_path(request, specs_fields, err);
 
-    if (json_decode(request->work.arena, wrapped, "body", specs_fields, request->minor, true, &body,
-                    err) < 0)
-        return -1;
-    if (json_object_size(body.specs) != 1 || !json_has(body.specs, request->key))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Request body and URI mismatch: the body must have the one key %s.",
-                         request->key);
-    return set_specs(request, body.specs, err);
+    return spec ? set_specs(request, spec, err) : -1;
 }
 
 static int delete_spec(struct request *request, struct error *err) {
@@ -234,7 +214,7 @@ const struct route type_routes[] = {
 
     { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200) },
     { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
-      BODY(specs_fields, struct specs_body), .flags = ROUTE_NO_WRAPPER },
+      BODY(specs_fields, struct spec_body), .flags = ROUTE_NO_WRAPPER },
     { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200) },
     { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
       .flags = ROUTE_NO_WRAPPER },

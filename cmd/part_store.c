@@ -2,6 +2,7 @@
 #include "cmd/parts.h"
 #include "common/arena.h"
 #include "db/db.h"
+#include "volume/group_type.h"
 #include "volume/type.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 
 static int bootstrap_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
-    return volume_type_bootstrap(work, err);
+    return volume_type_bootstrap(work, err) < 0 ? -1 : group_type_bootstrap(work, err);
 }
 
 int part_store_start(struct parts *parts, struct error *err) {

@@ -9,6 +9,8 @@ static const char *const notification_drivers[] = { "noop", "log", "messagingv2"
 const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "default_volume_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
       .help = "Volume type of volumes that are created without one." },
+    { .section = "DEFAULT", .key = "default_group_type", .type = OPTION_TEXT,
+      .help = "What clients learn to be the group type of groups that are made without one. Unset: none." },
     { .section = "DEFAULT", .key = "storage_availability_zone", .type = OPTION_TEXT, .fallback = "nova",
       .help = "Availability zone of this node's volume service." },
     { .section = "DEFAULT", .key = "default_availability_zone", .type = OPTION_TEXT,
@@ -80,6 +82,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
     *ret = (struct settings){
         .clock = clock,
         .default_volume_type = config_text(config, section, "default_volume_type"),
+        .default_group_type = config_text(config, section, "default_group_type"),
         .storage_availability_zone = config_text(config, section, "storage_availability_zone"),
         .default_availability_zone = config_text(config, section, "default_availability_zone"),
         .allow_availability_zone_fallback =

@@ -11,6 +11,7 @@
 struct settings {
     const struct clock *clock;
     const char *default_volume_type;
+    const char *default_group_type; /* NULL: none */
     const char *storage_availability_zone;
     const char *default_availability_zone; /* NULL: the storage zone */
     bool allow_availability_zone_fallback;

@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	volume/group_snapshot_status.c volume/group_snapshot_status.def \
 	volume/group_snapshot_status.h \
 	volume/group_status.c volume/group_status.def volume/group_status.h \
+	volume/group_type.c volume/group_type.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \
 	volume/operations.c volume/operations.def volume/operations.h \

@@ -11,6 +11,7 @@
 #include "policy/rule.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
+#include "volume/group_type.h"
 #include "volume/type.h"
 #include "json/json.h"
 
@@ -121,7 +122,7 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
 
 static int bootstrap_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
-    return volume_type_bootstrap(work, err);
+    return volume_type_bootstrap(work, err) < 0 ? -1 : group_type_bootstrap(work, err);
 }
 
 static struct db *open_db(void) {

@@ -135,6 +135,20 @@ static const struct row type_rows[] = {
     { ADMIN, "DELETE", "/types/%s", NULL },
 };
 
+static const struct row group_type_rows[] = {
+    { ANYBODY, "GET", "/group_types", NULL },
+    { ANYBODY, "GET", "/group_types/default", NULL },
+    { ANYBODY, "GET", "/group_types/%s", NULL },
+    { ADMIN, "POST", "/group_types", "{\"group_type\": {\"name\": \"new\"}}" },
+    { ADMIN, "PUT", "/group_types/%s", "{\"group_type\": {\"description\": \"d\"}}" },
+    { ADMIN, "GET", "/group_types/%s/group_specs", NULL },
+    { ADMIN, "POST", "/group_types/%s/group_specs", "{\"group_specs\": {\"k\": \"v\"}}" },
+    { ADMIN, "GET", "/group_types/%s/group_specs/k", NULL },
+    { ADMIN, "PUT", "/group_types/%s/group_specs/k", "{\"k\": \"w\"}" },
+    { ADMIN, "DELETE", "/group_types/%s/group_specs/k", NULL },
+    { ADMIN, "DELETE", "/group_types/%s", NULL },
+};
+
 static const struct row message_rows[] = {
     { READER, "GET", "/messages", NULL },
     { TOLD_READER, "GET", "/messages/%s", NULL },
@@ -185,7 +199,7 @@ static const struct {
     size_t count;
 } all_rows[] = {
     ROWS(volume_rows),  ROWS(attachment_rows), ROWS(snapshot_rows), ROWS(type_rows),
-    ROWS(message_rows), ROWS(quota_rows),      ROWS(other_rows),
+    ROWS(message_rows), ROWS(quota_rows),      ROWS(other_rows),    ROWS(group_type_rows),
 };
 
 #define UNKNOWN        "99999999-9999-4999-8999-999999999999"
@@ -402,6 +416,19 @@ START_TEST(types_are_the_administrators) {
 }
 END_TEST
 
+START_TEST(group_types_are_the_administrators) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    roles_enter(world, NULL);
+    world->token = ADMIN_TOKEN;
+    ck_assert_int_eq(
+        world_call(world, "POST", "/group_types", "{\"group_type\": {\"name\": \"t\"}}"), 202);
+    id = json_string_value(json_object_get(json_object_get(world->answer, "group_type"), "id"));
+    expect_rights(world, group_type_rows, LENGTH(group_type_rows), arena_text(world->arena, id));
+}
+END_TEST
+
 START_TEST(the_rest_is_the_administrators_or_everybodys) {
     autoworld struct world *world = world_new(NULL);
 
@@ -599,8 +626,8 @@ END_TEST
 
 CHECK_MAIN("rights", a_bad_body_is_told_before_rights_and_objects, volumes_are_their_projects,
            attachments_are_their_projects, snapshots_are_their_projects,
-           types_are_the_administrators, the_rest_is_the_administrators_or_everybodys,
-           quotas_are_shown_to_their_project, messages_are_their_projects,
-           private_types_of_others_are_not_there, every_route_has_its_row,
-           every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
-           lists_show_nothing_of_others)
+           types_are_the_administrators, group_types_are_the_administrators,
+           the_rest_is_the_administrators_or_everybodys, quotas_are_shown_to_their_project,
+           messages_are_their_projects, private_types_of_others_are_not_there,
+           every_route_has_its_row, every_route_below_an_object_loads_it,
+           who_may_not_see_a_volume_reaches_nothing_of_it, lists_show_nothing_of_others)

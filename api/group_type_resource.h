@@ -1,0 +1,12 @@
+/*
+ * Group types as a resource: how one is loaded, listed and shown.
+ */
+#pragma once
+
+#include "api/resource.h"
+#include "volume/group_type.h"
+
+extern const struct resource group_type_resource;
+
+/* {"group_type": …} */
+void group_type_answer(struct request *request, const struct group_type *type);

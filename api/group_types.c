@@ -1,0 +1,161 @@
+#include "api/group_type_resource.h"
+#include "api/routes.h"
+#include "api/spec_body.h"
+#include "api/view.h"
+
+/* ---- show, create, update, delete ---- */
+
+static int show_default_type(struct request *request, struct error *err) {
+    struct group_type type;
+
+    if (group_type_default(&request->work, &type, err) < 0)
+        return -1;
+    group_type_answer(request, &type);
+    return 0;
+}
+
+struct type_body {
+    const char *name, *description;
+    const json_t *specs;
+    bool is_public;
+};
+
+static const struct field create_fields[] = {
+    FIELD_NAME1(struct type_body, name, "name", FIELD_REQUIRED),
+    FIELD_DESC(struct type_body, description, "description", 0),
+    FIELD_META(struct type_body, specs, "group_specs", FIELD_NULLABLE),
+    FIELD_BOOL(struct type_body, is_public, "is_public", 0),
+    FIELDS_END,
+};
+
+static int create_type(struct request *request, struct error *err) {
+    const struct type_body *body = request->body;
+    bool is_public = !json_has(request->json, "is_public") || body->is_public;
+    const struct pairs specs = request_pairs(request, body->specs);
+    struct group_type type;
+
+    if (group_type_create(&request->work, body->name, body->description, is_public, &specs, &type,
+                          err) < 0)
+        return -1;
+    group_type_answer(request, &type);
+    return 0;
+}
+
+static const struct field update_fields[] = {
+    FIELD_TEXT(struct type_body, name, "name", FIELD_NULLABLE | FIELD_NOT_BLANK, 1, 255),
+    FIELD_DESC(struct type_body, description, "description", 0),
+    FIELD_BOOL(struct type_body, is_public, "is_public", 0),
+    FIELDS_END,
+};
+
+static int check_update(struct request *request, struct error *err) {
+    const struct type_body *body = request->body;
+
+    if (body->name || body->description || json_has(request->json, "is_public"))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Specify group type name, description, is_public or a combination thereof.");
+}
+
+static int update_type(struct request *request, struct error *err) {
+    const struct type_body *body = request->body;
+    bool set_public = json_has(request->json, "is_public");
+    struct group_type *type = request->object;
+
+    if (group_type_update(&request->work, type, body->name, body->description,
+                          set_public ? body->is_public : -1, err) < 0 ||
+        group_type_row(&request->work, type->id, type, err) < 0)
+        return -1;
+    group_type_answer(request, type);
+    return 0;
+}
+
+static int delete_type(struct request *request, struct error *err) {
+    return group_type_delete(&request->work, request->object, err);
+}
+
+/* ---- group specs ---- */
+
+static const struct field specs_fields[] = {
+    FIELD_META(struct spec_body, specs, "group_specs",
+               FIELD_REQUIRED | FIELD_NULL_VALUES | FIELD_SPEC_KEYS),
+    FIELDS_END,
+};
+
+static int list_specs(struct request *request, struct error *err) {
+    const struct group_type *type = request->object;
+
+    (void)err;
+    out_begin_object(&request->out);
+    out_key(&request->out, "group_specs");
+    view_pairs(&request->out, &type->specs);
+    out_end_object(&request->out);
+    return 0;
+}
+
+static int show_spec(struct request *request, struct error *err) {
+    const struct group_type *type = request->object;
+    const struct pair *spec = spec_named(&type->specs, request->key);
+
+    if (!spec)
+        return error_set(err, ERROR_NOT_FOUND, "Group Type %s has no specs with key %s.",
+                         request->id, request->key);
+    view_pairs(&request->out, &(struct pairs){ spec, 1 });
+    return 0;
+}
+
+static int set_specs(struct request *request, const json_t *object, struct error *err) {
+    const struct pairs specs = request_pairs(request, object);
+
+    if (group_type_specs_set(&request->work, request->object, &specs, err) < 0)
+        return -1;
+    out_value(&request->out, request->json_outer);
+    return 0;
+}
+
+static int create_specs(struct request *request, struct error *err) {
+    const struct spec_body *body = request->body;
+
+    return set_specs(request, body->specs, err);
+}
+
+static int update_spec(struct request *request, struct error *err) {
+    const json_t *spec = spec_body_of_path(request, specs_fields, err);
+
+    return spec ? set_specs(request, spec, err) : -1;
+}
+
+static int delete_spec(struct request *request, struct error *err) {
+    return group_type_spec_delete(&request->work, request->object, request->key, err);
+}
+
+/* clang-format off */
+#define TYPES(method_, path_, handler_, status_) \
+    .method = method_, .path = "/group_types" path_, .since = MV_GROUP_TYPES, \
+    .resource = &group_type_resource, .handler = handler_, .status = status_
+
+const struct route group_type_routes[] = {
+    { TYPES("GET", "", resource_list, 200) },
+    { TYPES("POST", "", create_type, 202), .rule = "group:group_types:create",
+      .wrapper = "group_type", BODY(create_fields, struct type_body) },
+    { TYPES("GET", "/default", show_default_type, 200) },
+    { TYPES("GET", "/{id}", resource_show, 200) },
+    { TYPES("PUT", "/{id}", update_type, 200), .rule = "group:group_types:update",
+      .wrapper = "group_type", BODY(update_fields, struct type_body), .check = check_update },
+    { TYPES("DELETE", "/{id}", delete_type, 202), .rule = "group:group_types:delete",
+      .flags = ROUTE_BARE },
+
+    { TYPES("GET", "/{id}/group_specs", list_specs, 200),
+      .rule = "group:group_types_specs:get_all" },
+    { TYPES("POST", "/{id}/group_specs", create_specs, 202),
+      .rule = "group:group_types_specs:create",
+      BODY(specs_fields, struct spec_body), .flags = ROUTE_NO_WRAPPER },
+    { TYPES("GET", "/{id}/group_specs/{key}", show_spec, 200),
+      .rule = "group:group_types_specs:get" },
+    { TYPES("PUT", "/{id}/group_specs/{key}", update_spec, 200),
+      .rule = "group:group_types_specs:update", .flags = ROUTE_NO_WRAPPER },
+    { TYPES("DELETE", "/{id}/group_specs/{key}", delete_spec, 202),
+      .rule = "group:group_types_specs:delete", .flags = ROUTE_BARE },
+    ROUTES_END,
+};
+/* clang-format on */
