@@ -3,8 +3,10 @@
  *
  * Contract.  Every call may come twice with the same arguments and the second does nothing: create
  * finds the object there, delete finds it gone, extend finds it large enough.  A driver never
- * touches the database and keeps no state that a restart needs.  Calls for one volume never overlap
- * (the caller sees to it, also across processes); calls for different volumes run in parallel.
+ * touches the database and keeps no state that a restart needs.  Calls that change one volume never
+ * overlap, nor do they overlap those that read it (create_snapshot, clone_volume), which may come
+ * side by side; the same is true of one snapshot, which delete_snapshot changes and clone_snapshot
+ * reads, whatever happens to its volume meanwhile.  The caller sees to it, also across processes.
  * The format of an image is the recorded one, always stated, never probed.  Nothing ever shrinks.
  * What a call has done, and the size that it tells, is on the disk: it outlives a loss of power.
  *

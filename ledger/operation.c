@@ -88,12 +88,15 @@ char *operation_topic(struct arena *arena, const char *host) {
     return arena_format(arena, "cinder-volume.%s", host_backend(arena, host));
 }
 
+/* Messages of one key are delivered one after the other: whoever may work beside others has its
+ * own. */
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err) {
     const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
 
     return outbox_put(work->tx, operation_topic(work->arena, operation->host),
-                      method ? method : operation->kind->method, operation->volume_id, payload,
+                      method ? method : operation->kind->method,
+                      operation->turn_of ? operation->object_id : operation->volume_id, payload,
                       work->clock_us, err);
 }
 
@@ -105,6 +108,7 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
     operation.kind = kind;
     if (!operation.target_id)
         operation.target_id = operation.volume_id;
+    operation.object_id = operation.target_id;
     operation.host = host_backend(work->arena, operation.host);
     if (db_run(
             work->tx, err,

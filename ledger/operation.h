@@ -63,9 +63,9 @@ struct operation {
     const char *target_id; /* unique among the operations; its own id once it is cancelled */
     const char *object_id; /* what it is about: the target, also when it is cancelled */
     const char *volume_id, *host;
-    const char *turn_of; /* a volume: one at a time is worked on of those with the same one, the
-                          * oldest first, but those of other volumes, which only read it, side by
-                          * side; NULL: waits for none */
+    const char *turn_of; /* a volume or a snapshot: one at a time is worked on of those with the
+                          * same one, the oldest first, but those about another object, which only
+                          * read it, side by side; NULL: waits for none */
     enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
@@ -99,7 +99,8 @@ int operation_get(struct work *work, const char *id, struct operation *ret, stru
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
 /* Every one that works on a volume, also on its attachments and snapshots, also one that reads it
- * for another volume, also cancelled ones; how many. */
+ * for another volume, also cancelled ones; of a snapshot's id those that have their turn there; how
+ * many. */
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err);
 

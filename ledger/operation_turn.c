@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
- * for a report, and those that only read what the turn is about (another volume is made of it) do
- * not wait for each other.  What is cancelled waits for none. */
+ * for a report, and those that only read what the turn is about, because they are about another
+ * object, do not wait for each other.  What is cancelled waits for none. */
 #define IS_IN_LINE     "phase NOT IN ('sending', 'waiting', 'answered')"
-#define ONLY_READS(of) of ".turn_of <> " of ".volume_id"
+#define ONLY_READS(of) of ".turn_of <> " of ".object_id"
 #define IS_ITS_TURN                                                                             \
     "(" IS_CANCELLED " OR turn_of IS NULL OR NOT EXISTS (SELECT 1 FROM operations other "       \
     "WHERE other.turn_of = operations.turn_of AND other.id <> operations.id AND "               \
@@ -64,7 +64,7 @@ static int tell_next(struct work *work, const char *turn_of, bool by_reader, str
                                "SELECT " OPERATION_COLUMNS
                                " FROM operations WHERE turn_of = $1 AND " IS_IN_LINE
                                " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN
-                               " AND ($2 = 0 OR volume_id = turn_of) ORDER BY created_at, id",
+                               " AND ($2 = 0 OR object_id = turn_of) ORDER BY created_at, id",
                                DB_TEXT(turn_of), DB_BOOL(by_reader)),
                       err);
 }
@@ -74,7 +74,7 @@ struct passed {
     const char *turn_of; /* NULL: its worker keeps it, or nobody waits for it */
     bool only_read;
 };
-#define RETURNING_PASSED " RETURNING turn_of, CASE WHEN turn_of <> volume_id THEN 1 ELSE 0 END"
+#define RETURNING_PASSED " RETURNING turn_of, CASE WHEN turn_of <> object_id THEN 1 ELSE 0 END"
 
 static int passed_read(struct work *work, const struct db_rows *rows, void *item,
                        struct error *err) {

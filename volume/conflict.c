@@ -61,13 +61,9 @@ static enum open_work work_of(const struct operation *operation) {
     return operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
 }
 
-/* One that makes another volume of a snapshot only has its turn here: what the snapshot is made of
- * does not change below it. */
 enum open_work conflict_work(const struct operation *operation, const char *volume_id) {
     if (strcmp(operation->volume_id, volume_id) != 0)
-        return operation->arguments && strcmp(operation->arguments, CONFLICT_READS_VOLUME) == 0
-                   ? WORK_READS
-                   : WORK_BESIDE;
+        return WORK_READS;
     if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED)
         return WORK_SNAPSHOTS;
     return work_of(operation);

@@ -65,9 +65,6 @@ enum conflict {
                        * begins next waits for its worker */
 };
 
-/* Arguments of an operation that makes another volume of all of the one whose turn it waits for. */
-#define CONFLICT_READS_VOLUME "{\"source\": \"volume\"}"
-
 enum conflict conflict_between(enum volume_action action, enum open_work work);
 /* To who looks from the volume. */
 enum open_work conflict_work(const struct operation *operation, const char *volume_id);

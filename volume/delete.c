@@ -92,6 +92,25 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
     return 0;
 }
 
+/* It would wait for as long as that takes, with a volume that nobody can use any more. */
+static int check_unread(struct work *work, const struct snapshot *snapshots, int count,
+                        struct error *err) {
+    for (int i = 0; i < count; i++) {
+        struct operation *open;
+        int readers = operation_on(work, snapshots[i].id, &open, err);
+
+        for (int k = 0; k < readers; k++)
+            if (strcmp(open[k].volume_id, snapshots[i].volume_id) != 0)
+                return error_set(err, ERROR_BAD_REQUEST,
+                                 "Invalid volume: Volume %s cannot be deleted with its snapshots: "
+                                 "volume %s is being made of snapshot %s.",
+                                 snapshots[i].volume_id, open[k].volume_id, snapshots[i].id);
+        if (readers < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* The delete of the volume is theirs, too. */
 static int take_along(struct work *work, const struct snapshot *snapshots, int count,
                       struct error *err) {
@@ -134,7 +153,8 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
         return -1;
     if (cascade)
         count = snapshot_of(work, volume->id, &snapshots, err);
-    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0)
+    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0 ||
+        check_unread(work, snapshots, count, err) < 0)
         return -1;
     if (!volume->host)
         return remove_row(work, volume, err);

@@ -36,7 +36,7 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool for
     const struct operation fields = {
         .target_id = snapshot->id,
         .volume_id = snapshot->volume_id,
-        .turn_of = snapshot->volume_id,
+        .turn_of = snapshot->id,
         .host = snapshot->host,
         .project_id = snapshot->project_id,
         .previous_status = snapshot_status_text(snapshot->status),

@@ -70,6 +70,5 @@ int volume_source_of(struct work *work, const struct volume *volume, struct volu
 void volume_source_note(const struct volume_source *source, struct operation *fields) {
     if (!source->given)
         return;
-    fields->turn_of = source->volume.id;
-    fields->arguments = source->is_snapshot ? NULL : CONFLICT_READS_VOLUME;
+    fields->turn_of = source->is_snapshot ? source->snapshot.id : source->volume.id;
 }

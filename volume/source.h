@@ -1,6 +1,6 @@
 /*
  * What a new volume is made of: a snapshot, or another volume.  It is read on the backend where it
- * is, in its volume's turn, and the new one needs nothing of it afterwards.
+ * is, in its own turn, and the new one needs nothing of it afterwards.
  */
 #pragma once
 
@@ -23,5 +23,5 @@ int volume_source_find(struct work *work, const char *snapshot_id, const char *v
 /* For whoever makes the volume: as the volume's row names it. */
 int volume_source_of(struct work *work, const struct volume *volume, struct volume_source *ret,
                      struct error *err);
-/* What its operation says of it (struct operation: turn_of, arguments). */
+/* What its operation says of it (struct operation: turn_of). */
 void volume_source_note(const struct volume_source *source, struct operation *fields);

@@ -83,6 +83,81 @@ START_TEST(those_that_read_do_not_wait_for_each_other) {
 }
 END_TEST
 
+/* A worker that sleeps over a long copy of a snapshot. */
+START_TEST(a_copy_of_a_snapshot_keeps_only_who_deletes_that) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *other = snapshot_of_volume(world, volume);
+    const char *snapshot = snapshot_of_volume(world, volume), *taken;
+    const char *made = copy_of(world, "snapshot_id", snapshot);
+
+    hold_oldest(world);
+    world_advance(world, 1);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_size(world, volume), 3);
+    taken = snapshot_of_volume(world, volume);
+    ck_assert_str_eq(snapshot_status(world, taken), "available");
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", other), NULL), 202);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", snapshot), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, other), "gone");
+    ck_assert_str_eq(snapshot_status(world, snapshot), "deleting");
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 4}}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_size(world, volume), 4);
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_str_eq(snapshot_status(world, snapshot), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_volume_is_not_deleted_with_a_snapshot_that_is_read) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *made = copy_of(world, "snapshot_id", snapshot);
+    const char *request = PATH("/volumes/%s?cascade=true", volume);
+
+    hold_oldest(world);
+    ck_assert_int_eq(world_call(world, "DELETE", request, NULL), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, made));
+    ck_assert_str_eq(world_status(world, volume), "available");
+    ck_assert_str_eq(snapshot_status(world, snapshot), "available");
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_int_eq(world_call(world, "DELETE", request, NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "gone");
+    ck_assert_str_eq(world_status(world, made), "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_copy_of_a_volume_keeps_only_who_changes_that) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *made = copy_of(world, "source_volid", volume), *taken;
+
+    hold_oldest(world);
+    world_advance(world, 1);
+    taken = snapshot_of_volume(world, volume);
+    ck_assert_str_eq(snapshot_status(world, taken), "available");
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", snapshot), NULL), 202);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, snapshot), "gone");
+    ck_assert_str_eq(world_status(world, volume), "extending");
+    let_go_oldest(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_int_eq(world_size(world, made), 2);
+    ck_assert_int_eq(world_size(world, volume), 3);
+    assert_rests(world);
+}
+END_TEST
+
+/* A change waits for all that read, and the last of them tells it. */
 START_TEST(each_end_tells_the_next_one_alone) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
@@ -93,11 +168,14 @@ START_TEST(each_end_tells_the_next_one_alone) {
         world_advance(world, 1);
     }
     hold_oldest(world);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
     world_settle(world);
-    ck_assert_int_eq(COUNT("snapshots WHERE status = 'creating'"), MANY);
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'creating'"), 1);
+    ck_assert_str_eq(world_status(world, volume), "extending");
     let_go_oldest(world);
-    ck_assert_uint_le(steps(world), 2 * MANY);
+    ck_assert_uint_le(steps(world), 4);
     ck_assert_int_eq(COUNT("snapshots WHERE status = 'available'"), MANY);
+    ck_assert_int_eq(world_size(world, volume), 3);
     assert_rests(world);
 }
 END_TEST
@@ -106,13 +184,14 @@ END_TEST
 START_TEST(the_end_of_a_change_tells_all_that_read) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
-    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *volume = world_volume(world, 2);
 
-    new_snapshot(world, volume);
-    world_advance(world, 1);
     for (int i = 0; i < MANY; i++)
-        copy_of(world, "snapshot_id", snapshot);
+        copy_of(world, "source_volid", volume);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_sql(world, "UPDATE operations SET created_at = 1 WHERE kind = 'extend'");
     hold_oldest(world);
+    world_advance(world, 1);
     world_settle(world);
     ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), MANY);
     let_go_oldest(world);
@@ -144,28 +223,27 @@ END_TEST
 /* One that has to be tried again lets those in that are older. */
 START_TEST(a_dead_worker_keeps_nobody_in_front_of_it) {
     autoworld struct world *world = world_new(NULL);
-    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
-    const char *made;
+    const char *volume = world_volume(world, 2), *made;
 
-    world_attach(world, volume, WORLD_INSTANCE);
+    made = copy_of(world, "source_volid", volume);
+    hold_oldest(world);
     ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
-    world_settle(world);
-    world_advance(world, 1);
-    made = copy_of(world, "snapshot_id", snapshot);
-    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1, "
-                     "owner = 'other:1:1', lease_until = 4000000000000000 WHERE kind = 'create'");
-    world_sql(world, "UPDATE operations SET phase = 'completing', failed = 1, deadline = NULL, "
-                     "owner = NULL WHERE kind = 'extend'");
+    world_sql(world, "UPDATE operations SET created_at = 1 WHERE kind = 'extend'");
     world_settle(world);
     ck_assert_str_eq(world_status(world, volume), "extending");
+    memory_fail_next(world->memory, "extend_volume", ERROR_BACKEND);
     let_go_oldest(world);
     world_settle(world);
-    ck_assert_str_eq(world_status(world, made), "available");
     ck_assert_str_eq(world_status(world, volume), "error_extending");
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_int_eq(COUNT("operations"), 0);
 }
 END_TEST
 
 CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
-           those_that_read_do_not_wait_for_each_other, each_end_tells_the_next_one_alone,
+           those_that_read_do_not_wait_for_each_other,
+           a_copy_of_a_snapshot_keeps_only_who_deletes_that,
+           a_volume_is_not_deleted_with_a_snapshot_that_is_read,
+           a_copy_of_a_volume_keeps_only_who_changes_that, each_end_tells_the_next_one_alone,
            the_end_of_a_change_tells_all_that_read, who_waits_for_a_guest_keeps_nobody,
            a_dead_worker_keeps_nobody_in_front_of_it)
