@@ -52,7 +52,7 @@ void call_fail(struct call *call, const struct error *err) {
 }
 
 /* The server has no room for an answer that waits: the list is asked for again. */
-static void call_refuse(void *arg) {
+void call_refuse(void *arg) {
     struct call *call = arg;
     struct http_exchange *http = call->request.http;
     struct error err;

@@ -48,6 +48,8 @@ int call_negotiate(struct call *call, struct error *err);
 void call_fail(struct call *call, const struct error *err);
 /* Logs and sends what stands in the exchange. */
 void call_reply(struct call *call);
+/* http_exchange.refuse of a large answer: a fault instead.  `call` is a struct call. */
+void call_refuse(void *call);
 
 /* Takes a seat of the project for the call, unless it has one; refused with ERROR_TRY_LATER. */
 int call_sit(struct call *call, const char *project, struct error *err);

@@ -16,6 +16,10 @@ libscoria_a_SOURCES += \
 	api/messages.c \
 	api/metadata.c api/metadata.h \
 	api/microversion.h \
+	api/openapi.c api/openapi.h api/openapi.private.h \
+	api/openapi_answer.c \
+	api/openapi_body.c \
+	api/openapi_parameters.c \
 	api/page.c api/page.h \
 	api/page_filter.c api/page_filter.h \
 	api/page_pairs.c api/page_pairs.h \
@@ -62,6 +66,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_types \
 	tests/unit/api/test_messages \
+	tests/unit/api/test_openapi \
 	tests/unit/api/test_page \
 	tests/unit/api/test_quotas \
 	tests/unit/api/test_release \

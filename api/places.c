@@ -2,6 +2,7 @@
 
 #include "api/accept.h"
 #include "api/fault.h"
+#include "api/openapi.h"
 #include "api/versions.h"
 
 #include <string.h>
@@ -53,17 +54,32 @@ static void answer_health(struct call *call) {
     call_reply(call);
 }
 
+/* Everybody may ask: it lies there made, and who does not read it waits in no memory of ours but
+ * the room for answers (call_refuse()). */
+static void answer_openapi(struct call *call) {
+    struct http_exchange *http = call->request.http;
+
+    http->status = 200;
+    http->reply_body = openapi_text(&http->reply_size);
+    http->refuse = call_refuse;
+    http->refuse_arg = call;
+    http_add_header(http, "Content-Type", MEDIA_TYPE);
+    call_reply(call);
+}
+
 struct place {
     const char *path;
     void (*answer)(struct call *call);
+    bool large; /* not for the crowd */
 };
 
-static const struct place open_places[] = { { "/", answer_root },
-                                            { "/healthcheck", answer_health },
-                                            { NULL, NULL } };
-static const struct place places[] = { { "/v3", answer_redirect },
-                                       { "/v3/", answer_v3 },
-                                       { NULL, NULL } };
+static const struct place open_places[] = { { "/", answer_root, false },
+                                            { "/healthcheck", answer_health, false },
+                                            { "/openapi.json", answer_openapi, true },
+                                            { NULL, NULL, false } };
+static const struct place places[] = { { "/v3", answer_redirect, false },
+                                       { "/v3/", answer_v3, false },
+                                       { NULL, NULL, false } };
 
 static bool answer_at(const struct place *place, struct call *call) {
     const struct http_exchange *http = call->request.http;
@@ -71,7 +87,7 @@ static bool answer_at(const struct place *place, struct call *call) {
     if (strcmp(http->method, "GET") != 0 && strcmp(http->method, "HEAD") != 0)
         return false;
     for (; place->path; place++)
-        if (strcmp(place->path, call->whole_path) == 0) {
+        if (strcmp(place->path, call->whole_path) == 0 && !(place->large && http->crowded)) {
             place->answer(call);
             return true;
         }

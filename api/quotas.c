@@ -248,11 +248,20 @@ static int show_limits(struct request *request, struct error *err) {
     return 0;
 }
 
+static const struct route_query set_queries[] = { { "usage", .is_boolean = true },
+                                                  { .name = NULL } };
+static const struct route_query limits_queries[] = {
+    { "project_id", .since = MV_LIMITS_OF_PROJECTS },
+    { "tenant_id", .since = MV_LIMITS_OF_PROJECTS },
+    { .name = NULL }
+};
+
 /* clang-format off */
 #define RULE "volume_extension:"
 
 const struct route quota_routes[] = {
-    { .method = "GET", .path = "/os-quota-sets/{id}", .handler = show_quota_set, .status = 200 },
+    { .method = "GET", .path = "/os-quota-sets/{id}", .queries = set_queries,
+      .handler = show_quota_set, .status = 200 },
     { .method = "GET", .path = "/os-quota-sets/{id}/defaults", .handler = show_quota_defaults,
       .status = 200 },
     { .method = "PUT", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:update",
@@ -270,7 +279,8 @@ const struct route quota_routes[] = {
     ABSENT("GET", "/os-quota-class-sets"),
     ABSENT("POST", "/os-quota-class-sets"),
 
-    { .method = "GET", .path = "/limits", .handler = show_limits, .status = 200 },
+    { .method = "GET", .path = "/limits", .queries = limits_queries, .handler = show_limits,
+      .status = 200 },
     ABSENT("POST", "/limits"),
     ABSENT("GET", "/limits/{id}"),
     ABSENT("PUT", "/limits/{id}"),

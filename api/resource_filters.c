@@ -48,11 +48,12 @@ static int list_filters(struct request *request, struct error *err) {
     return 0;
 }
 
-/* clang-format off */
+static const struct route_query queries[] = { { .name = "resource" }, { .name = NULL } };
 
+/* clang-format off */
 const struct route resource_filter_routes[] = {
     { .method = "GET", .path = "/resource_filters", .since = MV_RESOURCE_FILTERS,
-      .handler = list_filters, .status = 200 },
+      .queries = queries, .handler = list_filters, .status = 200 },
     ABSENT("POST", "/resource_filters"),
     ABSENT("GET", "/resource_filters/{id}"),
     ABSENT("PUT", "/resource_filters/{id}"),

@@ -21,6 +21,13 @@ enum route_flags {
     ROUTE_BARE = 1 << 8,        /* the answer has no body, and the type of an empty page */
 };
 
+/* A parameter of the query that the handler looks at; those of a list follow from its resource. */
+struct route_query {
+    const char *name; /* NULL ends the table */
+    unsigned since;
+    bool is_boolean; /* else text */
+};
+
 struct route {
     const char *method;
     const char *path;   /* below /v3[/{project}]: "/volumes/{id}/metadata/{key}" */
@@ -33,6 +40,7 @@ struct route {
     const char *wrapper;        /* outer key of the body ("volume"); NULL: no body, or an action */
     const struct field *fields; /* NULL: nothing is decoded */
     size_t body_size;           /* sizeof the struct that `fields` fill */
+    const struct route_query *queries; /* NULL: none */
     /* What the fields cannot say of the body: ERROR_BAD_REQUEST before policy, and before the
      * object is looked up.  There is no request->work yet. */
     route_handler *check;

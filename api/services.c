@@ -239,17 +239,27 @@ static int report_service(struct request *request, struct error *err) {
     return 0;
 }
 
+static const struct route_query service_queries[] = { { .name = "binary" },
+                                                      { .name = "host" },
+                                                      { .name = NULL } };
+static const struct route_query host_queries[] = { { .name = "zone" }, { .name = NULL } };
+static const struct route_query pool_queries[] = { { "detail", .is_boolean = true },
+                                                   { "name", .since = MV_POOL_FILTERS },
+                                                   { "volume_type", .since = MV_POOL_TYPE_FILTER },
+                                                   { .name = NULL } };
+
 /* clang-format off */
 #define RULE   "volume_extension:"
-#define READ(path_, rule_, handler_) \
-    { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200 }
+#define READ(path_, rule_, handler_, ...) \
+    { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200, \
+      __VA_ARGS__ }
 #define CHANGE(name_, since_, type_, fields_, handler_, status_) \
     { .method = "PUT", .path = "/os-services/" name_, .since = since_, \
       .rule = RULE "services:update", BODY(fields_, struct type_), \
       .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER }
 
 const struct route service_routes[] = {
-    READ("/os-services", RULE "services:index", list_services),
+    READ("/os-services", RULE "services:index", list_services, .queries = service_queries),
     CHANGE("enable",             MV_LEAST,  service_body, state_fields,    enable_service,  200),
     CHANGE("disable",            MV_LEAST,  service_body, state_fields,    disable_service, 200),
     CHANGE("disable-log-reason", MV_LEAST,  service_body, reason_fields,   log_reason,      200),
@@ -263,26 +273,26 @@ const struct route service_routes[] = {
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
       .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
 
-    READ("/os-hosts", RULE "hosts", hosts_list),
-    READ("/os-hosts/{id}", RULE "hosts", hosts_show),
+    READ("/os-hosts", RULE "hosts", hosts_list, .queries = host_queries),
+    READ("/os-hosts/{id}", RULE "hosts", hosts_show, ),
     ABSENT("POST", "/os-hosts"),
     ABSENT("PUT", "/os-hosts/{id}"),
     ABSENT("DELETE", "/os-hosts/{id}"),
 
-    READ("/os-availability-zone", NULL, hosts_list_zones), /* everybody reads it */
+    READ("/os-availability-zone", NULL, hosts_list_zones, ), /* everybody reads it */
     ABSENT("POST", "/os-availability-zone"),
     ABSENT("GET", "/os-availability-zone/{id}"),
     ABSENT("PUT", "/os-availability-zone/{id}"),
     ABSENT("DELETE", "/os-availability-zone/{id}"),
 
     { .method = "GET", .path = "/scheduler-stats/get_pools", .resource = &pool_resource,
-      .rule = "scheduler_extension:scheduler_stats:get_pools", .handler = pools_list,
+      .rule = "scheduler_extension:scheduler_stats:get_pools", .queries = pool_queries, .handler = pools_list,
       .status = 200 },
     ABSENT("POST", "/scheduler-stats"),
     ABSENT("PUT", "/scheduler-stats/{id}"),
     ABSENT("DELETE", "/scheduler-stats/{id}"),
 
-    READ("/capabilities/{id}", RULE "capabilities", pools_show_capabilities),
+    READ("/capabilities/{id}", RULE "capabilities", pools_show_capabilities, ),
     ABSENT("GET", "/capabilities"),
     ABSENT("POST", "/capabilities"),
     ABSENT("PUT", "/capabilities/{id}"),

@@ -304,6 +304,12 @@ static int show_encryption_key(struct request *request, struct error *err) {
 
 /* ---- rows ---- */
 
+static const struct route_query summary_queries[] = { { "all_tenants", .is_boolean = true },
+                                                      { .name = NULL } };
+static const struct route_query delete_queries[] = { { "cascade", .is_boolean = true },
+                                                     { "force", MV_FORCE_DELETE, true },
+                                                     { .name = NULL } };
+
 /* clang-format off */
 const struct route volume_routes[] = {
     { .method = "GET", .path = "/volumes", .resource = &volume_resource, .rule = "volume:get_all",
@@ -311,7 +317,7 @@ const struct route volume_routes[] = {
     { .method = "GET", .path = "/volumes/detail", .resource = &volume_resource, .rule = "volume:get_all",
       .handler = resource_list_detail, .status = 200 },
     { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
-      .handler = volume_summary_show, .status = 200 },
+      .queries = summary_queries, .handler = volume_summary_show, .status = 200 },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
@@ -322,7 +328,7 @@ const struct route volume_routes[] = {
       .wrapper = "volume", BODY(update_fields, struct update_body),
       .check = check_update, .handler = update_volume, .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:delete",
-      .handler = delete_volume, .status = 202, .flags = ROUTE_BARE },
+      .queries = delete_queries, .handler = delete_volume, .status = 202, .flags = ROUTE_BARE },
 
     METADATA_ROUTES(volume_resource, "/volumes/{id}", MV_LEAST,
                     "volume:get_volume_metadata", "volume:create_volume_metadata",

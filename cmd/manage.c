@@ -3,6 +3,7 @@
  */
 #include "cmd/manage.h"
 
+#include "api/openapi.h"
 #include "cmd/parts.h"
 #include "cmd/usage.h"
 #include "common/arena.h"
@@ -39,6 +40,13 @@ static int print_options_man(const struct config *config, bool json) {
     return EXIT_SUCCESS;
 }
 
+static int print_openapi(const struct config *config, bool json) {
+    (void)config;
+    (void)json;
+    manage_print_json(openapi_document());
+    return EXIT_SUCCESS;
+}
+
 /* clang-format off */
 const struct command_word manage_words[] = {
     { "check", manage_check, "compares what must always agree; status 0 only when it does", true },
@@ -49,6 +57,7 @@ const struct command_word manage_words[] = {
     { "config", print_config, "every option with its meaning and default, as a file", false },
     { "policy", print_policy, "every policy rule with its default, as a policy.yaml", false },
     { "routes", manage_routes, "every route of the API, with microversion and rule", true },
+    { "openapi", print_openapi, "the API as an OpenAPI 3.1 document", false },
     { "drivers", manage_drivers, "what each storage driver can do, and its options", true },
     { "options-man", print_options_man, "the options as scoria.conf(5) has them", false },
     { 0 },

@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	json/field.c json/field.h \
+	json/field_schema.c json/field_schema.h \
 	json/json.c json/json.h \
 	json/out.c json/out.h \
 	json/word.c json/word.h
@@ -7,6 +8,7 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/json/test_field \
+	tests/unit/json/test_field_schema \
 	tests/unit/json/test_json \
 	tests/unit/json/test_out
 endif

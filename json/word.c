@@ -2,23 +2,25 @@
 
 #include "common/cleanup.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
-bool json_boolean_word(const char *text, bool any_case, bool *ret) {
-    static const struct {
-        const char *word;
-        bool value;
-    } words[] = {
-        { "1", true },      { "t", true },    { "true", true },   { "True", true },
-        { "TRUE", true },   { "on", true },   { "On", true },     { "ON", true },
-        { "y", true },      { "yes", true },  { "Yes", true },    { "YES", true },
-        { "0", false },     { "f", false },   { "false", false }, { "False", false },
-        { "FALSE", false }, { "off", false }, { "Off", false },   { "OFF", false },
-        { "n", false },     { "no", false },  { "No", false },    { "NO", false },
-    };
+static const struct {
+    const char *word;
+    bool value;
+} words[] = {
+    { "1", true },      { "t", true },      { "true", true }, { "True", true }, { "TRUE", true },
+    { "on", true },     { "On", true },     { "ON", true },   { "y", true },    { "yes", true },
+    { "Yes", true },    { "YES", true },    { "0", false },   { "f", false },   { "false", false },
+    { "False", false }, { "FALSE", false }, { "off", false }, { "Off", false }, { "OFF", false },
+    { "n", false },     { "no", false },    { "No", false },  { "NO", false },
+};
 
+const char *json_boolean_name(size_t i) {
+    return i < LENGTH(words) ? words[i].word : NULL;
+}
+
+bool json_boolean_word(const char *text, bool any_case, bool *ret) {
     for (size_t i = 0; i < LENGTH(words); i++) {
         if ((any_case ? strcasecmp : strcmp)(text, words[i].word) == 0) {
             *ret = words[i].value;

@@ -16,6 +16,8 @@ import unittest
 import urllib.parse
 import uuid
 
+import jsonschema
+
 from block_storage import until
 
 SCORIA = os.environ.get("SCORIA", "build/plain/scoria")
@@ -216,6 +218,22 @@ class Frame(Service):
         answer = self.expect(200, "GET", "/healthcheck", Accept="application/json")
         self.assertEqual(answer.json, {"detailed": False, "reasons": ["OK"]})
         self.expect(204, "HEAD", "/healthcheck")
+
+    def test_the_description_is_valid(self):
+        document = self.expect(200, "GET", "/openapi.json", X_Auth_Token=None).json
+        with open(os.path.join(Reference.folder, "openapi.json"), encoding="utf-8") as file:
+            self.assertEqual(document, json.load(file))
+        schemas = 0
+        left = [document]
+        while left:
+            at = left.pop()
+            for key, value in at.items() if isinstance(at, dict) else enumerate(at):
+                if key == "schema":
+                    jsonschema.Draft202012Validator.check_schema(value)
+                    schemas += 1
+                if isinstance(value, (dict, list)):
+                    left.append(value)
+        self.assertGreater(schemas, 100)
 
     def test_media_types(self):
         own = "application/vnd.openstack.volume+json"

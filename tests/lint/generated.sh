@@ -1,6 +1,6 @@
 #!/bin/bash
 # What the program prints from its tables and the tree keeps for readers must agree: the sample
-# configuration, the sample policy, and the parts of documents between a line with
+# configuration, the sample policy, the description of the API, and the parts of documents between a line with
 # "begin: scoria manage WHAT" and one with "end: scoria manage WHAT".
 #
 #     generated.sh BUILD-DIRECTORY            says what differs
@@ -56,6 +56,8 @@ print config >"$new"
 compare etc/scoria.conf.sample
 print policy >"$new"
 compare etc/policy.yaml.sample
+print openapi >"$new"
+compare docs/openapi.json
 for file in docs/api.md docs/drivers.md man/scoria.conf.5; do
     refresh "$file" >"$new"
     compare "$file"

@@ -619,6 +619,21 @@ START_TEST(health_needs_nobody) {
 }
 END_TEST
 
+START_TEST(the_description_of_the_api_needs_nobody_and_is_made_once) {
+    SERVICE();
+    autoanswer struct answer answer =
+        ask_with(&service, "GET", "/openapi.json", WITH({ "X-Auth-Token", "none" }), NULL, 200);
+    autoanswer struct answer again = ask(&service, "GET", "/openapi.json", NULL, 200);
+    struct http_exchange *http = test_exchange_of(answer.test);
+
+    ck_assert_ptr_nonnull(
+        json_object_get(json_object_get(test_exchange_json(answer.test), "paths"), "/things/late"));
+    ck_assert_ptr_eq(http->reply_body, test_exchange_of(again.test)->reply_body);
+    ck_assert_ptr_nonnull(http->refuse);
+    ck_assert_uint_le(arena_bytes(http->arena), 8192);
+}
+END_TEST
+
 /* ---- who asks ---- */
 
 START_TEST(a_bad_token_stops_everything) {
@@ -780,7 +795,7 @@ START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
     } cases[] = {
         { "/v3/things", "why", false, 400 }, { "/healthcheck", "why", false, 400 },
         { "*", "why", false, 400 },          { "/v3/things", NULL, true, 503 },
-        { "/healthcheck", NULL, true, 200 },
+        { "/healthcheck", NULL, true, 200 }, { "/openapi.json", NULL, true, 503 },
     };
     SERVICE();
 
@@ -1135,7 +1150,8 @@ CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
            segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_sentence,
            another_regex_for_projects_is_taken, the_default_regex_can_be_given_in_words,
            a_bad_regex_is_refused_at_start, the_version_documents_stand_where_clients_look,
-           health_needs_nobody, a_bad_token_stops_everything, a_caller_may_become_known_later,
+           health_needs_nobody, the_description_of_the_api_needs_nobody_and_is_made_once,
+           a_bad_token_stops_everything, a_caller_may_become_known_later,
            the_handshake_answers_for_the_router, the_context_is_complete,
            the_paths_project_must_be_the_tokens, answers_carry_the_version_that_was_used,
            a_route_does_not_exist_before_its_version, only_json_bodies_are_taken,

@@ -1,0 +1,176 @@
+#include "api/openapi.h"
+
+#include "api/routes.h"
+#include "common/arena.h"
+#include "tests/lib/check_main.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static json_t *document(void) {
+    static json_t *made;
+
+    if (!made)
+        made = openapi_document();
+    ck_assert_ptr_nonnull(made);
+    return made;
+}
+
+static const json_t *at(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+
+    ck_assert_msg(value != NULL, "%s is not there", key);
+    return value;
+}
+
+static const json_t *operation_of(const char *method, const char *path) {
+    char key[16] = "";
+
+    for (size_t i = 0; method[i]; i++)
+        key[i] = (char)tolower((unsigned char)method[i]);
+    return at(at(at(document(), "paths"), path), key);
+}
+
+static const json_t *body_of(const char *method, const char *path) {
+    const json_t *body = at(operation_of(method, path), "requestBody");
+
+    return at(at(at(body, "content"), "application/json"), "schema");
+}
+
+static const json_t *parameter_of(const char *method, const char *path, const char *name) {
+    const json_t *list = at(operation_of(method, path), "parameters"), *parameter;
+    size_t i;
+
+    json_array_foreach(list, i, parameter) {
+        const char *its = json_string_value(json_object_get(parameter, "name"));
+
+        if (its && strcmp(its, name) == 0)
+            return parameter;
+    }
+    return NULL;
+}
+
+static const char *since_of(const json_t *object) {
+    return json_string_value(json_object_get(json_object_get(object, "x-openstack"), "min-ver"));
+}
+
+static const json_t *action_of(const json_t *body, const char *name) {
+    const json_t *list = at(body, "oneOf"), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        if (json_object_get(at(one, "properties"), name))
+            return one;
+    }
+    ck_abort_msg("%s is no action of it", name);
+}
+
+START_TEST(every_route_is_there_from_its_version_on) {
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++) {
+            const json_t *operation;
+            char since[8], status[8];
+
+            if (route->flags & ROUTE_ABSENT)
+                continue;
+            operation = operation_of(route->method, route->path);
+            snprintf(since, sizeof(since), "3.%u", route->since);
+            snprintf(status, sizeof(status), "%d", route->status);
+            at(at(operation, "responses"), status);
+            if (route->action)
+                operation = action_of(body_of(route->method, route->path), route->action);
+            ck_assert_pstr_eq(since_of(operation), route->since > 0 ? since : NULL);
+        }
+}
+END_TEST
+
+START_TEST(what_is_not_served_is_not_there) {
+    ck_assert_ptr_null(json_object_get(at(at(document(), "paths"), "/extensions"), "post"));
+    ck_assert_ptr_null(json_object_get(at(document(), "paths"), "/attachments/summary"));
+}
+END_TEST
+
+START_TEST(bodies_have_the_limits_of_their_fields) {
+    const json_t *outer = body_of("POST", "/volumes");
+    const json_t *volume = at(at(outer, "properties"), "volume");
+    const json_t *size = at(at(volume, "properties"), "size");
+    const json_t *extend;
+
+    ck_assert_int_eq(json_integer_value(at(size, "minimum")), 1);
+    ck_assert_int_eq(json_integer_value(at(size, "maximum")), FIELD_MAX_SIZE_GB);
+    ck_assert_str_eq(since_of(at(at(volume, "properties"), "backup_id")), "3.47");
+    ck_assert_ptr_null(json_object_get(volume, "additionalProperties")); /* before 3.53 */
+
+    extend = action_of(body_of("POST", "/volumes/{id}/action"), "os-extend");
+    ck_assert_str_eq(json_string_value(at(at(extend, "x-openstack"), "action-name")), "os-extend");
+    ck_assert(json_is_false(at(extend, "additionalProperties")));
+    extend = at(at(extend, "properties"), "os-extend");
+    ck_assert(json_is_false(at(extend, "additionalProperties")));
+    ck_assert_str_eq(json_string_value(json_array_get(at(extend, "required"), 0)), "new_size");
+}
+END_TEST
+
+START_TEST(lists_have_what_their_resource_takes) {
+    ck_assert_ptr_nonnull(parameter_of("GET", "/volumes", "all_tenants"));
+    ck_assert_ptr_nonnull(parameter_of("GET", "/volumes/detail", "availability_zone"));
+    ck_assert_ptr_nonnull(parameter_of("GET", "/volumes", "metadata"));
+    ck_assert_str_eq(since_of(parameter_of("GET", "/volumes", "with_count")), "3.45");
+    ck_assert_str_eq(since_of(parameter_of("GET", "/volumes", "group_id")), "3.10");
+    ck_assert_str_eq(since_of(parameter_of("GET", "/messages", "limit")), "3.5");
+    ck_assert_ptr_null(parameter_of("GET", "/types", "all_tenants"));
+    ck_assert_ptr_null(parameter_of("GET", "/volumes/{id}", "limit"));
+    ck_assert_str_eq(since_of(parameter_of("DELETE", "/volumes/{id}", "force")), "3.23");
+    ck_assert(
+        json_is_true(at(parameter_of("GET", "/volumes/{id}/metadata/{key}", "key"), "required")));
+}
+END_TEST
+
+/* Every $ref of the tree leads somewhere. */
+static void check_refs(const json_t *value) {
+    const char *key, *ref = json_string_value(json_object_get(value, "$ref"));
+    const json_t *target = document();
+    json_t *inner;
+    size_t i;
+
+    if (ref) {
+        char *text = strdup(ref), *rest = text + strlen("#/");
+
+        ck_assert_int_eq(strncmp(ref, "#/", 2), 0);
+        while (rest)
+            target = at(target, strsep(&rest, "/"));
+        free(text);
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, key, inner) check_refs(inner);
+    json_array_foreach(value, i, inner) check_refs(inner);
+}
+
+START_TEST(names_lead_somewhere_and_are_told_once) {
+    json_t *ids = json_object(), *path, *operation;
+    const char *key, *method;
+
+    check_refs(document());
+    json_object_foreach((json_t *)(uintptr_t)at(document(), "paths"), key, path)
+        json_object_foreach(path, method, operation) {
+        const char *id = json_string_value(at(operation, "operationId"));
+
+        ck_assert_msg(!json_object_get(ids, id), "%s stands twice", id);
+        json_object_set_new(ids, id, json_true());
+    }
+    json_decref(ids);
+}
+END_TEST
+
+START_TEST(the_text_is_made_once) {
+    size_t size, again;
+    const char *text = openapi_text(&size);
+    json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+
+    ck_assert(json_equal(parsed, document()));
+    ck_assert_ptr_eq(openapi_text(&again), text);
+    json_decref(parsed);
+}
+END_TEST
+
+CHECK_MAIN("openapi", every_route_is_there_from_its_version_on, what_is_not_served_is_not_there,
+           bodies_have_the_limits_of_their_fields, lists_have_what_their_resource_takes,
+           names_lead_somewhere_and_are_told_once, the_text_is_made_once)
