@@ -25,7 +25,8 @@ bool memory_remove(void *handle, const char *name_id);
 bool memory_write(void *handle, const char *name_id, int64_t content);
 int64_t memory_read(void *handle, const char *name_id);
 int64_t memory_read_snapshot(void *handle, const char *name_id);
-/* From now on the storage cannot take a moment below a guest (DRIVER_DEFERRED); at first it can. */
+/* From now on the storage can neither take a moment nor delete one below a guest (DRIVER_DEFERRED);
+ * at first it can. */
 void memory_defer_snapshots(void *handle, bool defers);
 
 /* The next call of this member of struct driver ("extend_volume", …) fails with that kind and does

@@ -64,8 +64,9 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
                                            const struct driver_progress *progress,
                                            struct error *err) {
     struct memory *memory = handle;
+    const struct memory_volume *above;
 
-    (void)arena, (void)volume;
+    (void)arena;
     if (driver_fence_check(snapshot->fence, err) < 0 ||
         driver_progress_tell(progress, 0, snapshot->size_gb * GIB, err) < 0)
         return DRIVER_FAILED;
@@ -74,6 +75,9 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
         return DRIVER_FAILED;
     if (!memory_find_snapshot(memory, snapshot->name_id))
         return DRIVER_DONE;
+    above = memory_find(memory, volume->name_id);
+    if (above && is_beyond_us(memory, volume, above))
+        return DRIVER_DEFERRED;
     if (memory_act(memory, "delete_snapshot", snapshot->name_id, snapshot->fence, err) < 0)
         return DRIVER_FAILED;
     memory_take_out_snapshot(memory, snapshot->name_id);

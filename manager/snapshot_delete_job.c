@@ -70,6 +70,15 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
     return snapshot_delete_done(work, arg, err);
 }
 
+/* One that the driver could not begin with, now or before, is as it was.  1, or -1. */
+static int leave(struct job *job, const struct snapshot *snapshot, enum driver_outcome outcome,
+                 struct error *err) {
+    if (outcome != DRIVER_DEFERRED || snapshot->delete_begun)
+        return 1;
+    return job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)snapshot->id, err) < 0 ? -1
+                                                                                              : 1;
+}
+
 /* The newest first.  What is held no more is another worker's: its volume is not touched either. */
 int job_delete_snapshots(struct job *job, struct error *failure, struct error *err) {
     struct group group = { .job = job };
@@ -78,10 +87,12 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
         return -1;
     for (int i = 0; i < group.count; i++) {
         struct snapshot *snapshot = &group.snapshots[i];
+        enum driver_outcome outcome;
         int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)snapshot->id, err);
 
-        if (held == 0 && delete_object(job, snapshot, failure) != DRIVER_DONE)
-            return 1;
+        outcome = held == 0 ? delete_object(job, snapshot, failure) : DRIVER_FAILED;
+        if (held == 0 && outcome != DRIVER_DONE)
+            return leave(job, snapshot, outcome, err);
         if (held == 0)
             held = job_held(job, remove_one, snapshot, err);
         if (held > 0)

@@ -59,6 +59,13 @@ int snapshot_delete_begin(struct work *work, const struct operation *held, void 
                      DB_TEXT((const char *)arg));
 }
 
+int snapshot_delete_not_begun(struct work *work, const struct operation *held, void *arg,
+                              struct error *err) {
+    (void)held;
+    return db_change(work->tx, err, "UPDATE snapshots SET delete_begun = 0 WHERE id = $1",
+                     DB_TEXT((const char *)arg));
+}
+
 /* ---- finish ---- */
 
 static int remove_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
@@ -86,10 +93,9 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (!ending->failure)
         return snapshot_delete_done(work, &snapshot, err);
-    if (ending->busy && db_run(work->tx, err, "UPDATE snapshots SET delete_begun = 0 WHERE id = $1",
-                               DB_TEXT(snapshot.id)) < 0)
-        return -1;
-    if (operation_leave(work, snapshot.id, held->kind,
+    if ((ending->busy &&
+         snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0) ||
+        operation_leave(work, snapshot.id, held->kind,
                         ending->busy ? SNAPSHOT_AVAILABLE : SNAPSHOT_ERROR_DELETING, err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,

@@ -13,6 +13,8 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool for
 /* For the worker that holds the operation, before it tells the backend: the argument is the
  * snapshot's id. */
 operation_body snapshot_delete_begin;
+/* The backend has done nothing, and nothing was begun before: the argument is the same. */
+operation_body snapshot_delete_not_begun;
 /* It is gone: its row, what hangs on it, and its quota. */
 int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, struct error *err);
 /* What finishes it. */

@@ -255,6 +255,50 @@ START_TEST(a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted)
 }
 END_TEST
 
+/* A guest that no row knows of has the image that is above them. */
+START_TEST(a_cascade_below_a_guest_begins_with_none) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
+    const char *request = PATH("/volumes/%s?cascade=true&force=true", volume);
+
+    memory_write(world->memory, volume, 7);
+    memory_defer_snapshots(world->memory, true);
+    memory_lock(world->memory, volume, true);
+    ck_assert_int_eq(world_call(world, "DELETE", request, NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "error_deleting");
+    assert_snapshot(world, id, "error_deleting");
+    ck_assert_int_eq(COUNT("snapshots WHERE delete_begun = 1"), 0);
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), 0);
+    assert_rests(world);
+    ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", id),
+                                "{\"os-reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    memory_lock(world->memory, volume, false);
+    ck_assert_int_eq(world_call(world, "DELETE", request, NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+/* What an earlier attempt has begun with may be destroyed already. */
+START_TEST(a_cascade_below_a_guest_gives_back_nothing_that_was_begun) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
+
+    memory_defer_snapshots(world->memory, true);
+    memory_lock(world->memory, volume, true);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", volume), NULL),
+                     202);
+    world_sql(world, "UPDATE snapshots SET delete_begun = 1");
+    world_settle(world);
+    assert_snapshot(world, id, "error_deleting");
+    ck_assert_int_eq(COUNT("snapshots WHERE delete_begun = 1"), 1);
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_cascade_needs_all_of_them_ready) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = new_snapshot(world, volume);
@@ -279,4 +323,6 @@ CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another
            a_revert_that_is_taken_over_leaves_the_name_that_others_know,
            a_cascade_takes_the_snapshots_along,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
+           a_cascade_below_a_guest_begins_with_none,
+           a_cascade_below_a_guest_gives_back_nothing_that_was_begun,
            a_cascade_needs_all_of_them_ready)
