@@ -88,4 +88,6 @@ check_PROGRAMS += \
 	tests/unit/api/test_volume_plans \
 	tests/unit/api/test_volumes \
 	tests/unit/api/test_waiting
+tests_unit_api_test_rights_SOURCES = \
+	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights.c
 endif

@@ -6,6 +6,7 @@ libtests_a_SOURCES = \
 	tests/lib/other_manager.h \
 	tests/lib/snapshots.h \
 	tests/lib/work_test.h \
+	tests/lib/database_text.c tests/lib/database_text.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \
 	tests/lib/roles.c tests/lib/roles.h \

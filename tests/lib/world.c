@@ -322,11 +322,25 @@ void world_restart(struct world *world) {
 
 /* ---- requests ---- */
 
+static void keep_headers(struct world *world, const struct http_exchange *http) {
+    size_t size = 0;
+
+    world->answer_headers[0] = '\0';
+    for (unsigned i = 0; i < http->reply_header_count && size < sizeof world->answer_headers; i++) {
+        const struct http_header *header = &http->reply_headers[i];
+
+        size += (size_t)snprintf(world->answer_headers + size, sizeof world->answer_headers - size,
+                                 "%s: %s\n", header->name,
+                                 strstr(header->name, "request-id") ? "" : header->value);
+    }
+}
+
 static void keep_answer(struct world *world, struct test_exchange *exchange) {
     const struct http_exchange *http = test_exchange_of(exchange);
     const char *extend = test_exchange_header(exchange, EXTEND_HEADER);
 
     snprintf(world->named_extend, sizeof world->named_extend, "%s", extend ? extend : "");
+    keep_headers(world, http);
     json_decref(world->answer);
     world->status = http->status;
     world->answer = json_loadb(http->reply_body, http->reply_size, 0, NULL);

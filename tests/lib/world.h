@@ -91,8 +91,9 @@ struct world {
     int status;            /* 0: died before the answer */
     json_t *answer;        /* NULL when there was no JSON */
     char answer_text[4096];
-    struct arena *arena; /* for ids the world hands out */
-    unsigned notes;      /* of the last world_check() */
+    char answer_headers[1024]; /* "name: value" in lines, but for ids of requests */
+    struct arena *arena;       /* for ids the world hands out */
+    unsigned notes;            /* of the last world_check() */
 };
 
 struct world *world_new(const struct world_settings *settings); /* NULL: defaults */

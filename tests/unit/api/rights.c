@@ -1,0 +1,435 @@
+#include "tests/unit/api/rights.h"
+
+#include "common/cleanup.h"
+
+#include <stdio.h>
+
+#define ADMIN_TOKEN "admin:" WORLD_PROJECT
+
+/* ---- objects ---- */
+
+/* What a request of the administrator makes, under `wrapper` in the answer. */
+static const char *made(struct world *world, const char *wrapper, const char *path,
+                        const char *body) {
+    const char *id;
+
+    world->token = ADMIN_TOKEN;
+    world_call(world, "POST", path, body);
+    id = json_string_value(json_object_get(json_object_get(world->answer, wrapper), "id"));
+    ck_assert_msg(id != NULL, "%s: %d %s", path, world->status, world->answer_text);
+    id = arena_text(world->arena, id);
+    world_settle(world);
+    return id;
+}
+
+static void change(struct world *world, int status, const char *path, const char *id,
+                   const char *body) {
+    ck_assert_int_eq(world_call(world, "POST", rights_put_id(world->arena, path, id), body),
+                     status);
+}
+
+static const char *make_volume(struct world *world) {
+    const char *id = world_volume(world, 1);
+
+    change(world, 200, "/volumes/%s/metadata", id, "{\"metadata\": {\"k\": \"v\"}}");
+    return id;
+}
+
+static const char *make_attachment(struct world *world) {
+    return made(world, "attachment", "/attachments",
+                rights_put_id(world->arena, "{\"attachment\": {\"volume_uuid\": \"%s\"}}",
+                              world_volume(world, 1)));
+}
+
+static const char *make_snapshot(struct world *world) {
+    const char *id = made(world, "snapshot", "/snapshots",
+                          rights_put_id(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}",
+                                        world_volume(world, 1)));
+
+    change(world, 200, "/snapshots/%s/metadata", id, "{\"metadata\": {\"k\": \"v\"}}");
+    return id;
+}
+
+static const char *make_type(struct world *world) {
+    return made(world, "volume_type", "/types",
+                "{\"volume_type\": {\"name\": \"t\", \"extra_specs\": "
+                "{\"multiattach\": \"<is> False\", \"k\": \"v\"}}}");
+}
+
+static const char *make_multiattach_type(struct world *world) {
+    return made(world, "volume_type", "/types",
+                "{\"volume_type\": {\"name\": \"m\", \"extra_specs\": "
+                "{\"multiattach\": \"<is> True\"}}}");
+}
+
+/* One that WORLD_PROJECT may use, with an encryption. */
+static const char *make_private_type(struct world *world) {
+    const char *id = made(world, "volume_type", "/types",
+                          "{\"volume_type\": {\"name\": \"hidden\", "
+                          "\"os-volume-type-access:is_public\": false, \"extra_specs\": "
+                          "{\"multiattach\": \"<is> False\", \"k\": \"v\"}}}");
+
+    change(world, 200, "/types/%s/encryption", id,
+           "{\"encryption\": {\"provider\": \"luks\", \"control_location\": \"front-end\"}}");
+    change(world, 202, "/types/%s/action", id,
+           "{\"addProjectAccess\": {\"project\": \"" WORLD_PROJECT "\"}}");
+    return id;
+}
+
+static const char *make_group_type(struct world *world) {
+    return made(world, "group_type", "/group_types",
+                "{\"group_type\": {\"name\": \"t\", \"group_specs\": {\"k\": \"v\"}}}");
+}
+
+static const char *make_private_group_type(struct world *world) {
+    return made(world, "group_type", "/group_types",
+                "{\"group_type\": {\"name\": \"t\", \"is_public\": false, \"group_specs\": "
+                "{\"k\": \"v\"}}}");
+}
+
+static const char *make_message(struct world *world) {
+    world_sql(world,
+              "INSERT INTO messages (id, project_id, request_id, resource_uuid, action_id, "
+              "detail_id, message_level, created_at, expires_at) VALUES ('message', '" WORLD_PROJECT
+              "', 'r', 'v', '001', '001', 'ERROR', 1, 9000000000000000)");
+    return "message";
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+#define ACTION(right, body, status, rules) \
+    { right, "POST", "/volumes/%s/action", body, status, "volume:get " rules, NULL }
+#define STAGED(right, body, status, rules, before) \
+    { right, "POST", "/volumes/%s/action", body, status, "volume:get " rules, before }
+#define USER(name)   "volume_extension:volume_actions:" name
+#define BY_ADMIN(name) "volume_extension:volume_admin_actions:" name
+#define IMAGE(name)  "volume_extension:volume_image_metadata:" name
+#define IN_USE "UPDATE volumes SET status = 'in-use', attach_status = 'attached' WHERE id = '%s'"
+#define OF_IMAGE "INSERT INTO volume_glance_metadata (volume_id, key, value) VALUES ('%s', 'k', 'v')"
+#define METADATA "{\"metadata\": {\"k\": \"w\"}}"
+#define META     "{\"meta\": {\"k\": \"w\"}}"
+
+static const struct row volume_rows[] = {
+    { READER, "GET", "/volumes", NULL, 200, "volume:get_all", NULL },
+    { READER, "GET", "/volumes/detail", NULL, 200, "volume:get_all", NULL },
+    { READER, "GET", "/volumes/summary", NULL, 200, "volume:get_all", NULL },
+    { MEMBER, "POST", "/volumes", "{\"volume\": {\"size\": 1}}", 202, "volume:create", NULL },
+    { MEMBER, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"imageRef\": \"image\"}}", 400,
+      "volume:create volume:create_from_image", NULL },
+    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"%s\"}}", 202,
+      "volume:create volume:get", NULL },
+    { TOLD_READER | LATE, "GET", "/volumes?all_tenants=1&marker=%s", NULL, 200, "volume:get_all", NULL },
+    { OWNED_READER, "GET", "/volumes/%s", NULL, 200, "volume:get", NULL },
+    { OWNED_MEMBER, "PUT", "/volumes/%s", "{\"volume\": {\"name\": \"n\"}}", 200,
+      "volume:get volume:update", NULL },
+    { OWNED_READER, "GET", "/volumes/%s/metadata", NULL, 200,
+      "volume:get volume:get_volume_metadata", NULL },
+    { OWNED_MEMBER, "POST", "/volumes/%s/metadata", METADATA, 200,
+      "volume:get volume:create_volume_metadata", NULL },
+    { OWNED_MEMBER, "PUT", "/volumes/%s/metadata", METADATA, 200,
+      "volume:get volume:update_volume_metadata", NULL },
+    { OWNED_READER, "GET", "/volumes/%s/metadata/k", NULL, 200,
+      "volume:get volume:get_volume_metadata", NULL },
+    { OWNED_MEMBER, "PUT", "/volumes/%s/metadata/k", META, 200,
+      "volume:get volume:update_volume_metadata", NULL },
+    { OWNED_MEMBER, "DELETE", "/volumes/%s/metadata/k", NULL, 200,
+      "volume:get volume:delete_volume_metadata", NULL },
+    { OWNED_READER, "GET", "/volumes/%s/encryption", NULL, 200,
+      "volume:get volume_extension:volume_encryption_metadata", NULL },
+    { OWNED_READER, "GET", "/volumes/%s/encryption/encryption_key_id", NULL, 200,
+      "volume:get volume_extension:volume_encryption_metadata", NULL },
+    ACTION(OWNED_MEMBER, "{\"os-reserve\": null}", 202, USER("reserve")),
+    ACTION(OWNED_MEMBER, "{\"os-unreserve\": null}", 202, USER("unreserve")),
+    STAGED(OWNED_MEMBER, "{\"os-begin_detaching\": null}", 202, USER("begin_detaching"), IN_USE),
+    ACTION(OWNED_MEMBER, "{\"os-roll_detaching\": null}", 202, USER("roll_detaching")),
+    ACTION(OWNED_MEMBER, "{\"os-attach\": {\"mountpoint\": \"m\", \"host_name\": \"h\"}}", 202,
+           USER("attach")),
+    ACTION(OWNED_MEMBER, "{\"os-detach\": {}}", 202, USER("detach")),
+    ACTION(OWNED_MEMBER, "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}", 200,
+           USER("initialize_connection")),
+    ACTION(OWNED_MEMBER, "{\"os-terminate_connection\": {\"connector\": null}}", 202,
+           USER("terminate_connection")),
+    ACTION(OWNED_MEMBER, "{\"os-extend\": {\"new_size\": 2}}", 202, "volume:extend"),
+    STAGED(OWNED_MEMBER, "{\"os-extend\": {\"new_size\": 2}}", 202, "volume:extend_attached_volume",
+           IN_USE),
+    ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
+           "volume:revert_to_snapshot"), /* there is none */
+    ACTION(OWNED_MEMBER, "{\"os-set_bootable\": {\"bootable\": false}}", 200, "volume:update"),
+    ACTION(OWNED_MEMBER, "{\"os-update_readonly_flag\": {\"readonly\": false}}", 202,
+           "volume:update_readonly_flag"),
+    ACTION(OWNED_MEMBER, "{\"os-set_image_metadata\": {\"metadata\": {\"k\": \"v\"}}}", 200,
+           IMAGE("set") " volume:update_volume_metadata"),
+    STAGED(OWNED_READER, "{\"os-show_image_metadata\": null}", 200, "volume:get_volume_metadata",
+           OF_IMAGE),
+    STAGED(OWNED_MEMBER, "{\"os-unset_image_metadata\": {\"key\": \"k\"}}", 200,
+           IMAGE("remove") " volume:delete_volume_metadata", OF_IMAGE),
+    ACTION(OWNED_ADMIN, "{\"os-extend_volume_completion\": {}}", 400,
+           BY_ADMIN("extend_volume_completion")), /* nobody waits for it */
+    ACTION(OWNED_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
+           BY_ADMIN("reset_status")),
+    ACTION(OWNED_ADMIN, "{\"os-force_detach\": {}}", 202,
+           BY_ADMIN("force_detach") " " USER("terminate_connection") " " USER("detach")),
+    { OWNED_MEMBER, "POST", "/attachments", "{\"attachment\": {\"volume_uuid\": \"%s\"}}", 200,
+      "volume:get volume:attachment_create", NULL },
+    { OWNED_MEMBER, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": \"%s\"}}", 202,
+      "volume:get volume:create_snapshot", NULL },
+    { OWNED_ADMIN, "DELETE", "/volumes/%s?force=true", NULL, 202,
+      "volume:get volume:delete volume:force_delete", NULL },
+    ACTION(OWNED_ADMIN, "{\"os-force_delete\": null}", 202, BY_ADMIN("force_delete") " volume:delete"),
+    { OWNED_MEMBER, "DELETE", "/volumes/%s", NULL, 202, "volume:get volume:delete", NULL },
+};
+
+static const struct row attachment_rows[] = {
+    { ANYBODY, "GET", "/attachments", NULL, 200, "", NULL },
+    { ANYBODY, "GET", "/attachments/detail", NULL, 200, "", NULL },
+    { TOLD | OWNED | ANYBODY | LATE, "GET", "/attachments?all_tenants=1&marker=%s", NULL, 200, "", NULL },
+    { OWNED_READER, "GET", "/attachments/%s", NULL, 200, "volume:get", NULL },
+    { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}",
+      200, "volume:get volume:attachment_update", NULL },
+    { OWNED_MEMBER, "POST", "/attachments/%s/action", "{\"os-complete\": null}", 204,
+      "volume:get volume:attachment_complete", NULL },
+    { OWNED_MEMBER, "DELETE", "/attachments/%s", NULL, 200,
+      "volume:get volume:attachment_delete", NULL },
+};
+
+#define SNAPSHOT(right, method, path, body, status, rule) \
+    { right, method, "/snapshots/%s" path, body, status, rule, NULL }
+
+static const struct row snapshot_rows[] = {
+    { READER, "GET", "/snapshots", NULL, 200, "volume:get_all_snapshots", NULL },
+    { READER, "GET", "/snapshots/detail", NULL, 200, "volume:get_all_snapshots", NULL },
+    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"%s\"}}", 202,
+      "volume:create volume:get_snapshot", NULL },
+    { TOLD_READER | LATE, "GET", "/snapshots?all_tenants=1&marker=%s", NULL, 200, "volume:get_all_snapshots", NULL },
+    SNAPSHOT(TOLD_READER, "GET", "", NULL, 200, "volume:get_snapshot"),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "", "{\"snapshot\": {\"name\": \"n\"}}", 200, "volume:update_snapshot"),
+    SNAPSHOT(TOLD_READER, "GET", "/metadata", NULL, 200, "volume:get_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "POST", "/metadata", METADATA, 200, "volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata", METADATA, 200, "volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_READER, "GET", "/metadata/k", NULL, 200, "volume:get_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata/k", META, 200, "volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "DELETE", "/metadata/k", NULL, 200, "volume:delete_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "POST", "/action", "{\"os-update_snapshot_status\": {\"status\": \"error\"}}",
+             400, "snapshot_extension:snapshot_actions:update_snapshot_status"), /* not creating */
+    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
+             "volume_extension:snapshot_admin_actions:reset_status"),
+    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
+             "volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
+    SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, "volume:delete_snapshot"),
+};
+
+#define SPECS(name)      "volume_extension:types_extra_specs:" name
+#define ACCESS(name)     "volume_extension:volume_type_access:" name
+#define ENCRYPTION(name) "volume_extension:volume_type_encryption:" name
+
+static const struct row type_rows[] = {
+    { READER, "GET", "/types", NULL, 200, "volume_extension:type_get_all", NULL },
+    { READER, "GET", "/types/default", NULL, 200, "volume_extension:type_get", NULL },
+    { READER, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
+    { READER, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
+    { READER, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
+    { ADMIN, "POST", "/types", "{\"volume_type\": {\"name\": \"new\"}}", 200,
+      "volume_extension:type_create", NULL },
+    { ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}", 200,
+      "volume_extension:type_update", NULL },
+    { ADMIN, "DELETE", "/types/%s", NULL, 202, "volume_extension:type_delete", NULL },
+    { ADMIN, "POST", "/types/%s/extra_specs", "{\"extra_specs\": {\"l\": \"v\"}}", 200,
+      SPECS("create"), NULL },
+    { ADMIN, "PUT", "/types/%s/extra_specs/k", "{\"k\": \"w\"}", 200, SPECS("update"), NULL },
+    { ADMIN, "DELETE", "/types/%s/extra_specs/k", NULL, 202, SPECS("delete"), NULL },
+    { ADMIN, "POST", "/types/%s/encryption",
+      "{\"encryption\": {\"provider\": \"luks\", \"control_location\": \"front-end\"}}", 200,
+      ENCRYPTION("create"), NULL },
+    { ADMIN, "GET", "/types/%s/encryption", NULL, 200, ENCRYPTION("get"), NULL },
+    { ADMIN, "GET", "/default-types", NULL, 200, "volume_extension:default_get_all", NULL },
+    { ADMIN, "PUT", "/default-types/p", "{\"default_type\": {\"volume_type\": \"%s\"}}", 200,
+      "volume_extension:default_set_or_update", NULL },
+    { ADMIN, "GET", "/default-types/p", NULL, 404, "volume_extension:default_get", NULL },
+    { ADMIN, "DELETE", "/default-types/p", NULL, 204, "volume_extension:default_unset", NULL },
+};
+
+/* It is there for the projects that may use it. */
+static const struct row private_type_rows[] = {
+    { TOLD_READER | LATE, "GET", "/types?marker=%s", NULL, 200, "volume_extension:type_get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/types?marker=%s&sort=name:asc,created_at:desc&is_public=none", NULL,
+      200, "volume_extension:type_get_all", NULL },
+    { TOLD_READER, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
+    { TOLD_READER, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
+    { TOLD_READER, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
+    { TOLD_ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}", 200,
+      "volume_extension:type_update", NULL },
+    { TOLD_ADMIN, "DELETE", "/types/%s", NULL, 202, "volume_extension:type_delete", NULL },
+    { TOLD_ADMIN, "POST", "/types/%s/extra_specs", "{\"extra_specs\": {\"l\": \"v\"}}", 200,
+      SPECS("create"), NULL },
+    { TOLD_ADMIN, "GET", "/types/%s/os-volume-type-access", NULL, 200, ACCESS("get_all_for_type"), NULL },
+    { TOLD_ADMIN, "POST", "/types/%s/action", "{\"addProjectAccess\": {\"project\": \"p\"}}", 202,
+      ACCESS("addProjectAccess"), NULL },
+    { TOLD_ADMIN, "POST", "/types/%s/action",
+      "{\"removeProjectAccess\": {\"project\": \"" WORLD_PROJECT "\"}}", 202,
+      ACCESS("removeProjectAccess"), NULL },
+    { TOLD_ADMIN, "GET", "/types/%s/encryption", NULL, 200, ENCRYPTION("get"), NULL },
+    { TOLD_ADMIN, "GET", "/types/%s/encryption/provider", NULL, 200, ENCRYPTION("get"), NULL },
+    { TOLD_ADMIN, "PUT", "/types/%s/encryption/x", "{\"encryption\": {\"cipher\": \"c\"}}", 200,
+      ENCRYPTION("update"), NULL },
+    { TOLD_ADMIN, "DELETE", "/types/%s/encryption/x", NULL, 202, ENCRYPTION("delete"), NULL },
+};
+
+static const struct row multiattach_rows[] = {
+    { MEMBER, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}", 202,
+      "volume:create volume:multiattach", NULL },
+};
+
+static const struct row group_type_rows[] = {
+    { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
+    { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
+    { ANYBODY, "GET", "/group_types/%s", NULL, 200, "", NULL },
+    { ADMIN, "POST", "/group_types", "{\"group_type\": {\"name\": \"new\"}}", 202,
+      "group:group_types:create", NULL },
+    { ADMIN, "PUT", "/group_types/%s", "{\"group_type\": {\"description\": \"d\"}}", 200,
+      "group:group_types:update", NULL },
+    { ADMIN, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
+    { ADMIN, "GET", "/group_types/%s/group_specs", NULL, 200, "group:group_types_specs:get_all", NULL },
+    { ADMIN, "POST", "/group_types/%s/group_specs", "{\"group_specs\": {\"l\": \"v\"}}", 202,
+      "group:group_types_specs:create", NULL },
+    { ADMIN, "GET", "/group_types/%s/group_specs/k", NULL, 200, "group:group_types_specs:get", NULL },
+    { ADMIN, "PUT", "/group_types/%s/group_specs/k", "{\"k\": \"w\"}", 200,
+      "group:group_types_specs:update", NULL },
+    { ADMIN, "DELETE", "/group_types/%s/group_specs/k", NULL, 202, "group:group_types_specs:delete", NULL },
+};
+
+static const struct row private_group_type_rows[] = {
+    { HIDDEN_ANYBODY, "GET", "/group_types/%s", NULL, 200, "", NULL },
+    { HIDDEN_ANYBODY, "GET", "/group_types?marker=%s&is_public=none", NULL, 200, "", NULL },
+    { HIDDEN_ADMIN, "GET", "/group_types/%s/group_specs", NULL, 200, "group:group_types_specs:get_all", NULL },
+    { HIDDEN_ADMIN, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
+};
+
+static const struct row message_rows[] = {
+    { READER, "GET", "/messages", NULL, 200, "message:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/messages?all_tenants=1&marker=%s", NULL, 200, "message:get_all", NULL },
+    { TOLD_READER, "GET", "/messages/%s", NULL, 200, "message:get", NULL },
+    { TOLD_MEMBER, "DELETE", "/messages/%s", NULL, 204, "message:delete", NULL },
+};
+
+#define QUOTAS(name)  "volume_extension:quotas:" name
+#define CLASSES(name) "volume_extension:quota_classes:" name
+
+static const struct row quota_rows[] = {
+    { READER | NAMED, "GET", "/os-quota-sets/" WORLD_PROJECT, NULL, 200, QUOTAS("show"), NULL },
+    { READER | NAMED, "GET", "/os-quota-sets/" WORLD_PROJECT "/defaults", NULL, 200, QUOTAS("show"), NULL },
+    { ADMIN, "PUT", "/os-quota-sets/" WORLD_PROJECT, "{\"quota_set\": {\"volumes\": 20}}", 200,
+      QUOTAS("update"), NULL },
+    { ADMIN, "DELETE", "/os-quota-sets/" WORLD_PROJECT, NULL, 200, QUOTAS("delete"), NULL },
+    { ADMIN, "GET", "/os-quota-class-sets/default", NULL, 200, CLASSES("get"), NULL },
+    { ADMIN, "PUT", "/os-quota-class-sets/c", "{\"quota_class_set\": {\"volumes\": 20}}", 200,
+      CLASSES("update"), NULL },
+    { ANYBODY, "GET", "/limits", NULL, 200, "", NULL },
+};
+
+#define SERVICE(name, body, status, rules) \
+    { ADMIN, "PUT", "/os-services/" name, body, status, "volume_extension:services:update" rules, NULL }
+#define NODE "\"host\": \"node@memory\""
+#define VOLUME_SERVICE NODE ", \"binary\": \"cinder-volume\""
+
+static const struct row service_rows[] = {
+    { ADMIN, "GET", "/os-services", NULL, 200, "volume_extension:services:index", NULL },
+    SERVICE("enable", "{" VOLUME_SERVICE "}", 200, ""),
+    SERVICE("disable", "{" VOLUME_SERVICE "}", 200, ""),
+    SERVICE("disable-log-reason", "{" VOLUME_SERVICE ", \"disabled_reason\": \"r\"}", 200, ""),
+    SERVICE("freeze", "{" NODE "}", 200, " volume:freeze_host"),
+    { ADMIN, "PUT", "/os-services/thaw", "{" NODE "}", 200,
+      "volume_extension:services:update volume:thaw_host", "UPDATE services SET frozen = 1" },
+    SERVICE("failover_host", "{" NODE "}", 400, " volume:failover_host"), /* no replicas */
+    SERVICE("failover", "{" NODE "}", 400, " volume:failover_host"),
+    SERVICE("get-log", "{}", 200, ""),
+    SERVICE("set-log", "{\"level\": \"INFO\"}", 202, ""),
+    SERVICE("report", "{\"binary\": \"scoria-compute\", \"host\": \"h\"}", 200, ""),
+    SERVICE("nothing", "{}", 400, ""),
+    { ADMIN, "GET", "/os-hosts", NULL, 200, "volume_extension:hosts", NULL },
+    { ADMIN, "GET", "/os-hosts/node@memory", NULL, 200, "volume_extension:hosts", NULL },
+    { ADMIN, "GET", "/scheduler-stats/get_pools", NULL, 200,
+      "scheduler_extension:scheduler_stats:get_pools", NULL },
+    { ADMIN, "GET", "/capabilities/node@memory", NULL, 200, "volume_extension:capabilities", NULL },
+    { ANYBODY, "GET", "/os-availability-zone", NULL, 200, "", NULL },
+    { ANYBODY, "GET", "/extensions", NULL, 200, "", NULL },
+    { ANYBODY, "GET", "/extensions/os-hosts", NULL, 200, "", NULL },
+    { ANYBODY, "GET", "/resource_filters", NULL, 200, "", NULL },
+};
+
+#define GROUP(rows, make) { rows, LENGTH(rows), make }
+
+const struct group rights_groups[] = {
+    GROUP(volume_rows, make_volume),
+    GROUP(attachment_rows, make_attachment),
+    GROUP(snapshot_rows, make_snapshot),
+    GROUP(type_rows, make_type),
+    GROUP(private_type_rows, make_private_type),
+    GROUP(multiattach_rows, make_multiattach_type),
+    GROUP(group_type_rows, make_group_type),
+    GROUP(private_group_type_rows, make_private_group_type),
+    GROUP(message_rows, make_message),
+    GROUP(quota_rows, NULL),
+    GROUP(service_rows, NULL),
+    { NULL, 0, NULL },
+};
+/* clang-format on */
+
+/* ---- asking ---- */
+
+const char *rights_put_id(struct arena *arena, const char *text, const char *id) {
+    const char *place = text ? strstr(text, "%s") : NULL;
+
+    return place ? arena_format(arena, "%.*s%s%s", (int)(place - text), text, id,
+                                rights_put_id(arena, place + 2, id))
+                 : text;
+}
+
+struct world *rights_world(const struct group *group, const struct row *row, const char *rules,
+                           bool enforce_new_defaults, const char **ret_id) {
+    struct world *world = world_new(NULL);
+
+    *ret_id = group->make ? group->make(world) : "";
+    if (row->before)
+        world_sql(world, rights_put_id(world->arena, row->before, *ret_id));
+    roles_enter_with(world, rules, enforce_new_defaults);
+    return world;
+}
+
+int rights_ask(struct world *world, const char *token, const struct row *row, const char *id) {
+    world->token = token;
+    return world_call(world, row->method, rights_put_id(world->arena, row->path, id),
+                      rights_put_id(world->arena, row->body, id));
+}
+
+const char *rights_name(struct world *world, const struct row *row) {
+    return arena_format(world->arena, "%s: %s %s %s", world->token, row->method, row->path,
+                        row->body ? row->body : "");
+}
+
+/* ---- rows of routes ---- */
+
+/* Is this path one of the pattern's, segment by segment? */
+static bool path_is_of(const char *path, const char *pattern) {
+    while (*path == '/' && *pattern == '/') {
+        size_t length = strcspn(++path, "/?"), place = strcspn(++pattern, "/");
+
+        if (*pattern != '{' && (length != place || strncmp(path, pattern, length) != 0))
+            return false;
+        path += length;
+        pattern += place;
+    }
+    return !*pattern && (!*path || *path == '?');
+}
+
+/* A body of an action is {"<action>": …}. */
+static bool action_is_of(const char *body, const char *action) {
+    size_t length = strlen(action);
+
+    return body && strncmp(body + 2, action, length) == 0 && body[2 + length] == '"';
+}
+
+bool rights_row_is_of(const struct row *row, const struct route *route) {
+    return strcmp(row->method, route->method) == 0 && path_is_of(row->path, route->path) &&
+           (!route->action || action_is_of(row->body, route->action));
+}

@@ -1,0 +1,70 @@
+/*
+ * Who may call which route, what it asks and what it answers: one row for each, written by hand
+ * from the reference of the API, never from the routes themselves.  test_rights.c,
+ * test_rights_rules.c and test_hostile_requests.c walk it; the first says which route has no row.
+ */
+#pragma once
+
+#include "api/routes.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/world.h"
+
+#include <check.h>
+#include <string.h>
+
+enum right {
+    ANYBODY, /* no rule, nothing of one project */
+    READER,
+    MEMBER,
+    ADMIN,
+    OWNED = 4,  /* of an object: it does not exist for other projects, nor for who may not see it */
+    TOLD = 8,   /* as OWNED, but of the project's own a refusal is said */
+    LATE = 16,  /* the body names the object: it is sought behind the route's own rule */
+    NAMED = 32, /* the path names a project, which is what the rule is about */
+    HIDDEN = 64, /* the object is there for administrators alone */
+    OWNED_READER = READER | OWNED,
+    OWNED_MEMBER = MEMBER | OWNED,
+    OWNED_ADMIN = ADMIN | OWNED,
+    TOLD_READER = READER | OWNED | TOLD,
+    TOLD_MEMBER = MEMBER | OWNED | TOLD,
+    TOLD_ADMIN = ADMIN | OWNED | TOLD,
+    HIDDEN_ANYBODY = ANYBODY | OWNED | HIDDEN,
+    HIDDEN_ADMIN = ADMIN | OWNED | HIDDEN,
+};
+
+#define BARE(right) ((right)&3)
+
+struct row {
+    enum right right;
+    const char *method, *path, *body; /* "%s": the object */
+    int status;                       /* of the answer to who may */
+    const char *rules; /* that the call must have, in the order in which they are asked; "": none */
+    const char
+        *before; /* SQL that brings the object ("%s") where the call has its place, or NULL */
+};
+
+struct group {
+    const struct row *rows;
+    size_t count;
+    const char *(*make)(struct world *world); /* an object of WORLD_PROJECT; NULL: none is needed */
+};
+
+/* ended with NULL rows */
+extern const struct group rights_groups[];
+
+/* `text` with `id` in each of its "%s"; NULL for NULL. */
+const char *rights_put_id(struct arena *arena, const char *text, const char *id);
+
+/* A world where the row's call has its place, entered by the callers of roles.h.  `rules`: as for
+ * roles_enter(). */
+struct world *rights_world(const struct group *group, const struct row *row, const char *rules,
+                           bool enforce_new_defaults, const char **ret_id);
+
+/* The answer of `row` about `id` to who has this token. */
+int rights_ask(struct world *world, const char *token, const struct row *row, const char *id);
+
+/* Is the row one of this route? */
+bool rights_row_is_of(const struct row *row, const struct route *route);
+
+/* "token: method path body", for what a test says. */
+const char *rights_name(struct world *world, const struct row *row);
