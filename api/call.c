@@ -138,6 +138,10 @@ int call_sit(struct call *call, const char *project, struct error *err) {
                                   "volumes; try again.");
 }
 
+bool call_must_go(const struct call *call) {
+    return call->seat && seats_too_many(call->request.api->seats, call->seat);
+}
+
 /* A db_body: may run again, so everything that the last run left is set anew. */
 static int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
@@ -231,12 +235,12 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
     struct error err = { .kind = ERROR_NONE };
     int result = db_read(call->request.api->settings.db, call_after_body, call, &err);
 
-    if (result == OPERATION_OPEN && reason == WAITING_LOOK)
+    if (result == OPERATION_OPEN && reason == WAITING_LOOK && !call_must_go(call))
         return false;
-    if (result == OPERATION_OPEN && reason == WAITING_TIMEOUT)
-        error_set(&err, ERROR_BACKEND, "There is no answer from the backend.");
     if (result == OPERATION_OPEN && reason == WAITING_STOP)
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
+    else if (result == OPERATION_OPEN)
+        error_set(&err, ERROR_BACKEND, "There is no answer from the backend.");
     if (result == 0)
         call_reply(call);
     else

@@ -53,6 +53,8 @@ void call_refuse(void *call);
 
 /* Takes a seat of the project for the call, unless it has one; refused with ERROR_TRY_LATER. */
 int call_sit(struct call *call, const char *project, struct error *err);
+/* Its seat is wanted for another project: whatever it waits for, it has waited long enough. */
+bool call_must_go(const struct call *call);
 /* Runs loading, policy and handler in one transaction and sees to the answer; the call is gone. */
 void call_run(struct call *call);
 /* Looks at a parked call: the waiting_check of the API. */

@@ -48,6 +48,9 @@ static void ask(void *arg) {
     if (atomic_load(&api->stops)) {
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
         call_fail(call, &err);
+    } else if (call_must_go(call)) {
+        error_set(&err, ERROR_TRY_LATER, "Others wait for their turn; try again.");
+        call_fail(call, &err);
     } else if (is_free(asking)) {
         call->release.granted = true;
         call_run(call);

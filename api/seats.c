@@ -5,16 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many of the seats, one in 8, may be another's before who had them has gone. */
+#define GOING_SHARE 8
+
 struct guest {
     char *project;
-    unsigned count;
+    unsigned count; /* with those that have to go: */
+    unsigned going; /* their seats are others' already */
     struct guest *next;
 };
 
 struct seats {
     pthread_mutex_t lock; /* guards what follows */
     unsigned free;
-    struct guest *guests; /* each has a seat at least */
+    unsigned going, most_going; /* of all guests */
+    struct guest *guests;       /* each has a seat at least */
 };
 
 struct seats *seats_new(unsigned count) {
@@ -24,6 +29,7 @@ struct seats *seats_new(unsigned count) {
         abort();
     pthread_mutex_init(&seats->lock, NULL);
     seats->free = count;
+    seats->most_going = count / GOING_SHARE + 1;
     return seats;
 }
 
@@ -52,13 +58,32 @@ static struct guest *guest_new(const char *project) {
     return guest;
 }
 
+static unsigned kept(const struct guest *guest) {
+    return guest ? guest->count - guest->going : 0;
+}
+
+/* One of the project with most goes for one of a project that has so many. */
+static bool make_room(struct seats *seats, unsigned own) {
+    struct guest *most = NULL;
+
+    for (struct guest *guest = seats->guests; guest; guest = guest->next)
+        if (kept(guest) > kept(most))
+            most = guest;
+    if (kept(most) <= own + 1 || seats->going == seats->most_going)
+        return false;
+    most->going++;
+    seats->going++;
+    seats->free++;
+    return true;
+}
+
 bool seats_take(struct seats *seats, const char *project) {
     struct guest **at;
     bool taken;
 
     pthread_mutex_lock(&seats->lock);
     at = find_guest(seats, project);
-    taken = (*at ? (*at)->count : 0) < seats->free;
+    taken = kept(*at) < seats->free || (seats->free == 0 && make_room(seats, kept(*at)));
     if (taken && !*at)
         *at = guest_new(project);
     if (taken) {
@@ -69,6 +94,17 @@ bool seats_take(struct seats *seats, const char *project) {
     return taken;
 }
 
+bool seats_too_many(struct seats *seats, const char *project) {
+    const struct guest *guest;
+    bool going;
+
+    pthread_mutex_lock(&seats->lock);
+    guest = *find_guest(seats, project);
+    going = guest && guest->going > 0;
+    pthread_mutex_unlock(&seats->lock);
+    return going;
+}
+
 void seats_leave(struct seats *seats, const char *project) {
     struct guest **at, *gone;
 
@@ -76,7 +112,12 @@ void seats_leave(struct seats *seats, const char *project) {
     at = find_guest(seats, project);
     gone = *at;
     assert(gone);
-    seats->free++;
+    if (gone->going > 0) {
+        gone->going--;
+        seats->going--;
+    } else {
+        seats->free++;
+    }
     if (--gone->count == 0) {
         *at = gone->next;
         free(gone->project);

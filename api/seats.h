@@ -3,8 +3,9 @@
  *
  * A backend that does not answer keeps every client that asks for it, for as long as a request may
  * wait.  So there are so many seats for all of them, and one project has as many as it leaves to
- * the others: alone half of them, and however many projects sit there already, the next one finds a
- * seat.  Thread-safe.
+ * the others: alone half of them.  When none is left, one of the project with most has to go for
+ * one of a project with fewer: however the seats were taken, and in however many names, a project
+ * that has none finds one, as long as another one has two.  Thread-safe.
  */
 #pragma once
 
@@ -17,4 +18,6 @@ void seats_free(struct seats *seats); /* all are left; NULL is nothing */
 
 /* False: the project has its share. */
 bool seats_take(struct seats *seats, const char *project);
+/* For each of the project who may go at any time: has one of them to? */
+bool seats_too_many(struct seats *seats, const char *project);
 void seats_leave(struct seats *seats, const char *project);

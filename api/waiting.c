@@ -7,6 +7,8 @@
 
 #define POLL_US 100000
 
+STAILQ_HEAD(waiters, waiter);
+
 struct waiting {
     waiting_check *check;
     pthread_t thread;
@@ -14,7 +16,7 @@ struct waiting {
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
-    struct waiter *parked;
+    struct waiters parked; /* who came first is first */
     bool look, stop;
 };
 
@@ -26,29 +28,25 @@ static enum waiting_reason waiter_reason(const struct waiter *waiter, bool stop)
 
 /* Looks at everything that is parked now; what has to wait on is parked again. */
 static void waiting_round(struct waiting *waiting, bool stop) {
-    struct waiter *taken, *next, *left = NULL, **end = &left;
+    struct waiters taken = STAILQ_HEAD_INITIALIZER(taken), left = STAILQ_HEAD_INITIALIZER(left);
+    struct waiter *waiter;
 
     pthread_mutex_lock(&waiting->lock);
-    taken = waiting->parked;
-    waiting->parked = NULL;
+    STAILQ_CONCAT(&taken, &waiting->parked);
     pthread_mutex_unlock(&waiting->lock);
-    for (; taken; taken = next) {
-        enum waiting_reason reason = waiter_reason(taken, stop);
-
-        next = taken->next;
-        if (waiting->check(taken, reason))
-            continue;
-        *end = taken;
-        end = &taken->next;
+    while ((waiter = STAILQ_FIRST(&taken))) {
+        STAILQ_REMOVE_HEAD(&taken, next);
+        if (!waiting->check(waiter, waiter_reason(waiter, stop)))
+            STAILQ_INSERT_TAIL(&left, waiter, next);
     }
     pthread_mutex_lock(&waiting->lock);
-    *end = waiting->parked;
-    waiting->parked = left;
+    STAILQ_CONCAT(&left, &waiting->parked);
+    STAILQ_CONCAT(&waiting->parked, &left);
     pthread_mutex_unlock(&waiting->lock);
 }
 
 static void waiting_sleep(struct waiting *waiting) {
-    if (!waiting->parked)
+    if (STAILQ_EMPTY(&waiting->parked))
         pthread_cond_wait(&waiting->wake, &waiting->lock);
     else if (!thread_cond_wait(&waiting->wake, &waiting->lock, clock_monotonic_us() + POLL_US))
         waiting->look = true;
@@ -59,7 +57,7 @@ static void *waiting_main(void *arg) {
 
     pthread_mutex_lock(&waiting->lock);
     while (!waiting->stop) {
-        if (!waiting->look || !waiting->parked) {
+        if (!waiting->look || STAILQ_EMPTY(&waiting->parked)) {
             waiting_sleep(waiting);
             continue;
         }
@@ -74,10 +72,8 @@ static void *waiting_main(void *arg) {
 
 static void waiting_wake(struct waiting *waiting, struct waiter *waiter, bool stop) {
     pthread_mutex_lock(&waiting->lock);
-    if (waiter) {
-        waiter->next = waiting->parked;
-        waiting->parked = waiter;
-    }
+    if (waiter)
+        STAILQ_INSERT_TAIL(&waiting->parked, waiter, next);
     waiting->look = true;
     waiting->stop |= stop;
     pthread_cond_signal(&waiting->wake);
@@ -99,6 +95,7 @@ struct waiting *waiting_new(waiting_check *check, bool threaded) {
 
     if (!waiting)
         abort();
+    STAILQ_INIT(&waiting->parked);
     waiting->check = check;
     waiting->threaded = threaded;
     pthread_mutex_init(&waiting->lock, NULL);

@@ -1,6 +1,7 @@
 /*
- * Requests that are answered later: parked until what they wait for has happened, looked at when
- * someone says so and every 100 ms (the end may come from another process).
+ * Requests that are answered later: parked until what they wait for has happened, looked at in the
+ * order in which they came, when someone says so and every 100 ms (the end may come from another
+ * process).
  *
  * One lock guards the list and the flags; nothing else is done while it is held.
  */
@@ -8,11 +9,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct waiting;
 
 struct waiter { /* embedded in the request */
-    struct waiter *next;
+    STAILQ_ENTRY(waiter) next;
     int64_t deadline_us; /* monotonic */
 };
 

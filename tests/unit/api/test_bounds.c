@@ -300,6 +300,42 @@ START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
 }
 END_TEST
 
+/* In whatever names the seats were taken, and however many of them. */
+START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
+    autoworld struct world *world = world_new(NULL);
+    struct api_settings settings = world_api_settings(world);
+    const char *token[4], *volume[4];
+    struct test_exchange *asked[5];
+    struct error err;
+    struct api *api;
+
+    settings.seats = 4;
+    ck_assert_int_eq(api_new(&settings, &api, &err), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        world->token = token[i] = PATH("user:%032u", i + 1);
+        volume[i] = world_volume(world, 1);
+    }
+    asked[0] = ask_connection(world, api, token[0], volume[0]);
+    asked[1] = ask_connection(world, api, token[0], volume[0]);
+    asked[2] = ask_connection(world, api, token[1], volume[1]);
+    asked[3] = ask_connection(world, api, token[2], volume[2]);
+    asked[4] = ask_connection(world, api, token[3], volume[3]);
+    api_operations_ended(api);
+    ck_assert_int_eq(test_exchange_await(asked[0]), 500);
+    for (int i = 1; i < 5; i++)
+        ck_assert(!test_exchange_answered(asked[i]));
+    assert_try_later(ask_connection(world, api, token[0], volume[0]));
+
+    world_settle(world);
+    api_operations_ended(api);
+    for (int i = 1; i < 5; i++)
+        ck_assert_int_eq(test_exchange_await(asked[i]), 200);
+    for (int i = 0; i < 5; i++)
+        test_exchange_free(asked[i]);
+    api_free(api);
+}
+END_TEST
+
 /* ---- pages ---- */
 
 /* Follows the links from the first page on; every volume must come once. Returns the pages. */
@@ -411,6 +447,7 @@ CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
            a_key_costs_the_same_whatever_else_is_there,
            a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
            questions_to_a_silent_backend_do_not_gather,
-           who_waits_for_a_backend_leaves_places_to_others, a_page_of_large_volumes_ends_early,
-           a_page_of_much_text_ends_early, a_summary_of_too_many_metadata_is_refused,
-           a_list_of_values_takes_the_memory_of_its_text)
+           who_waits_for_a_backend_leaves_places_to_others,
+           who_has_waited_longest_goes_for_a_project_that_has_no_place,
+           a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
+           a_summary_of_too_many_metadata_is_refused, a_list_of_values_takes_the_memory_of_its_text)

@@ -2,6 +2,8 @@
 
 #include "tests/lib/check_main.h"
 
+#include <stdio.h>
+
 static unsigned take_all(struct seats *seats, const char *project) {
     unsigned count = 0;
 
@@ -31,20 +33,72 @@ START_TEST(a_project_has_as_many_as_it_leaves_to_others) {
 }
 END_TEST
 
-/* However many have come before it, as long as each took what it could and no more than that. */
-START_TEST(the_next_project_finds_a_seat) {
-    struct seats *seats = seats_new(250);
-    unsigned counts[8];
-    char name[2] = "a";
+enum { SEATS = 250, GREEDY = 8, MODEST = 100 };
 
-    for (unsigned i = 0; i < 7; i++, name[0]++) {
-        counts[i] = take_all(seats, name);
-        ck_assert_uint_ge(counts[i], 1);
+static const char *name_of(unsigned i, char ret[8]) {
+    snprintf(ret, 8, "p%u", i);
+    return ret;
+}
+
+/* So many projects take all that they can: then there is none left. */
+static struct seats *seats_all_taken(unsigned counts[]) {
+    static const unsigned shares[GREEDY] = { 125, 63, 31, 16, 8, 4, 2, 1 };
+    struct seats *seats = seats_new(SEATS);
+    char name[8];
+
+    for (unsigned i = 0; i < GREEDY; i++)
+        for (counts[i] = 0; counts[i] < shares[i]; counts[i]++)
+            ck_assert(seats_take(seats, name_of(i, name)));
+    return seats;
+}
+
+/* In how many names the others have come, and what they have taken, does not matter. */
+START_TEST(the_next_project_finds_a_seat) {
+    unsigned counts[GREEDY + MODEST] = { 0 };
+    struct seats *seats = seats_all_taken(counts);
+    char name[8];
+
+    for (unsigned i = GREEDY; i < GREEDY + MODEST; i++) {
+        unsigned gone = 0;
+
+        ck_assert(seats_take(seats, name_of(i, name)));
+        counts[i]++;
+        for (unsigned other = 0; other < GREEDY + MODEST; other++)
+            if (seats_too_many(seats, name_of(other, name))) {
+                ck_assert_uint_ge(counts[other], 2);
+                leave(seats, name, 1);
+                counts[other]--;
+                gone++;
+            }
+        ck_assert_uint_eq(gone, 1);
     }
-    for (unsigned i = 7; i-- > 0;) {
-        name[0]--;
-        leave(seats, name, counts[i]);
-    }
+    for (unsigned i = 0; i < GREEDY + MODEST; i++)
+        leave(seats, name_of(i, name), counts[i]);
+    ck_assert_uint_eq(take_all(seats, "a"), SEATS / 2);
+    leave(seats, "a", SEATS / 2);
+    seats_free(seats);
+}
+END_TEST
+
+/* Seats are given twice for a moment, but few of them. */
+START_TEST(who_does_not_go_is_waited_for) {
+    unsigned counts[GREEDY], came = 0;
+    struct seats *seats = seats_all_taken(counts);
+    char name[8];
+
+    while (seats_take(seats, name_of(GREEDY + came, name)))
+        came++;
+    ck_assert_uint_eq(came, SEATS / 8 + 1);
+    leave(seats, "p0", 1);
+    ck_assert(seats_take(seats, name));
+    for (unsigned i = 0; i <= came; i++)
+        leave(seats, name_of(GREEDY + i, name), 1);
+    counts[0]--;
+    for (unsigned i = 0; i < GREEDY; i++)
+        leave(seats, name_of(i, name), counts[i]);
+    ck_assert(!seats_too_many(seats, "p0"));
+    ck_assert_uint_eq(take_all(seats, "a"), SEATS / 2);
+    leave(seats, "a", SEATS / 2);
     seats_free(seats);
 }
 END_TEST
@@ -63,4 +117,4 @@ START_TEST(the_smallest_room_has_a_seat) {
 END_TEST
 
 CHECK_MAIN("seats", a_project_has_as_many_as_it_leaves_to_others, the_next_project_finds_a_seat,
-           the_smallest_room_has_a_seat)
+           who_does_not_go_is_waited_for, the_smallest_room_has_a_seat)
