@@ -1,7 +1,8 @@
 /*
  * A request that was refused because a server has the disk: the compute service is asked, and when
  * the server does not use it the request runs once more, with that word (volume/attachment.h).  It
- * holds a seat meanwhile, and a few threads ask for all.
+ * holds a seat meanwhile, and a few threads ask for all: one question of a project at a time, so
+ * that one whose servers are silently somewhere keeps but one of them.
  */
 #include "api/call.h"
 
@@ -75,7 +76,10 @@ bool release_ask(struct call *call, const struct error *refusal) {
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);
     if (api->askers)
-        worker_pool_put(api->askers, &(struct work_item){ .run = ask, .arg = asking });
+        worker_pool_put(api->askers,
+                        &(struct work_item){ .key = call->release.attachment.project_id,
+                                             .run = ask,
+                                             .arg = asking });
     else
         ask(asking);
     return true;
