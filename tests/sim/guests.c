@@ -92,6 +92,16 @@ static void guest_off(struct sim *sim, struct guest *guest) {
     guest->state = GUEST_OFF;
 }
 
+/* It was detached while the guest was off, and the guest does not know that. */
+static void hold_as_stranger(struct sim *sim, const char *volume_id) {
+    autoarena struct arena *arena = arena_new();
+
+    if (world_count(sim->world,
+                    arena_format(arena, "SELECT COUNT(*) FROM attachments WHERE volume_id = '%s'",
+                                 volume_id)) == 0)
+        model_disturb(sim, volume_id);
+}
+
 /* All of its images or none. */
 static void guest_on(struct sim *sim, struct guest *guest) {
     unsigned taken = 0;
@@ -105,6 +115,9 @@ static void guest_on(struct sim *sim, struct guest *guest) {
     }
     if (taken == SIM_VOLUMES) {
         guest->state = GUEST_RUNNING;
+        for (unsigned i = 0; i < SIM_VOLUMES; i++)
+            if (guest->plugs[i].volume_id[0])
+                hold_as_stranger(sim, guest->plugs[i].volume_id);
         return;
     }
     while (taken-- > 0)
