@@ -16,9 +16,9 @@ const struct driver_feature_row driver_features[] = {
     { DRIVER_ONLINE_EXTEND, "online extend", "online_extend_support" },
     { DRIVER_THIN, "thin", "thin_provisioning_support" },
     { DRIVER_THICK, "thick", "thick_provisioning_support" },
-    { DRIVER_SNAPSHOT, "snapshot", NULL },
-    { DRIVER_CLONE, "clone", NULL },
-    { DRIVER_REVERT, "revert", NULL },
+    { DRIVER_SNAPSHOT, "snapshot", "snapshot_support" },
+    { DRIVER_CLONE, "clone", "clone_support" },
+    { DRIVER_REVERT, "revert", "revert_support" },
     { .name = NULL },
 };
 

@@ -95,6 +95,19 @@ json_t *pool_reported(struct work *work, const struct pool *pool) {
     return json_is_object(tree) ? tree : json_keep(work->arena, json_object());
 }
 
+int pool_demand(struct work *work, const char *name, enum driver_feature feature,
+                const char *refusal, struct error *err) {
+    const struct driver_feature_row *row = driver_features;
+    struct pool pool;
+    int found = pool_find(work, name, &pool, err);
+
+    while (row->bit != feature)
+        row++;
+    if (found > 0 && json_is_false(json_object_get(pool_reported(work, &pool), row->capability)))
+        return error_set(err, ERROR_BAD_REQUEST, "%s", refusal);
+    return found < 0 ? -1 : 0;
+}
+
 static json_t *capacity(const struct pool *pool, double gb) {
     if (pool->infinite)
         return json_string("infinite");

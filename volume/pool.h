@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "drivers/driver.h"
 #include "volume/volume.h"
 
 #include <jansson.h>
@@ -29,6 +30,11 @@ int pool_list(struct work *work, struct pool **ret, struct error *err);
 int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err);
 /* Adds to allocated_gb (negative: gives back, not below 0). */
 int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err);
+/* Before an operation begins that not every backend can do (driver_features): ERROR_BAD_REQUEST
+ * with `refusal` when the pool reports that its driver has not the feature.  What nobody knows
+ * passes. */
+int pool_demand(struct work *work, const char *name, enum driver_feature feature,
+                const char *refusal, struct error *err);
 /* The driver's report as a tree, of the arena; an unreadable one is empty. */
 json_t *pool_reported(struct work *work, const struct pool *pool);
 /* The report completed with what the row knows better (capacities, allocated room, time) and with

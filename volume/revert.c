@@ -4,6 +4,7 @@
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "volume/pool.h"
 #include "volume/snapshot.h"
 
 #include <string.h>
@@ -51,7 +52,10 @@ int volume_revert(struct work *work, const struct volume *volume, const char *sn
     fields = (struct operation){
         .arguments = arena_format(work->arena, "{\"snapshot_id\": \"%s\"}", snapshot.id),
     };
-    if (conflict_settle(work, volume->id, ACTION_REVERT, err) < 0 ||
+    if (pool_demand(work, volume->host, DRIVER_REVERT,
+                    "Invalid volume: The backend of this volume reverts none to a snapshot.",
+                    err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_REVERT, err) < 0 ||
         volume_begin(work, &changed, &kind_revert, &fields, NULL, err) < 0 ||
         status_write(work, &snapshot_objects, snapshot.id, &meanwhile, err) < 0 ||
         notification_put(work, "volume.revert.start", &changed, err) < 0)

@@ -6,6 +6,7 @@
 #include "volume/create.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "volume/pool.h"
 #include "volume/volume_quota.h"
 
 static int refuse(const struct volume *volume, const char *why, struct error *err) {
@@ -36,6 +37,9 @@ static int check_volume(struct work *work, const struct volume *volume, bool in_
     /* Its create failed or was cancelled, or a delete was cancelled too late. */
     if (!volume->provider_location)
         return refuse(volume, "it has nothing on its backend", err);
+    if (pool_demand(work, volume->host, DRIVER_SNAPSHOT,
+                    "Invalid volume: The backend of this volume makes no snapshots.", err) < 0)
+        return -1;
     frozen = service_is_frozen(work, volume->host, err);
     if (frozen > 0)
         return refuse(volume, "its backend is frozen", err);

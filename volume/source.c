@@ -1,6 +1,7 @@
 #include "volume/source.h"
 
 #include "volume/conflict.h"
+#include "volume/pool.h"
 
 static int find_snapshot(struct work *work, const char *id, struct volume_source *ret,
                          struct error *err) {
@@ -51,7 +52,10 @@ int volume_source_find(struct work *work, const char *snapshot_id, const char *v
                          "%s size %jdGB. They must be >= original %s size.",
                          (intmax_t)new_gb, ret->is_snapshot ? "snapshot" : "original volume",
                          (intmax_t)ret->size_gb, ret->is_snapshot ? "snapshot" : "volume");
-    return 0;
+    return pool_demand(work, ret->volume.host, DRIVER_CLONE,
+                       "Invalid input received: The backend of the source makes no volume of "
+                       "another one or of a snapshot.",
+                       err);
 }
 
 int volume_source_of(struct work *work, const struct volume *volume, struct volume_source *ret,

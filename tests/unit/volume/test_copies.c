@@ -211,6 +211,52 @@ START_TEST(a_revert_that_is_taken_over_leaves_the_name_that_others_know) {
 }
 END_TEST
 
+/* ---- what not every backend can do ---- */
+
+#define FEATURES(can)                                                                          \
+    "UPDATE pools SET capabilities = '{\"snapshot_support\": " can ", \"clone_support\": " can \
+    ", \"revert_support\": " can "}'"
+
+START_TEST(what_the_backend_cannot_do_is_refused_at_the_request) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+
+    ck_assert_int_eq(COUNT("pools WHERE capabilities LIKE '%snapshot_support%true%' AND "
+                           "capabilities LIKE '%clone_support%true%' AND "
+                           "capabilities LIKE '%revert_support%true%'"),
+                     COUNT("pools"));
+    world_sql(world, FEATURES("false"));
+    ck_assert_int_eq(ask_snapshot(world, volume, ""), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "makes no snapshots"));
+    ck_assert_ptr_null(copy(world, PATH(FROM_SNAPSHOT, snapshot), ""));
+    ck_assert_int_eq(world->status, 400);
+    ck_assert_ptr_null(copy(world, PATH(FROM_VOLUME, volume), ""));
+    ck_assert_int_eq(world->status, 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "makes no volume of another one"));
+    ck_assert_int_eq(world_action(world, volume, "%s", REVERT(snapshot)), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "reverts none"));
+    ck_assert_str_eq(world_status(world, volume), "available");
+    assert_snapshot(world, snapshot, "available");
+    ck_assert_int_eq(COUNT("snapshots"), 1);
+    ck_assert_int_eq(COUNT("volumes"), 1);
+    assert_rests(world);
+}
+END_TEST
+
+/* A manager of before reports nothing of the kind. */
+START_TEST(what_nobody_has_reported_is_tried) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *snapshot;
+
+    world_sql(world, "UPDATE pools SET capabilities = '{}'");
+    snapshot = snapshot_of_volume(world, volume);
+    assert_snapshot(world, snapshot, "available");
+    world_sql(world, "DELETE FROM pools");
+    assert_snapshot(world, snapshot_of_volume(world, volume), "available");
+    ck_assert_int_eq(COUNT("operations"), 0);
+}
+END_TEST
+
 /* ---- with all snapshots ---- */
 
 START_TEST(a_cascade_takes_the_snapshots_along) {
@@ -321,6 +367,7 @@ CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another
            a_volume_goes_back_to_its_newest_snapshot, a_revert_needs_both_available_and_of_one_size,
            a_revert_that_fails_leaves_an_error,
            a_revert_that_is_taken_over_leaves_the_name_that_others_know,
+           what_the_backend_cannot_do_is_refused_at_the_request, what_nobody_has_reported_is_tried,
            a_cascade_takes_the_snapshots_along,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
            a_cascade_below_a_guest_begins_with_none,
