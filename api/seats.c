@@ -1,5 +1,7 @@
 #include "api/seats.h"
 
+#include "common/heap.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,10 +25,8 @@ struct seats {
 };
 
 struct seats *seats_new(unsigned count) {
-    struct seats *seats = calloc(1, sizeof(*seats));
+    struct seats *seats = heap_new(sizeof *seats);
 
-    if (!seats)
-        abort();
     pthread_mutex_init(&seats->lock, NULL);
     seats->free = count;
     seats->most_going = count / GOING_SHARE + 1;
@@ -51,10 +51,9 @@ static struct guest **find_guest(struct seats *seats, const char *project) {
 }
 
 static struct guest *guest_new(const char *project) {
-    struct guest *guest = calloc(1, sizeof(*guest));
+    struct guest *guest = heap_new(sizeof *guest);
 
-    if (!guest || !(guest->project = strdup(project)))
-        abort();
+    guest->project = heap_text(project);
     return guest;
 }
 

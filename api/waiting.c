@@ -1,6 +1,7 @@
 #include "api/waiting.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/thread.h"
 
 #include <stdlib.h>
@@ -91,10 +92,8 @@ void waiting_free(struct waiting *waiting) {
 }
 
 struct waiting *waiting_new(waiting_check *check, bool threaded) {
-    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    struct waiting *waiting = heap_new(sizeof *waiting);
 
-    if (!waiting)
-        abort();
     STAILQ_INIT(&waiting->parked);
     waiting->check = check;
     waiting->threaded = threaded;

@@ -1,8 +1,8 @@
 #include "drivers/fault.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -250,9 +250,8 @@ static int fault_revert_volume(void *handle, struct arena *arena,
 /* ---- the filter itself ---- */
 
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg) {
-    struct fault *fault = calloc(1, sizeof(*fault));
+    struct fault *fault = heap_new(sizeof *fault);
 
-    assert(fault);
     fault->next = next;
     fault->next_handle = next_handle;
     fault->decide = decide;

@@ -1,6 +1,7 @@
 #include "drivers/memory.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "drivers/memory.private.h"
 
 #include <assert.h>
@@ -18,10 +19,9 @@ static int compare(const void *one, const void *other) {
 
 static struct memory_volume *volume_new(const char *name_id, const char *made_as, bool snapshot) {
     size_t length = strlen(name_id) + 1, length_as = strlen(made_as) + 1;
-    struct memory_volume *volume = malloc(sizeof(*volume) + length + length_as);
+    struct memory_volume *volume = heap_new(sizeof(*volume) + length + length_as);
 
-    assert(volume);
-    *volume = (struct memory_volume){ .snapshot = snapshot };
+    volume->snapshot = snapshot;
     memcpy(volume->name_id, name_id, length);
     volume->made_as = memcpy(volume->name_id + length, made_as, length_as);
     return volume;
@@ -145,9 +145,8 @@ static struct memory_volume *find_object(const struct memory *memory, const char
 
 void *memory_new(const char *pool, int64_t capacity_gb) {
     size_t length = strlen(pool) + 1;
-    struct memory *memory = calloc(1, sizeof(*memory) + length);
+    struct memory *memory = heap_new(sizeof(*memory) + length);
 
-    assert(memory);
     pthread_mutex_init(&memory->mutex, NULL);
     memory->capacity_gb = capacity_gb;
     memcpy(memory->pool, pool, length);

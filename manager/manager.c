@@ -1,6 +1,7 @@
 #include "manager/manager.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "ledger/message.h"
 #include "ledger/query.h"
 #include "manager/call.h"
@@ -262,7 +263,7 @@ static int disown(struct manager *manager, struct error *err) {
 }
 
 static struct manager *manager_new(const struct manager_settings *settings) {
-    struct manager *manager = calloc(1, sizeof *manager);
+    struct manager *manager = heap_new(sizeof *manager);
 
     pthread_mutex_init(&manager->lock, NULL);
     pthread_cond_init(&manager->changed, NULL);
@@ -272,7 +273,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     manager->expired_at = clock_steady_us(settings->settings->clock) - EXPIRE_US;
     while (settings->backends[manager->host_count].name)
         manager->host_count++;
-    manager->hosts = calloc(manager->host_count, sizeof *manager->hosts);
+    manager->hosts = heap_new(manager->host_count * sizeof *manager->hosts);
     for (unsigned i = 0; i < manager->host_count; i++)
         host_init(&manager->hosts[i], manager, &settings->backends[i]);
     return manager;

@@ -1,6 +1,7 @@
 #include "manager/ticker.h"
 
 #include "common/clock.h"
+#include "common/heap.h"
 #include "common/thread.h"
 
 #include <stdlib.h>
@@ -41,10 +42,8 @@ static void *tick_for_ever(void *arg) {
 }
 
 struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *arg) {
-    struct ticker *ticker = calloc(1, sizeof *ticker);
+    struct ticker *ticker = heap_new(sizeof *ticker);
 
-    if (!ticker)
-        abort();
     *ticker = (struct ticker){ .tick = tick, .arg = arg };
     pthread_mutex_init(&ticker->lock, NULL);
     thread_cond_init(&ticker->changed);

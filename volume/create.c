@@ -303,7 +303,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     if (operation_end(work, held->id, err) < 0)
         return -1;
     finished = operation_leave(work, held->volume_id, held->kind,
-                               failure ? VOLUME_ERROR : VOLUME_AVAILABLE, err);
+                               failure ? held->kind->on_failure : VOLUME_AVAILABLE, err);
     if (finished < 0 || (failure && finished > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
     if (failure)

@@ -235,7 +235,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
             return -1;
         return remove_row(work, &volume, err);
     }
-    if (operation_leave(work, volume.id, held->kind, VOLUME_ERROR_DELETING, err) < 0 ||
+    if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0 ||
         leave_behind(work, volume.id, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,

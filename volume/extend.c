@@ -256,7 +256,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
                          struct error *err) {
     const struct extend_ending *ending = arg;
     bool grown = ending->verdict == EXTEND_GROWN;
-    enum volume_status status = VOLUME_ERROR_EXTENDING;
+    unsigned status = held->kind->on_failure;
     struct volume volume;
 
     if (volume_details(work, held->volume_id, &volume, err) < 0) {

@@ -88,8 +88,8 @@ static int revert_finish(struct work *work, const struct operation *held, void *
     bool whole = !ending->failure || ending->untouched;
 
     if (operation_end(work, held->id, err) < 0 || free_snapshot(work, held, err) < 0 ||
-        operation_leave(work, held->volume_id, held->kind, whole ? VOLUME_AVAILABLE : VOLUME_ERROR,
-                        err) < 0)
+        operation_leave(work, held->volume_id, held->kind,
+                        whole ? VOLUME_AVAILABLE : held->kind->on_failure, err) < 0)
         return -1;
     if (ending->failure)
         return message_put(work, held->project_id, held->request_id, held->volume_id,

@@ -96,7 +96,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     if ((ending->busy &&
          snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0) ||
         operation_leave(work, snapshot.id, held->kind,
-                        ending->busy ? SNAPSHOT_AVAILABLE : SNAPSHOT_ERROR_DELETING, err) < 0)
+                        ending->busy ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
                           held->kind->message_action, ending->busy ? "015" : "016", err);
