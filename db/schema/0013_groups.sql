@@ -70,6 +70,7 @@ CREATE INDEX group_snapshots_by_group ON group_snapshots (group_id);
 CREATE INDEX group_snapshots_by_type ON group_snapshots (group_type_id);
 
 -- Most volumes and snapshots are in no group, and not in these.
-CREATE INDEX volumes_by_group ON volumes (group_id, created_at, id) WHERE group_id IS NOT NULL;
-CREATE INDEX snapshots_by_group_snapshot ON snapshots (group_snapshot_id, created_at, id)
+CREATE INDEX volumes_by_group ON volumes (group_id, project_id, created_at, id)
+    WHERE group_id IS NOT NULL;
+CREATE INDEX snapshots_by_group_snapshot ON snapshots (group_snapshot_id, project_id, created_at, id)
     WHERE group_snapshot_id IS NOT NULL;
