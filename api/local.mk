@@ -72,6 +72,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_release \
 	tests/unit/api/test_resource_filters \
 	tests/unit/api/test_rights \
+	tests/unit/api/test_rights_rules \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
 	tests/unit/api/test_seats \
@@ -90,4 +91,6 @@ check_PROGRAMS += \
 	tests/unit/api/test_waiting
 tests_unit_api_test_rights_SOURCES = \
 	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights.c
+tests_unit_api_test_rights_rules_SOURCES = \
+	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights_rules.c
 endif
