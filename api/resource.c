@@ -33,8 +33,9 @@ void *resource_load(struct request *request, const struct resource *resource, co
     row = resource->load(request, id, ret_owner, err);
     if (!row && err->kind != ERROR_NOT_FOUND)
         return NULL;
-    if (row && (!resource->sees || request_allows(request, resource->sees, ret_owner)))
+    if (row && (!resource->sees || request_authorize(request, resource->sees, ret_owner, err) == 0))
         return row;
-    refuse_absent(resource, id, err);
+    if (!row || !resource->sees_told)
+        refuse_absent(resource, id, err);
     return NULL;
 }

@@ -52,6 +52,7 @@ struct resource {
                   struct error *err);
     bool unowned;     /* nobody's: the rule of a route asks about the caller alone */
     const char *sees; /* rule that says who may see one; who may not finds none; NULL: no rule */
+    bool sees_told;   /* who may not is told the rule instead */
     const char
         *absent[2]; /* the words around the id of one that is not there; NULL: by the label */
 

@@ -163,6 +163,8 @@ const struct resource snapshot_resource = {
     RESOURCE_ROW(struct snapshot),
 
     .load = load,
+    .sees = "volume:get_snapshot",
+    .sees_told = true,
 
     .table = "snapshots",
     .alias = "s",

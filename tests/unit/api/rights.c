@@ -196,8 +196,8 @@ static const struct row attachment_rows[] = {
       "volume:get volume:attachment_delete", NULL },
 };
 
-#define SNAPSHOT(right, method, path, body, status, rule) \
-    { right, method, "/snapshots/%s" path, body, status, rule, NULL }
+#define SNAPSHOT(right, method, path, body, status, rules) \
+    { right, method, "/snapshots/%s" path, body, status, "volume:get_snapshot" rules, NULL }
 
 static const struct row snapshot_rows[] = {
     { READER, "GET", "/snapshots", NULL, 200, "volume:get_all_snapshots", NULL },
@@ -205,21 +205,21 @@ static const struct row snapshot_rows[] = {
     { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"%s\"}}", 202,
       "volume:create volume:get_snapshot", NULL },
     { TOLD_READER | LATE, "GET", "/snapshots?all_tenants=1&marker=%s", NULL, 200, "volume:get_all_snapshots", NULL },
-    SNAPSHOT(TOLD_READER, "GET", "", NULL, 200, "volume:get_snapshot"),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "", "{\"snapshot\": {\"name\": \"n\"}}", 200, "volume:update_snapshot"),
-    SNAPSHOT(TOLD_READER, "GET", "/metadata", NULL, 200, "volume:get_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "POST", "/metadata", METADATA, 200, "volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata", METADATA, 200, "volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_READER, "GET", "/metadata/k", NULL, 200, "volume:get_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata/k", META, 200, "volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "DELETE", "/metadata/k", NULL, 200, "volume:delete_snapshot_metadata"),
+    SNAPSHOT(TOLD_READER, "GET", "", NULL, 200, ""),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "", "{\"snapshot\": {\"name\": \"n\"}}", 200, " volume:update_snapshot"),
+    SNAPSHOT(TOLD_READER, "GET", "/metadata", NULL, 200, " volume:get_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "POST", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_READER, "GET", "/metadata/k", NULL, 200, " volume:get_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata/k", META, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(TOLD_MEMBER, "DELETE", "/metadata/k", NULL, 200, " volume:delete_snapshot_metadata"),
     SNAPSHOT(TOLD_MEMBER, "POST", "/action", "{\"os-update_snapshot_status\": {\"status\": \"error\"}}",
-             400, "snapshot_extension:snapshot_actions:update_snapshot_status"), /* not creating */
+             400, " snapshot_extension:snapshot_actions:update_snapshot_status"), /* not creating */
     SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
-             "volume_extension:snapshot_admin_actions:reset_status"),
+             " volume_extension:snapshot_admin_actions:reset_status"),
     SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
-             "volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
-    SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, "volume:delete_snapshot"),
+             " volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
+    SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, " volume:delete_snapshot"),
 };
 
 #define SPECS(name)      "volume_extension:types_extra_specs:" name

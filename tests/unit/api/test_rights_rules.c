@@ -1,7 +1,7 @@
 /*
- * Which rules of the policy a route asks: a file of rules gives each rule to a role of its name, and
- * a caller is granted them one by one.  So each is asked for, in the order of rights.h, none else
- * is, and each rule that there is has a route that asks it.
+ * Which rules of the policy a route asks: a file of rules gives each rule to a role of its name,
+ * and a caller is granted them one by one.  So each is asked for, in the order of rights.h, none
+ * else is, and each rule that there is has a route that asks it.
  */
 #include "common/cleanup.h"
 #include "policy/rule.h"
