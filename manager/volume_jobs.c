@@ -124,7 +124,8 @@ int job_close(struct job *job, struct error *err) {
     struct error why = { 0 };
     int gone = 0;
 
-    if (job->has_volume && job->operation.kind->leaves_traces)
+    /* One that was never made is under no name that could be asked for, and nobody can use it. */
+    if (job->has_volume && job->volume.provider_location && job->operation.kind->leaves_traces)
         gone = object_is_gone(job, &why);
     if (gone < 0)
         return job_ask_again(job, &why, err);

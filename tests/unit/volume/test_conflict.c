@@ -625,6 +625,21 @@ START_TEST(a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read) {
 }
 END_TEST
 
+/* Nor is one of a create that failed, of which nobody knows the format. */
+START_TEST(a_reset_delete_does_not_look_for_what_was_never_made) {
+    autoworld struct world *world = meeting.world = world_new(NULL);
+
+    open_delete();
+    world_sql(world, "UPDATE operations SET phase = 'running', attempts = 1");
+    world_sql(world, "UPDATE volumes SET provider_location = NULL, format = NULL");
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("error")), 202);
+    world->decide = no_size;
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_str_eq(world_status(world, meeting.id), "error");
+}
+END_TEST
+
 /* A manager that dies with what was cancelled in its hands: its next start sees to it. */
 static void reset_and_the_manager_dies(struct world *world) {
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
@@ -681,5 +696,6 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_reset_of_a_delete_whose_worker_died_looks_at_the_object,
            a_reset_delete_waits_for_its_backend,
            a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read,
+           a_reset_delete_does_not_look_for_what_was_never_made,
            what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start,
            a_create_that_was_reset_ends_as_what_it_is)
