@@ -9,6 +9,8 @@ libscoria_a_SOURCES += \
 	api/dict_text.c api/dict_text.h \
 	api/extensions.c \
 	api/fault.c api/fault.h \
+	api/group_resource.c api/group_resource.h \
+	api/groups.c \
 	api/group_type_resource.c api/group_type_resource.h \
 	api/group_types.c \
 	api/hosts.c api/hosts.h \
@@ -65,6 +67,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_types \
+	tests/unit/api/test_groups \
 	tests/unit/api/test_messages \
 	tests/unit/api/test_openapi \
 	tests/unit/api/test_page \

@@ -132,8 +132,9 @@ void page_put_links(struct request *request, const struct page *page, unsigned s
 
     if (shown == 0 || (!page->cut && (page->with_count ? count : shown) < page->limit))
         return;
-    list = detail ? arena_format(arena, "%s/detail", page->resource->collection)
-                  : page->resource->collection;
+    list = detail && !page->resource->links_short
+               ? arena_format(arena, "%s/detail", page->resource->collection)
+               : page->resource->collection;
     out_key_text(out, page->resource->links_word);
     out_begin_array(out);
     out_begin_object(out);

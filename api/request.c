@@ -11,6 +11,14 @@ const char *request_query(const struct request *request, const char *name) {
     return NULL;
 }
 
+int request_flag(const struct request *request, const char *name, bool *ret, struct error *err) {
+    const char *text = request_query(request, name);
+
+    if (text && !json_boolean_word(text, true, ret))
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid value for %s: %s", name, text);
+    return 0;
+}
+
 unsigned request_queries(const struct request *request, const struct pair **ret) {
     *ret = request->queries;
     return request->query_count;

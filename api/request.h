@@ -57,6 +57,8 @@ struct request {
 
 /* Value of a query parameter, decoded; NULL when absent. The last one counts, as in upstream. */
 const char *request_query(const struct request *request, const char *name);
+/* One that is a boolean word, else ERROR_BAD_REQUEST; *ret stays when it is absent. */
+int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
 /* All parameters in order; returns how many. */
 unsigned request_queries(const struct request *request, const struct pair **ret);
 

@@ -1,3 +1,4 @@
+#include "api/group_resource.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
 #include "api/view.h"
@@ -190,6 +191,12 @@ static int see_source(struct request *request, const struct volume_new *wanted, 
     return resource_load(request, &snapshot_resource, wanted->snapshot_id, &owner, err) ? 0 : -1;
 }
 
+static int see_group(struct request *request, const char *id, struct error *err) {
+    struct policy_target owner;
+
+    return !id || resource_load(request, &group_resource, id, &owner, err) ? 0 : -1;
+}
+
 static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct volume_new wanted = volume_wanted(request);
@@ -205,7 +212,8 @@ static int create_volume(struct request *request, struct error *err) {
         return -1; /* with two sources the request is a bad one whatever there is */
     if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
         return -1;
-    if (volume_create(&request->work, &wanted, &volume, err) < 0)
+    if (see_group(request, wanted.group_id, err) < 0 ||
+        volume_create(&request->work, &wanted, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
         return -1; /* takes the new row back */
@@ -257,19 +265,11 @@ static int update_volume(struct request *request, struct error *err) {
     return answer_change(request, volume);
 }
 
-static int read_flag(struct request *request, const char *name, bool *ret, struct error *err) {
-    const char *text = request_query(request, name);
-
-    if (text && !json_boolean_word(text, true, ret))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid value for %s: %s", name, text);
-    return 0;
-}
-
 static int delete_volume(struct request *request, struct error *err) {
     bool cascade = false, force = false;
 
-    if (read_flag(request, "cascade", &cascade, err) < 0 ||
-        (request->minor >= MV_FORCE_DELETE && read_flag(request, "force", &force, err) < 0) ||
+    if (request_flag(request, "cascade", &cascade, err) < 0 ||
+        (request->minor >= MV_FORCE_DELETE && request_flag(request, "force", &force, err) < 0) ||
         (force && request_authorize(request, "volume:force_delete", request->owner, err) < 0))
         return -1;
     return volume_delete(&request->work, request->object, cascade, force, err);

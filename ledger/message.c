@@ -33,6 +33,7 @@ static const struct numbered_text actions[] = {
     { "016", "reimage volume" },
     { "901", "delete volume" }, /* from 900 on: our own */
     { "902", "revert volume" },
+    { "903", "create group" },
 };
 
 static const struct numbered_text details[] = {

@@ -143,7 +143,7 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         check_status(round, &round->volumes[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
-    if (round_read_snapshots(round, work, err) < 0 ||
+    if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;

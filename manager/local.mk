@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	manager/check.c \
 	manager/check.h \
 	manager/check.private.h \
+	manager/check_groups.c \
 	manager/check_snapshots.c \
 	manager/connect_job.c \
 	manager/create_jobs.c \

@@ -47,6 +47,9 @@ static const struct {
     [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      P,    R } },
     [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      P,    R } },
     [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,    P } },
+    /* The row alone: what is being made or destroyed goes with the group that it was in. */
+    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,    P } },
+    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,    P } },
 };
 /* clang-format on */
 

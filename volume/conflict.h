@@ -40,6 +40,8 @@ enum volume_action {
     ACTION_REVERT,
     ACTION_CLONE,
     ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
+    ACTION_JOIN_GROUP,
+    ACTION_LEAVE_GROUP,
     VOLUME_ACTIONS
 };
 

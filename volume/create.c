@@ -1,10 +1,11 @@
 #include "volume/create.h"
 
 #include "common/cleanup.h"
+#include "ledger/host.h"
 #include "ledger/message.h"
 #include "ledger/pairs.h"
-#include "ledger/service.h"
 #include "volume/conflict.h"
+#include "volume/group_member.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/placement.h"
@@ -30,8 +31,6 @@ static int check_sources(const struct volume_new *request, struct error *err) {
                          "imageRef and backup_id can be given.");
     if (request->backup_id)
         return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
-    if (request->group_id)
-        return error_set(err, ERROR_NOT_FOUND, "Group %s could not be found.", request->group_id);
     if (request->image_ref)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid image identifier or unable to access requested image: no image "
@@ -39,48 +38,22 @@ static int check_sources(const struct volume_new *request, struct error *err) {
     return 0;
 }
 
-static bool zone_known(const struct zone *zones, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (strcmp(zones[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* *ret is NULL when the type lists zones and the request names none: any of them will do. */
-static int choose_zone(struct work *work, const struct volume_new *request,
-                       const struct volume_source *source, const struct volume_type *type,
-                       const char **ret, struct error *err) {
-    const struct settings *settings = work->settings;
-    const char *fallback = settings->default_availability_zone
-                               ? settings->default_availability_zone
-                               : settings->storage_availability_zone;
-    struct zone *zones;
-    int count;
-
+/* *ret is NULL when the type lists zones and nobody names one: any of them will do. */
+static int choose_zone(struct work *work, const char *asked, const struct volume_source *source,
+                       const struct volume_type *type, const char **ret, struct error *err) {
     if (source->given) {
         *ret = source->volume.availability_zone;
-        if (!request->availability_zone || strcmp(request->availability_zone, *ret) == 0)
+        if (!asked || strcmp(asked, *ret) == 0)
             return 0;
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: Invalid availability zone '%s': the source is in "
                          "%s.",
-                         request->availability_zone, *ret);
+                         asked, *ret);
     }
-    if (!request->availability_zone) {
-        *ret = pairs_get(&type->extra_specs, TYPE_SPEC_ZONES) ? NULL : fallback;
-        return 0;
-    }
-    count = service_zones(work, &zones, err);
-    if (count < 0)
-        return -1;
-    if (zone_known(zones, count, request->availability_zone))
-        *ret = request->availability_zone;
-    else if (settings->allow_availability_zone_fallback)
-        *ret = fallback;
-    else
-        return error_set(err, ERROR_BAD_REQUEST, "Availability zone '%s' is invalid.",
-                         request->availability_zone);
-    return 0;
+    *ret = NULL;
+    return !asked && pairs_get(&type->extra_specs, TYPE_SPEC_ZONES)
+               ? 0
+               : zone_choose(work, asked, ret, err);
 }
 
 /* May a volume of the type be where the source is? */
@@ -118,6 +91,36 @@ static int choose_type(struct work *work, const struct volume_new *request,
     return volume_type_check_size(ret, size_gb, err);
 }
 
+/* The group's, if it shall be in one; else there is none, and its host is NULL. */
+static int find_group(struct work *work, const struct volume_new *request,
+                      const struct volume_source *source, struct volume_group *ret,
+                      struct error *err) {
+    *ret = (struct volume_group){ .id = NULL };
+    if (!request->group_id)
+        return 0;
+    if (group_for_new(work, request->group_id, ret, err) < 0)
+        return -1;
+    if (!request->type)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: volume_type must be provided when creating a "
+                         "volume in a group.");
+    if (source->given && !group_is_at(work, ret, source->volume.host))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: The source is on another backend than group %s.",
+                         ret->id);
+    return 0;
+}
+
+static int check_group_type(const struct volume_group *group, const struct volume_type *type,
+                            struct error *err) {
+    if (!group->id || group_takes_type(group, type->id))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: Invalid volume_type %s provided: the type must be "
+                     "supported by group %s.",
+                     type->name, group->id);
+}
+
 /* ---- rows ---- */
 
 static int insert_row(struct work *work, const struct volume *volume, struct error *err) {
@@ -126,15 +129,15 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
         "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
         "display_name, display_description, size_gb, status, status_by_reset, "
         "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
-        "created_at, largest_gb, snapshot_id, source_volid) "
+        "created_at, largest_gb, snapshot_id, source_volid, group_id) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, 1, 1, "
-        "$13, $14, $15, $16)",
+        "$13, $14, $15, $16, $17)",
         DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
         DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
         DB_TEXT(volume->description), DB_INT(volume->size_gb), DB_TEXT(status_text(volume->status)),
         DB_TEXT(volume->type_id), DB_BOOL(volume->bootable), DB_BOOL(volume->multiattach),
         DB_INT(volume->created_at), DB_INT(volume->largest_gb), DB_TEXT(volume->snapshot_id),
-        DB_TEXT(volume->source_volid));
+        DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id));
 }
 
 /* What is said of the image that the source was made of, is true of its copy, too. */
@@ -215,6 +218,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
                   struct error *err) {
     struct volume_type type;
     struct volume_source source;
+    struct volume_group group;
     struct placement wish = { .type = &type, .hints = request->hints };
     struct volume volume = {
         .project_id = work->context->project_id,
@@ -237,8 +241,10 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
         check_sources(request, err) < 0 ||
         volume_source_find(work, request->snapshot_id, request->source_volid, request->size_gb,
-                           &source, err) < 0)
+                           &source, err) < 0 ||
+        find_group(work, request, &source, &group, err) < 0)
         return -1;
+    volume.group_id = group.id;
     volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
     /* The source's object may be larger than its record, and its copy is as large. */
     volume.largest_gb =
@@ -247,11 +253,15 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     if (volume.size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
     if (choose_type(work, request, &source, volume.size_gb, &type, err) < 0 ||
-        choose_zone(work, request, &source, &type, &volume.availability_zone, err) < 0 ||
+        check_group_type(&group, &type, err) < 0 ||
+        choose_zone(
+            work, request->availability_zone ? request->availability_zone : group.availability_zone,
+            &source, &type, &volume.availability_zone, err) < 0 ||
         volume_quota_take(work, volume.project_id, type.name, volume.size_gb, err) < 0)
         return -1;
     wish.size_gb = volume.size_gb;
     wish.availability_zone = volume.availability_zone;
+    wish.backend = host_backend(work->arena, group.host);
     placed = place(work, &wish, &source, &volume, err);
     if (placed < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
+#include "volume/group_end.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
@@ -17,7 +18,7 @@ bool volume_delete_wanted(const struct volume *volume) {
            strcmp(volume->attach_status, "attached") != 0;
 }
 
-static int check(const struct volume *volume, bool force, struct error *err) {
+static int check_free(const struct volume *volume, struct error *err) {
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not be attached to be deleted.",
@@ -26,17 +27,27 @@ static int check(const struct volume *volume, bool force, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not be migrating to be deleted.",
                          volume->id);
+    return 0;
+}
+
+static int check_status(const struct volume *volume, uint64_t allowed, struct error *err) {
+    if (allowed & ((uint64_t)1 << volume->status))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must be available or error or "
+                     "error_restoring or error_extending or error_managing to be deleted, but "
+                     "it is %s.",
+                     volume->id, status_shown(volume->status));
+}
+
+static int check(const struct volume *volume, bool force, struct error *err) {
+    if (check_free(volume, err) < 0)
+        return -1;
     if (volume->group_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not belong to a group to be deleted.",
                          volume->id);
-    if (!force && !(kind_delete.may_start_from & ((uint64_t)1 << volume->status)))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s status must be available or error or "
-                         "error_restoring or error_extending or error_managing to be deleted, but "
-                         "it is %s.",
-                         volume->id, status_shown(volume->status));
-    return 0;
+    return force ? 0 : check_status(volume, kind_delete.may_start_from, err);
 }
 
 static int frozen(struct work *work, const struct volume *volume, struct error *err) {
@@ -64,9 +75,10 @@ static int remove_row(struct work *work, const struct volume *volume, struct err
     for (unsigned i = 0; i < LENGTH(texts); i++)
         if (db_run(work->tx, err, texts[i], DB_TEXT(volume->id)) < 0)
             return -1;
-    if (volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0)
+    if ((volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0) ||
+        volume_quota_give_back(work, volume, err) < 0)
         return -1;
-    return volume_quota_give_back(work, volume, err);
+    return volume->group_id ? group_settle(work, volume->group_id, err) : 0;
 }
 
 /* ---- with its snapshots ---- */
@@ -123,22 +135,24 @@ static int take_along(struct work *work, const struct snapshot *snapshots, int c
     return 0;
 }
 
-/* It has ended otherwise: what is left of them. */
-static int leave_behind(struct work *work, const char *volume_id, struct error *err) {
+/* It has ended otherwise: what is left of them, and of the group that was to go with it. */
+static int leave_behind(struct work *work, const struct volume *volume, struct error *err) {
     static const struct status_change failed = { .from = SNAPSHOT_DELETING,
                                                  .to = SNAPSHOT_ERROR_DELETING,
                                                  .unless_reset = true };
     struct snapshot *snapshots;
-    int count = snapshot_of(work, volume_id, &snapshots, err);
+    int count = snapshot_of(work, volume->id, &snapshots, err);
 
     for (int i = 0; i < count; i++)
         if (status_write(work, &snapshot_objects, snapshots[i].id, &failed, err) < 0)
             return -1;
+    if (count >= 0 && volume->group_id)
+        return group_keep(work, volume->group_id, err);
     return count < 0 ? -1 : 0;
 }
 
-int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
-                  struct error *err) {
+static int start(struct work *work, const struct volume *volume, const struct snapshot *snapshots,
+                 int count, enum volume_action action, struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
     const struct operation fields = { .volume_id = volume->id,
                                       .turn_of = volume->id,
@@ -146,6 +160,18 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
 
+    if (!volume->host)
+        return remove_row(work, volume, err);
+    if (frozen(work, volume, err) < 0 || conflict_settle(work, volume->id, action, err) < 0 ||
+        status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
+        take_along(work, snapshots, count, err) < 0 ||
+        operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
+        return -1;
+    return notification_of(work, "volume.delete.start", volume->id, err);
+}
+
+int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
+                  struct error *err) {
     struct snapshot *snapshots = NULL;
     int count = 0;
 
@@ -156,15 +182,15 @@ int volume_delete(struct work *work, const struct volume *volume, bool cascade, 
     if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0 ||
         check_unread(work, snapshots, count, err) < 0)
         return -1;
-    if (!volume->host)
-        return remove_row(work, volume, err);
-    if (frozen(work, volume, err) < 0 ||
-        conflict_settle(work, volume->id, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) < 0 ||
-        status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
-        take_along(work, snapshots, count, err) < 0 ||
-        operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
+    return start(work, volume, snapshots, count, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err);
+}
+
+int volume_delete_member(struct work *work, const struct volume *volume, struct error *err) {
+    if (check_free(volume, err) < 0 ||
+        check_status(volume, kind_delete.may_start_from | ST(ERROR_DELETING), err) < 0 ||
+        snapshot_none_of(work, volume->id, err) < 0)
         return -1;
-    return notification_of(work, "volume.delete.start", volume->id, err);
+    return start(work, volume, NULL, 0, ACTION_DELETE, err);
 }
 
 int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
@@ -236,14 +262,18 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return remove_row(work, &volume, err);
     }
     if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0 ||
-        leave_behind(work, volume.id, err) < 0)
+        leave_behind(work, &volume, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
                        held->kind->message_action, "901", err);
 }
 
 static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
-    return leave_behind(work, operation->volume_id, err);
+    struct volume volume;
+
+    if (volume_row(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return leave_behind(work, &volume, err);
 }
 
 const struct operation_kind kind_delete = {

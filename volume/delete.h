@@ -8,6 +8,8 @@
 
 int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
                   struct error *err);
+/* One that goes with its group. */
+int volume_delete_member(struct work *work, const struct volume *volume, struct error *err);
 /* What a job must still find right before it destroys anything: nobody is attached, nobody has
  * reset it. */
 bool volume_delete_wanted(const struct volume *volume);

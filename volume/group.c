@@ -3,7 +3,8 @@
 #define GROUP_SELECT                                                                             \
     "SELECT g.id, g.project_id, g.user_id, g.host, g.availability_zone, g.display_name, "        \
     "g.display_description, g.status, g.status_by_reset, g.group_type_id, g.group_snapshot_id, " \
-    "g.source_group_id, g.replication_status, g.created_at, g.updated_at FROM volume_groups g "
+    "g.source_group_id, g.replication_status, g.created_at, g.updated_at, t.name "               \
+    "FROM volume_groups g JOIN group_types t ON t.id = g.group_type_id "
 
 static int read_group(struct work *work, const struct db_rows *rows, void *item,
                       struct error *err) {
@@ -26,6 +27,7 @@ static int read_group(struct work *work, const struct db_rows *rows, void *item,
         .replication_status = db_copy(rows, 12, arena),
         .created_at = db_int(rows, 13),
         .updated_at = db_int(rows, 14),
+        .group_type_name = db_copy(rows, 15, arena),
     };
     if (status_find(&group_objects, db_text(rows, 7), &status) < 0)
         return error_set(err, ERROR_INTERNAL, "Group %s has the unknown status \"%s\".", group->id,
@@ -86,4 +88,33 @@ int group_list(struct work *work, const struct query *query, struct volume_group
     if (count >= 0)
         *ret = groups;
     return count;
+}
+
+int group_volumes(struct work *work, struct volume_group *group, struct error *err) {
+    const char **volumes;
+    int count = query_all(work,
+                          db_query(work->tx, err,
+                                   "SELECT v.id FROM volumes v WHERE v.group_id = $1 "
+                                   "ORDER BY v.created_at, v.id",
+                                   DB_TEXT(group->id)),
+                          query_text, &volumes, err);
+
+    if (count < 0)
+        return -1;
+    group->with_volumes = true;
+    group->volumes = volumes;
+    group->volume_count = (unsigned)count;
+    return 0;
+}
+
+int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err) {
+    const struct db_value id = DB_TEXT(group_id);
+    const struct query members = { .where = "v.group_id = $1",
+                                   .values = &id,
+                                   .value_count = 1,
+                                   .order = "v.created_at, v.id",
+                                   .limit = -1,
+                                   .with_details = true };
+
+    return volume_list(work, &members, ret, err);
 }

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "ledger/query.h"
 #include "volume/group_status.h"
+#include "volume/volume.h"
 
 struct volume_group {
     const char *id, *project_id, *user_id;
@@ -14,13 +14,18 @@ struct volume_group {
     const char *availability_zone, *name, *description;
     enum group_status status;
     bool status_by_reset;
-    const char *group_type_id;
+    const char *group_type_id, *group_type_name;
     const char *group_snapshot_id, *source_group_id; /* what it was made of; NULL: nothing */
     const char *replication_status;
     int64_t created_at, updated_at;
 
+    /* Filled by group_get(), group_row(), and by group_list() of a list with details. */
     const char *const *volume_types; /* ids of those that its volumes may have */
     unsigned volume_type_count;
+    /* Filled by group_volumes() alone. */
+    bool with_volumes;
+    const char *const *volumes; /* ids */
+    unsigned volume_count;
 };
 
 /* One that the caller may see: its project's, or any for an admin. 0, or -1 (ERROR_NOT_FOUND). */
@@ -30,3 +35,7 @@ int group_row(struct work *work, const char *id, struct volume_group *ret, struc
 /* Rows for a list, over the alias g. */
 int group_list(struct work *work, const struct query *query, struct volume_group **ret,
                struct error *err); /* how many, or -1 */
+/* Its volumes, oldest first. */
+int group_volumes(struct work *work, struct volume_group *group, struct error *err);
+/* The volumes themselves, with details. */
+int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err);

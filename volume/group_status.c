@@ -9,3 +9,11 @@ static const struct status statuses[GROUP_STATUSES] = {
 };
 
 const struct object_kind group_objects = { "volume_groups", statuses, GROUP_STATUSES };
+
+const char *group_status_text(enum group_status status) {
+    return statuses[status].text;
+}
+
+bool group_status_is_transient(enum group_status status) {
+    return statuses[status].transient;
+}

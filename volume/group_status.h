@@ -14,3 +14,6 @@ enum group_status {
 };
 
 extern const struct object_kind group_objects;
+
+const char *group_status_text(enum group_status status);
+bool group_status_is_transient(enum group_status status);

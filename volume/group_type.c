@@ -1,6 +1,7 @@
 #include "volume/group_type.h"
 
 #include "common/cleanup.h"
+#include "volume/type.h"
 
 #include <string.h>
 
@@ -102,6 +103,11 @@ int group_type_default(struct work *work, struct group_type *ret, struct error *
     if (!name)
         return error_set(err, ERROR_NOT_FOUND, "Default group type can not be found.");
     return group_type_find(work, name, ret, err);
+}
+
+bool group_type_replicates(const struct group_type *type) {
+    return spec_is_true(&type->specs, "group_replication_enabled") ||
+           spec_is_true(&type->specs, "consistent_group_replication_enabled");
 }
 
 /* ---- changing ---- */

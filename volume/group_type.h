@@ -43,6 +43,9 @@ int group_type_update(struct work *work, const struct group_type *type, const ch
 /* Refused (ERROR_BAD_REQUEST) while groups or group snapshots have it. */
 int group_type_delete(struct work *work, const struct group_type *type, struct error *err);
 
+/* Do groups of the type replicate? */
+bool group_type_replicates(const struct group_type *type);
+
 int group_type_specs_set(struct work *work, const struct group_type *type,
                          const struct pairs *specs, struct error *err);
 int group_type_spec_delete(struct work *work, const struct group_type *type, const char *key,

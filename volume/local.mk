@@ -12,11 +12,16 @@ libscoria_a_SOURCES += \
 	volume/delete.c volume/delete.h \
 	volume/extend.c volume/extend.h \
 	volume/group.c volume/group.h \
+	volume/group_create.c volume/group_create.h \
+	volume/group_delete.c volume/group_delete.h \
+	volume/group_end.c volume/group_end.h \
+	volume/group_member.c volume/group_member.h \
 	volume/group_snapshot.h \
 	volume/group_snapshot_status.c volume/group_snapshot_status.def \
 	volume/group_snapshot_status.h \
 	volume/group_status.c volume/group_status.def volume/group_status.h \
 	volume/group_type.c volume/group_type.h \
+	volume/group_update.c volume/group_update.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \
 	volume/operations.c volume/operations.def volume/operations.h \

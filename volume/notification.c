@@ -144,12 +144,28 @@ static void put_snapshot_payload(struct work *work, struct json_out *out,
     out_end_object(out);
 }
 
+static void put_group_payload(struct work *work, struct json_out *out,
+                              const struct volume_group *group) {
+    out_begin_object(out);
+    out_put_text(out, "tenant_id", group->project_id);
+    out_put_text(out, "user_id", group->user_id);
+    out_put_text(out, "availability_zone", group->availability_zone);
+    out_put_text(out, "group_id", group->id);
+    out_put_text(out, "group_type", group->group_type_id);
+    out_put_text(out, "name", group->name);
+    out_put_text(out, "group_snapshot_id", group->group_snapshot_id);
+    out_put_text(out, "source_group_id", group->source_group_id);
+    out_put_text(out, "created_at", created_text(work->arena, group->created_at));
+    out_put_text(out, "status", group_status_text(group->status));
+    out_end_object(out);
+}
+
 /* ---- what a listener gets ---- */
 
 /* What happened to which object. */
 struct news {
     const char *event, *id;
-    const char *publisher; /* "volume", "snapshot", in front of the host */
+    const char *publisher; /* "volume", "snapshot", "group", in front of the host */
     const char *host;
     const char *payload; /* JSON */
 };
@@ -261,4 +277,16 @@ int notification_of_snapshot(struct work *work, const char *event, const char *s
     return tell(
         work, &(struct news){ event, snapshot_id, "snapshot", snapshot.host, json_out_text(&out) },
         err);
+}
+
+int notification_put_group(struct work *work, const char *event, const struct volume_group *group,
+                           struct error *err) {
+    struct json_out out;
+
+    if (!work->settings->notifications)
+        return 0;
+    json_out_init(&out, work->arena, 512);
+    put_group_payload(work, &out, group);
+    return tell(work, &(struct news){ event, group->id, "group", group->host, json_out_text(&out) },
+                err);
 }

@@ -1,5 +1,6 @@
 #include "volume/placement.h"
 
+#include "ledger/service.h"
 #include "volume/capability.h"
 #include "volume/placement_hint.private.h"
 
@@ -7,6 +8,32 @@
 #include <string.h>
 
 /* ---- type and zone ---- */
+
+int zone_choose(struct work *work, const char *asked, const char **ret, struct error *err) {
+    const struct settings *settings = work->settings;
+    const char *standard = settings->default_availability_zone
+                               ? settings->default_availability_zone
+                               : settings->storage_availability_zone;
+    struct zone *zones;
+    int count;
+
+    if (!asked) {
+        *ret = standard;
+        return 0;
+    }
+    count = service_zones(work, &zones, err);
+    for (int i = 0; i < count; i++)
+        if (strcmp(zones[i].name, asked) == 0) {
+            *ret = asked;
+            return 0;
+        }
+    if (count < 0)
+        return -1;
+    if (!settings->allow_availability_zone_fallback)
+        return error_set(err, ERROR_BAD_REQUEST, "Availability zone '%s' is invalid.", asked);
+    *ret = standard;
+    return 0;
+}
 
 /* Is `zone` one of the blank- and comma-separated words of `list`? */
 static bool list_has(const char *list, const char *zone) {
@@ -21,17 +48,32 @@ static bool list_has(const char *list, const char *zone) {
     return false;
 }
 
-static bool zone_fits(const struct placement *wish, const struct pool *pool) {
-    const char *zones = wish->type ? pairs_get(&wish->type->extra_specs, TYPE_SPEC_ZONES) : NULL;
+static bool zone_fits(const struct volume_type *type, const struct pool *pool) {
+    const char *zones = pairs_get(&type->extra_specs, TYPE_SPEC_ZONES);
 
-    return (!wish->availability_zone ||
-            strcmp(wish->availability_zone, pool->availability_zone) == 0) &&
-           (!zones || list_has(zones, pool->availability_zone));
+    return !zones || list_has(zones, pool->availability_zone);
 }
 
 bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type) {
     return !capability_needed(&type->extra_specs) ||
            capability_matches(pool_capabilities(work, pool), &type->extra_specs);
+}
+
+static bool type_fits(struct work *work, const struct pool *pool, const struct volume_type *type) {
+    return zone_fits(type, pool) && placement_matches(work, pool, type);
+}
+
+/* Whatever its room. */
+static bool may_be_in(struct work *work, const struct placement *wish, const struct pool *pool) {
+    if (!pool->active || (wish->backend && strcmp(wish->backend, pool->host) != 0) ||
+        (wish->availability_zone &&
+         strcmp(wish->availability_zone, pool->availability_zone) != 0) ||
+        (wish->type && !type_fits(work, pool, wish->type)))
+        return false;
+    for (unsigned i = 0; i < wish->other_type_count; i++)
+        if (!type_fits(work, pool, &wish->other_types[i]))
+            return false;
+    return true;
 }
 
 /* ---- room ---- */
@@ -131,8 +173,7 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
         struct room room;
         double weight;
 
-        if (!pool->active || !zone_fits(wish, pool) || !placement_hint_allows(&hint, pool->name) ||
-            (wish->type && !placement_matches(work, pool, wish->type)))
+        if (!placement_hint_allows(&hint, pool->name) || !may_be_in(work, wish, pool))
             continue;
         room = read_room(work, pool, wish->type);
         if (!has_room(&room, wish->size_gb))

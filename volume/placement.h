@@ -17,6 +17,10 @@ struct placement {
     const char *availability_zone;  /* NULL: any that the type allows */
     int64_t size_gb;
     const json_t *hints; /* may be NULL */
+    const char *backend; /* node@backend; NULL: any */
+    /* Others that the pool must be one for, too. */
+    const struct volume_type *other_types;
+    unsigned other_type_count;
 };
 
 /* 1 with *ret_host = node@backend#pool in the arena, 0 when nothing fits, -1 failed: a malformed
@@ -26,6 +30,10 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
 
 /* Has the pool of `host` room to grow by delta_gb? 1 yes (also when unknown), 0 no, -1 failed. */
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
+
+/* The zone that a request asks for (NULL: none), or the default one: ERROR_BAD_REQUEST when
+ * there is no such zone. */
+int zone_choose(struct work *work, const char *asked, const char **ret, struct error *err);
 
 /* May volumes of the type be in the pool: do its extra specs match, whatever the room? */
 bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type);

@@ -161,8 +161,12 @@ static bool says_true(const char *value) {
     return json_boolean_word(value, true, &truth) && truth;
 }
 
+bool spec_is_true(const struct pairs *specs, const char *key) {
+    return says_true(pairs_get(specs, key));
+}
+
 bool volume_type_is(const struct volume_type *type, const char *spec) {
-    return says_true(pairs_get(&type->extra_specs, spec));
+    return spec_is_true(&type->extra_specs, spec);
 }
 
 int volume_type_check_size(const struct volume_type *type, int64_t size_gb, struct error *err) {
@@ -188,7 +192,7 @@ static bool will_be_true(const struct pairs *present, const struct pairs *added,
     for (unsigned i = 0; i < added->count; i++)
         if (strcmp(added->items[i].key, key) == 0)
             return says_true(added->items[i].value);
-    return present && says_true(pairs_get(present, key));
+    return present && spec_is_true(present, key);
 }
 
 static int check_specs(const struct pairs *present, const struct pairs *added, struct error *err) {
@@ -266,6 +270,19 @@ int volume_type_update(struct work *work, const struct volume_type *type, const 
     return 0;
 }
 
+static int check_no_group(struct work *work, const struct volume_type *type, struct error *err) {
+    int64_t one;
+    int used = db_query_int(work->tx, &one, err,
+                            "SELECT 1 FROM group_volume_types WHERE volume_type_id = $1 LIMIT 1",
+                            DB_TEXT(type->id));
+
+    if (used > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume type %s is in use: there are groups for volumes of it.",
+                         type->name);
+    return used;
+}
+
 static int check_no_default(struct work *work, const struct volume_type *type, struct error *err) {
     int64_t one;
     int used = db_query_int(work->tx, &one, err,
@@ -284,7 +301,8 @@ static int check_no_default(struct work *work, const struct volume_type *type, s
 static int check_deletable(struct work *work, const struct volume_type *type, struct error *err) {
     struct volume_type standard;
 
-    if (configured_default(work, &standard, err) < 0 || check_no_default(work, type, err) < 0)
+    if (configured_default(work, &standard, err) < 0 || check_no_default(work, type, err) < 0 ||
+        check_no_group(work, type, err) < 0)
         return -1;
     if (strcmp(standard.id, type->id) == 0)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -30,8 +30,9 @@ int volume_type_row(struct work *work, const char *id, struct volume_type *ret, 
 /* provisioning:min_vol_size and provisioning:max_vol_size (GiB) of the extra specs:
  * ERROR_BAD_REQUEST. */
 int volume_type_check_size(const struct volume_type *type, int64_t size_gb, struct error *err);
-/* Is the extra spec "<is> True"? */
+/* Is the spec "<is> True"?  Of an extra spec, and of those of any type. */
 bool volume_type_is(const struct volume_type *type, const char *spec);
+bool spec_is_true(const struct pairs *specs, const char *key);
 /* By id or name, visible to the caller; for POST /volumes and filters. */
 int volume_type_find(struct work *work, const char *id_or_name, struct volume_type *ret,
                      struct error *err);
@@ -50,8 +51,8 @@ int volume_type_create(struct work *work, const char *name, const char *descript
 int volume_type_update(struct work *work, const struct volume_type *type, const char *name,
                        bool set_description, const char *description, int is_public,
                        struct error *err);
-/* Refused (ERROR_BAD_REQUEST) while volumes have it, and for the default, that of a project, and
- * the last type. */
+/* Refused (ERROR_BAD_REQUEST) while volumes have it or groups may have them, and for the
+ * default, that of a project, and the last type. */
 int volume_type_delete(struct work *work, const struct volume_type *type, struct error *err);
 
 /* ERROR_BAD_REQUEST when there are volumes of the type. */

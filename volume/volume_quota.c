@@ -61,6 +61,25 @@ int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
     return snapshot->use_quota ? quota_give_back(work, snapshot->project_id, &demands, err) : 0;
 }
 
+static struct quota_demands one_group(const struct work *work) {
+    struct quota_demands demands = { .count = 0 };
+
+    quota_demand_add(&demands, work->arena, QUOTA_GROUPS, NULL, 1);
+    return demands;
+}
+
+int group_quota_take(struct work *work, const char *project_id, struct error *err) {
+    const struct quota_demands demands = one_group(work);
+
+    return quota_take(work, project_id, &demands, err);
+}
+
+int group_quota_give_back(struct work *work, const char *project_id, struct error *err) {
+    const struct quota_demands demands = one_group(work);
+
+    return quota_give_back(work, project_id, &demands, err);
+}
+
 #define SNAPSHOTS_OF_TYPES                                                  \
     "FROM snapshots s JOIN volumes v ON v.id = s.volume_id "                \
     "JOIN volume_types t ON t.id = v.volume_type_id WHERE s.use_quota = 1 " \
@@ -82,4 +101,5 @@ const char volume_quota_in_use[] =
     "SELECT project_id, 'gigabytes', SUM(counted_gb) FROM snapshots "
     "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
     "SELECT s.project_id, 'snapshots_' || t.name, COUNT(*) " SNAPSHOTS_OF_TYPES " UNION ALL "
-    "SELECT s.project_id, 'gigabytes_' || t.name, SUM(s.counted_gb) " SNAPSHOTS_OF_TYPES;
+    "SELECT s.project_id, 'gigabytes_' || t.name, SUM(s.counted_gb) " SNAPSHOTS_OF_TYPES
+    " UNION ALL SELECT project_id, 'groups', COUNT(*) FROM volume_groups GROUP BY project_id";

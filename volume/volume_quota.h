@@ -1,5 +1,6 @@
 /*
- * What volumes and snapshots ask of quotas: volumes, snapshots, gigabytes, and those of their type.
+ * What volumes, snapshots and groups ask of quotas: volumes, snapshots, gigabytes, those of their
+ * type, and groups.
  */
 #pragma once
 
@@ -20,5 +21,8 @@ int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
 int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err);
 int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot, struct error *err);
 
-/* What the rows of volumes and snapshots say is in use, for quota_recount(). */
+int group_quota_take(struct work *work, const char *project_id, struct error *err);
+int group_quota_give_back(struct work *work, const char *project_id, struct error *err);
+
+/* What the rows of volumes, snapshots and groups say is in use, for quota_recount(). */
 extern const char volume_quota_in_use[];

@@ -12,7 +12,7 @@ wrong() {
     status=1
 }
 
-for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..2} S{1..6} N{1..8} G{1..1}; do
+for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..2} S{1..6} N{1..8} G{1..5}; do
     rows=$(grep -c "^| $id |" "$document")
     [[ $rows -eq 1 ]] || wrong "$id has $rows rows"
 done
@@ -39,7 +39,7 @@ check_row() {
 }
 
 while IFS= read -r row; do
-    [[ $row =~ ^\|\ ([RXAKO][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
+    [[ $row =~ ^\|\ ([RXAKOSNG][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
 done <"$document"
 
 # docs/security.md: the rows of its tables "what must hold | proved by".

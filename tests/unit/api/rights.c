@@ -76,6 +76,13 @@ static const char *make_private_type(struct world *world) {
     return id;
 }
 
+#define IN_GROUP_TYPE "{\"group\": {\"group_type\": \"t\", \"volume_types\": [\"__DEFAULT__\"]}}"
+
+static const char *make_group(struct world *world) {
+    made(world, "group_type", "/group_types", "{\"group_type\": {\"name\": \"t\"}}");
+    return made(world, "group", "/groups", IN_GROUP_TYPE);
+}
+
 static const char *make_group_type(struct world *world) {
     return made(world, "group_type", "/group_types",
                 "{\"group_type\": {\"name\": \"t\", \"group_specs\": {\"k\": \"v\"}}}");
@@ -283,6 +290,30 @@ static const struct row multiattach_rows[] = {
       "volume:create volume:multiattach", NULL },
 };
 
+#define OF_GROUP(right, method, path, body, status, rules) \
+    { right, method, "/groups/%s" path, body, status, "group:get" rules, NULL }
+#define UNREPLICATED(name) /* it does not replicate */ \
+    OF_GROUP(TOLD_MEMBER, "POST", "/action", "{\"" name "\": {}}", 400, " group:" name)
+
+static const struct row group_rows[] = {
+    { READER, "GET", "/groups", NULL, 200, "group:get_all", NULL },
+    { READER, "GET", "/groups/detail", NULL, 200, "group:get_all", NULL },
+    { MEMBER, "POST", "/groups", IN_GROUP_TYPE, 202, "group:create", NULL },
+    { TOLD_READER | LATE, "GET", "/groups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
+    { TOLD_MEMBER | LATE, "POST", "/volumes",
+      "{\"volume\": {\"size\": 1, \"group_id\": \"%s\"}}", 400, /* of no type */
+      "volume:create group:get", NULL },
+    OF_GROUP(TOLD_READER, "GET", "", NULL, 200, ""),
+    OF_GROUP(TOLD_MEMBER, "PUT", "", "{\"group\": {\"name\": \"n\"}}", 202, " group:update"),
+    OF_GROUP(TOLD_MEMBER, "POST", "/action", "{\"delete\": {}}", 202, " group:delete"),
+    OF_GROUP(TOLD_ADMIN, "POST", "/action", "{\"reset_status\": {\"status\": \"error\"}}", 202,
+             " group:reset_status"),
+    UNREPLICATED("enable_replication"),
+    UNREPLICATED("disable_replication"),
+    UNREPLICATED("failover_replication"),
+    UNREPLICATED("list_replication_targets"),
+};
+
 static const struct row group_type_rows[] = {
     { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
     { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
@@ -369,6 +400,7 @@ const struct group rights_groups[] = {
     GROUP(type_rows, make_type),
     GROUP(private_type_rows, make_private_type),
     GROUP(multiattach_rows, make_multiattach_type),
+    GROUP(group_rows, make_group),
     GROUP(group_type_rows, make_group_type),
     GROUP(private_group_type_rows, make_private_group_type),
     GROUP(message_rows, make_message),

@@ -70,4 +70,56 @@ START_TEST(a_share_that_is_missing_is_told_once) {
 }
 END_TEST
 
-CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once)
+/* ---- groups ---- */
+
+/* A group with a volume in it. */
+static struct world *world_with_group(void) {
+    struct world *world = world_new(NULL);
+    const char *id;
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/group_types", "{\"group_type\": {\"name\": \"t\"}}"), 202);
+    ck_assert_int_eq(world_call(world, "POST", "/groups",
+                                "{\"group\": {\"group_type\": \"t\", "
+                                "\"volume_types\": [\"__DEFAULT__\"]}}"),
+                     202);
+    id = world_volume(world, 1);
+    world_sql(world, "UPDATE volumes SET group_id = (SELECT id FROM volume_groups)");
+    ck_assert_ptr_nonnull(id);
+    ck_assert_int_eq(world_check(world), 0);
+    return world;
+}
+
+START_TEST(groups_and_their_volumes_agree) {
+    static const struct {
+        const char *sql, *text;
+    } cases[] = {
+        { "UPDATE volumes SET group_id = 'none'", "P5 volume" },
+        { "UPDATE volumes SET host = 'node@other#pool'", "of another backend" },
+        { "UPDATE volume_groups SET project_id = '" WORLD_OTHER "'", "of another project" },
+        { "UPDATE volume_groups SET status = 'deleting'", "P1 group" },
+        { "UPDATE volume_groups SET status = 'creating'", "P1 group" },
+        { "UPDATE quota_usages SET used = 2 WHERE resource = 'groups'", "P2" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        autoworld struct world *world = world_with_group();
+        struct heard heard = { 0 };
+        const struct check check = {
+            .db = world->db,
+            .settings = &world->settings,
+            .node = WORLD_NODE,
+            .wrong = hear,
+            .arg = &heard,
+        };
+        struct error err;
+
+        world_sql(world, cases[i].sql);
+        ck_assert_int_gt(check_run(&check, &err), 0);
+        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      heard.text);
+    }
+}
+END_TEST
+
+CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once, groups_and_their_volumes_agree)

@@ -78,13 +78,16 @@ static const struct request requests[] = {
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
     { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
     { ACTION_DROP_SNAPSHOT, "POST", "/snapshots/S/action", "{\"os-force_delete\": null}" },
+    { ACTION_JOIN_GROUP, "PUT", "/groups/G", "{\"group\": {\"add_volumes\": \"V\"}}" },
+    { ACTION_LEAVE_GROUP, "PUT", "/groups/G", "{\"group\": {\"remove_volumes\": \"V\"}}" },
+    { ACTION_DELETE, "POST", "/groups/G/action", "{\"delete\": {\"delete-volumes\": true}}" },
 };
 
 /* ---- one meeting ---- */
 
 static struct meeting {
     struct world *world;
-    const char *id, *attachment, *snapshot; /* "" without one */
+    const char *id, *attachment, *snapshot, *group; /* "" without one */
     const struct request *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* what is open is cancelled by a reset right before the request */
@@ -111,6 +114,7 @@ static void meet(void) {
     path = filled(arena, filled(arena, path, "/V", arena_format(arena, "/%s", meeting.id)), "/A",
                   arena_format(arena, "/%s", meeting.attachment));
     path = filled(arena, path, "/S", arena_format(arena, "/%s", meeting.snapshot));
+    path = filled(arena, path, "/G", arena_format(arena, "/%s", meeting.group));
     meeting.status = world_call(world, meeting.request->method, path,
                                 filled(arena,
                                        filled(arena, meeting.request->body, "\"V\"",
@@ -376,18 +380,39 @@ static void assert_answer(const struct setting *setting) {
                       "%s, %s: %d", setting->name, about, meeting.status);
 }
 
+/* The group that the request is about; the volume is in it, unless it shall join. */
+static void make_group(void) {
+    struct world *world = meeting.world;
+    const json_t *group;
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/group_types", "{\"group_type\": {\"name\": \"t\"}}"), 202);
+    ck_assert_int_eq(world_call(world, "POST", "/groups",
+                                "{\"group\": {\"group_type\": \"t\", "
+                                "\"volume_types\": [\"__DEFAULT__\"]}}"),
+                     202);
+    group = json_object_get(world->answer, "group");
+    meeting.group = arena_text(world->arena, json_string_value(json_object_get(group, "id")));
+    if (meeting.request->action != ACTION_JOIN_GROUP)
+        world_sql(world,
+                  arena_format(world->arena, "UPDATE volumes SET group_id = '%s'", meeting.group));
+}
+
 static void hold_meeting(const struct setting *setting, const struct request *request) {
     autoworld struct world *world = world_new(NULL);
     const char *about = request->body ? request->body : request->method;
 
-    meeting =
-        (struct meeting){ .world = world, .attachment = "", .snapshot = "", .request = request };
+    meeting = (struct meeting){
+        .world = world, .attachment = "", .snapshot = "", .group = "", .request = request
+    };
     meeting.resets_before = setting->cancelled;
     setting->open();
     if ((strstr(request->path, "/A") && !*meeting.attachment) ||
         ((strstr(request->path, "/S") || (request->body && strstr(request->body, "\"S\""))) &&
          !*meeting.snapshot))
         return;
+    if (strstr(request->path, "/G"))
+        make_group();
     meeting.call = setting->call;
     if (setting->when == IN_DRIVER)
         world->decide = in_the_driver;

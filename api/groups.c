@@ -1,0 +1,227 @@
+#include "api/group_resource.h"
+#include "api/routes.h"
+#include "volume/group_create.h"
+#include "volume/group_delete.h"
+#include "volume/group_type.h"
+#include "volume/group_update.h"
+
+#include <string.h>
+
+#define TYPES_MOST 1000 /* of one group */
+
+/* ---- create ---- */
+
+struct create_body {
+    const char *group_type, *name, *description, *availability_zone;
+    const json_t *volume_types;
+};
+
+static const struct field create_fields[] = {
+    FIELD_TEXT(struct create_body, group_type, "group_type", FIELD_REQUIRED, 1, 255),
+    FIELD_LIST(struct create_body, volume_types, "volume_types", FIELD_REQUIRED, 1, TYPES_MOST),
+    FIELD_NAME0(struct create_body, name, "name", 0),
+    FIELD_DESC(struct create_body, description, "description", 0),
+    FIELD_TEXT(struct create_body, availability_zone, "availability_zone", FIELD_NULLABLE, 1, 255),
+    FIELDS_END,
+};
+
+static bool is_name(const json_t *value) {
+    return json_is_string(value) && json_string_length(value) > 0 &&
+           json_string_length(value) <= 255;
+}
+
+static int check_create(struct request *request, struct error *err) {
+    const struct create_body *body = request->body;
+
+    for (size_t i = 0; i < json_array_size(body->volume_types); i++) {
+        const json_t *value = json_array_get(body->volume_types, i);
+        bool twice = false;
+
+        for (size_t j = 0; j < i; j++)
+            twice |= json_equal(value, json_array_get(body->volume_types, j));
+        if (!is_name(value) || twice)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid input for field/attribute volume_types: element %zu is not "
+                             "the name or id of a type, or stands twice.",
+                             i);
+    }
+    return 0;
+}
+
+static int create_group(struct request *request, struct error *err) {
+    const struct create_body *body = request->body;
+    size_t count = json_array_size(body->volume_types);
+    const char **types = arena_alloc(request->work.arena, count * sizeof *types);
+    const struct group_new wanted = {
+        .name = body->name,
+        .description = body->description,
+        .group_type = body->group_type,
+        .volume_types = types,
+        .volume_type_count = (unsigned)count,
+        .availability_zone = body->availability_zone,
+    };
+    struct volume_group group;
+
+    for (size_t i = 0; i < count; i++)
+        types[i] = json_string_value(json_array_get(body->volume_types, i));
+    if (group_create(&request->work, &wanted, &group, err) < 0)
+        return -1;
+    group_answer(request, &group);
+    return 0;
+}
+
+/* ---- update ---- */
+
+struct update_body {
+    const char *name, *description, *add_volumes, *remove_volumes;
+};
+
+static const struct field update_fields[] = {
+    FIELD_NAME0(struct update_body, name, "name", 0),
+    FIELD_DESC(struct update_body, description, "description", 0),
+    FIELD_DESC(struct update_body, add_volumes, "add_volumes", 0),
+    FIELD_DESC(struct update_body, remove_volumes, "remove_volumes", 0),
+    FIELDS_END,
+};
+
+static int check_update(struct request *request, struct error *err) {
+    const struct update_body *body = request->body;
+
+    if (body->name || body->description || text_or_null(body->add_volumes) ||
+        text_or_null(body->remove_volumes))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Name, description, add_volumes, and remove_volumes can not be all empty in "
+                     "the request body.");
+}
+
+static bool among(const char *const *ids, unsigned count, const char *id) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(ids[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* The words between the commas, each once; a UUID in its canonical form. */
+static unsigned split(struct arena *arena, const char *list, const char *const **ret) {
+    const char **ids = arena_alloc(arena, (list ? strlen(list) : 0) * sizeof *ids + 1);
+    char *rest = list ? arena_text(arena, list) : NULL;
+    unsigned count = 0;
+
+    for (const char *word; (word = strsep(&rest, ","));) {
+        char uuid[UUID_SIZE];
+
+        if (uuid_parse(word, uuid))
+            word = arena_text(arena, uuid);
+        if (*word && !among(ids, count, word))
+            ids[count++] = word;
+    }
+    *ret = ids;
+    return count;
+}
+
+static int update_group(struct request *request, struct error *err) {
+    const struct update_body *body = request->body;
+    struct group_changes changes = { .name = body->name, .description = body->description };
+
+    changes.add_count = split(request->work.arena, body->add_volumes, &changes.add_volumes);
+    changes.remove_count =
+        split(request->work.arena, body->remove_volumes, &changes.remove_volumes);
+    return group_update(&request->work, request->object, &changes, err);
+}
+
+/* ---- actions ---- */
+
+struct delete_body {
+    bool delete_volumes;
+};
+
+static const struct field delete_fields[] = {
+    FIELD_BOOL(struct delete_body, delete_volumes, "delete-volumes", 0),
+    FIELDS_END,
+};
+
+static int delete_group(struct request *request, struct error *err) {
+    const struct delete_body *body = request->body;
+
+    return group_delete(&request->work, request->object, body->delete_volumes, err);
+}
+
+struct reset_body {
+    const char *status;
+};
+
+static const struct field reset_fields[] = {
+    FIELD_TEXT(struct reset_body, status, "status", FIELD_REQUIRED, 1, 255),
+    FIELDS_END,
+};
+
+static int reset_status(struct request *request, struct error *err) {
+    const struct reset_body *body = request->body;
+
+    return group_reset_status(&request->work, request->object, body->status, err);
+}
+
+/* ---- replication ---- */
+
+struct failover_body {
+    bool allow_attached_volume;
+    const char *secondary_backend_id;
+};
+
+static const struct field no_fields[] = { FIELDS_END };
+static const struct field failover_fields[] = {
+    FIELD_BOOL(struct failover_body, allow_attached_volume, "allow_attached_volume", 0),
+    FIELD_NAME0(struct failover_body, secondary_backend_id, "secondary_backend_id", 0),
+    FIELDS_END,
+};
+
+/* No backend of this service replicates groups. */
+static int refuse_replication(struct request *request, struct error *err) {
+    const struct volume_group *group = request->object;
+    struct group_type type;
+
+    if (group_type_row(&request->work, group->group_type_id, &type, err) < 0)
+        return -1;
+    if (!group_type_replicates(&type))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid group type: Group %s is not a replication group type.",
+                         group->id);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid group: The backend of group %s does not replicate groups.",
+                     group->id);
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+#define GROUPS(method_, path_, rule_, handler_, status_) \
+    .method = method_, .path = "/groups" path_, .since = MV_GROUPS, .resource = &group_resource, \
+    .rule = "group:" rule_, .handler = handler_, .status = status_
+#define ACTION(name, since_, rule_, handler_, status_) \
+    .method = "POST", .path = "/groups/{id}/action", .action = name, .since = since_, \
+    .resource = &group_resource, .rule = "group:" rule_, .handler = handler_, .status = status_
+#define REPLICATION(name, status_) \
+    ACTION(name, MV_GROUP_REPLICATION, name, refuse_replication, status_)
+
+const struct route group_routes[] = {
+    { GROUPS("GET", "", "get_all", resource_list, 200) },
+    { GROUPS("GET", "/detail", "get_all", resource_list_detail, 200) },
+    { GROUPS("POST", "", "create", create_group, 202), .wrapper = "group",
+      BODY(create_fields, struct create_body), .check = check_create },
+    { GROUPS("GET", "/{id}", "get", resource_show, 200) },
+    { GROUPS("PUT", "/{id}", "update", update_group, 202), .wrapper = "group",
+      BODY(update_fields, struct update_body), .check = check_update },
+    ABSENT("DELETE", "/groups/{id}"),
+
+    { ACTION("delete", MV_GROUPS, "delete", delete_group, 202),
+      BODY(delete_fields, struct delete_body) },
+    { ACTION("reset_status", MV_GROUP_RESET, "reset_status", reset_status, 202),
+      BODY(reset_fields, struct reset_body) },
+    { REPLICATION("enable_replication", 202), BODY(no_fields, struct failover_body) },
+    { REPLICATION("disable_replication", 202), BODY(no_fields, struct failover_body) },
+    { REPLICATION("failover_replication", 202), BODY(failover_fields, struct failover_body) },
+    { REPLICATION("list_replication_targets", 200), BODY(no_fields, struct failover_body) },
+    ROUTES_END,
+};
+/* clang-format on */
