@@ -68,6 +68,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_types \
 	tests/unit/api/test_groups \
+	tests/unit/api/test_hostile_requests \
 	tests/unit/api/test_messages \
 	tests/unit/api/test_openapi \
 	tests/unit/api/test_page \
@@ -92,6 +93,8 @@ check_PROGRAMS += \
 	tests/unit/api/test_volume_plans \
 	tests/unit/api/test_volumes \
 	tests/unit/api/test_waiting
+tests_unit_api_test_hostile_requests_SOURCES = \
+	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_hostile_requests.c
 tests_unit_api_test_rights_SOURCES = \
 	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights.c
 tests_unit_api_test_rights_rules_SOURCES = \

@@ -6,72 +6,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What makes the query of one table from its name: the row's text, or NULL and its columns. */
-#define TABLES                                                                \
-    (postgresql_given() ? "SELECT table_name FROM information_schema.tables " \
-                          "WHERE table_schema = current_schema() ORDER BY 1"  \
-                        : "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
-#define ROWS \
-    (postgresql_given() ? "SELECT CAST(t AS TEXT) FROM %s t ORDER BY 1" : "SELECT * FROM %s")
+/* Each table, and what makes a text of one of its rows. */
+#define TABLES                                                                                  \
+    (postgresql_given()                                                                         \
+         ? "SELECT table_name, 'CAST(t AS TEXT)' FROM information_schema.tables "               \
+           "WHERE table_schema = current_schema() ORDER BY 1"                                   \
+         : "SELECT name, (SELECT group_concat('quote(\"' || c.name || '\")', ' || ''|'' || ') " \
+           "FROM pragma_table_info(m.name) c) FROM sqlite_master m WHERE type = 'table' "       \
+           "ORDER BY 1")
 
-struct dump {
-    struct arena *arena;
-    FILE *out;
-};
+static char every_row[1 << 16]; /* the query; of one schema */
 
-static int put_rows(struct dump *dump, struct db_rows *rows, struct error *err) {
+static int read_tables(struct db_tx *tx, void *arg, struct error *err) {
+    autorows struct db_rows *rows = db_query(tx, err, TABLES);
+    FILE *out = fmemopen(every_row, sizeof every_row, "w");
     int more = rows ? 1 : -1;
 
-    while (more > 0 && (more = db_next(rows, err)) > 0) {
-        for (unsigned i = 0; i < db_columns(rows); i++) {
-            const char *text = db_text(rows, i);
-
-            fprintf(dump->out, "%s|", text ? text : "NULL");
-        }
-        fputc('\n', dump->out);
-    }
+    (void)arg;
+    for (const char *also = ""; more > 0 && (more = db_next(rows, err)) > 0; also = " UNION ALL ")
+        fprintf(out, "%sSELECT '%s', %s FROM %s t", also, db_text(rows, 0), db_text(rows, 1),
+                db_text(rows, 0));
+    fputs(" ORDER BY 1, 2", out);
+    fclose(out);
     return more;
 }
 
-static int put_table(struct dump *dump, struct db_tx *tx, const char *table, struct error *err) {
-    autorows struct db_rows *rows = db_query(tx, err, arena_format(dump->arena, ROWS, table));
+static int put_rows(struct db_tx *tx, void *arg, struct error *err) {
+    autorows struct db_rows *rows = db_query(tx, err, every_row);
+    int more = rows ? 1 : -1;
 
-    fprintf(dump->out, "%s\n", table);
-    return put_rows(dump, rows, err);
-}
-
-static int dump_body(struct db_tx *tx, void *arg, struct error *err) {
-    struct dump *dump = arg;
-    const char *tables[128];
-    unsigned count = 0;
-    int more;
-
-    {
-        autorows struct db_rows *rows = db_query(tx, err, TABLES);
-
-        if (!rows)
-            return -1;
-        while ((more = db_next(rows, err)) > 0 && count < LENGTH(tables))
-            tables[count++] = db_copy(rows, 0, dump->arena);
-    }
-    if (more != 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (put_table(dump, tx, tables[i], err) < 0)
-            return -1;
-    return 0;
+    while (more > 0 && (more = db_next(rows, err)) > 0)
+        fprintf(arg, "%s %s\n", db_text(rows, 0), db_text(rows, 1));
+    return more;
 }
 
 const char *database_text(struct db *db, struct arena *arena) {
     autofree char *text = NULL;
     size_t size;
-    struct dump dump = { arena, open_memstream(&text, &size) };
-    struct error err = { .message = "too many tables" };
+    FILE *out = open_memstream(&text, &size);
+    struct error err;
 
-    if (!dump.out || db_read(db, dump_body, &dump, &err) < 0) {
+    if (!out || (!every_row[0] && db_read(db, read_tables, NULL, &err) < 0) ||
+        db_read(db, put_rows, out, &err) < 0) {
         fprintf(stderr, "database_text: %s\n", err.message);
         abort();
     }
-    fclose(dump.out);
+    fclose(out);
     return arena_text(arena, text);
 }

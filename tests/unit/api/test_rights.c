@@ -231,6 +231,17 @@ START_TEST(a_bad_body_is_told_before_rights_and_objects) {
 }
 END_TEST
 
+/* Else nothing of the above is told. */
+START_TEST(what_changes_is_seen) {
+    autoworld struct world *world = world_new(NULL);
+    const char *before = database_text(world->db, world->arena);
+
+    ck_assert_str_eq(database_text(world->db, world->arena), before);
+    world_sql(world, "UPDATE services SET disabled_reason = 'r'");
+    ck_assert_str_ne(database_text(world->db, world->arena), before);
+}
+END_TEST
+
 /* ---- no route is forgotten ---- */
 
 static bool has_row(const struct route *route) {
@@ -345,7 +356,7 @@ START_TEST(lists_show_nothing_of_others) {
 END_TEST
 
 CHECK_MAIN("rights", everybody_gets_what_the_table_says,
-           former_rules_let_every_role_of_the_project_in,
+           former_rules_let_every_role_of_the_project_in, what_changes_is_seen,
            a_bad_body_is_told_before_rights_and_objects, every_route_has_its_row,
            every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
            lists_show_nothing_of_others)
