@@ -76,6 +76,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_release \
 	tests/unit/api/test_resource_filters \
 	tests/unit/api/test_rights \
+	tests/unit/api/test_rights_paths \
 	tests/unit/api/test_rights_rules \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
@@ -97,6 +98,8 @@ tests_unit_api_test_hostile_requests_SOURCES = \
 	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_hostile_requests.c
 tests_unit_api_test_rights_SOURCES = \
 	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights.c
+tests_unit_api_test_rights_paths_SOURCES = \
+	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights_paths.c
 tests_unit_api_test_rights_rules_SOURCES = \
 	tests/unit/api/rights.c tests/unit/api/rights.h tests/unit/api/test_rights_rules.c
 endif

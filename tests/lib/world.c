@@ -349,7 +349,7 @@ static void keep_answer(struct world *world, struct test_exchange *exchange) {
 }
 
 int world_call(struct world *world, const char *method, const char *path, const char *body) {
-    const char *project = strchr(world->token, ':') + 1;
+    const char *project = world->path_project ? world->path_project : strchr(world->token, ':') + 1;
     autoarena struct arena *arena = arena_new();
     const char *query = strchr(path, '?');
     const struct http_header headers[] = {
@@ -363,7 +363,7 @@ int world_call(struct world *world, const char *method, const char *path, const 
 
     if (world->dead)
         return world->status = 0;
-    path = arena_format(arena, "/v3/%s%.*s", project,
+    path = arena_format(arena, "/v3%s%s%.*s", *project ? "/" : "", project,
                         (int)(query ? (size_t)(query - path) : strlen(path)), path);
     exchange = test_exchange_new(method, path, headers, body);
     test_exchange_of(exchange)->query = query ? query + 1 : "";

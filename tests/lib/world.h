@@ -84,12 +84,13 @@ struct world {
     unsigned hiccups;
 
     /* The caller of the next requests, and the answer to the last one. */
-    const char *token;     /* "user:project" */
-    unsigned minor;        /* microversion 3.minor; 71 at first */
-    const char *extend;    /* X-Scoria-Extend of the next requests; NULL: none */
-    char named_extend[64]; /* the same of the last answer, "" when there was none */
-    int status;            /* 0: died before the answer */
-    json_t *answer;        /* NULL when there was no JSON */
+    const char *token;        /* "user:project" */
+    const char *path_project; /* in the paths of the next requests: NULL the token's, "" none */
+    unsigned minor;           /* microversion 3.minor; 71 at first */
+    const char *extend;       /* X-Scoria-Extend of the next requests; NULL: none */
+    char named_extend[64];    /* the same of the last answer, "" when there was none */
+    int status;               /* 0: died before the answer */
+    json_t *answer;           /* NULL when there was no JSON */
     char answer_text[4096];
     char answer_headers[1024]; /* "name: value" in lines, but for ids of requests */
     struct arena *arena;       /* for ids the world hands out */

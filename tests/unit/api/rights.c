@@ -420,6 +420,15 @@ const char *rights_put_id(struct arena *arena, const char *text, const char *id)
                  : text;
 }
 
+const char *rights_put_instead(struct arena *arena, const char *text, const char *from,
+                               const char *to) {
+    const char *place = strstr(text, from);
+
+    return place ? arena_format(arena, "%.*s%s%s", (int)(place - text), text, to,
+                                rights_put_instead(arena, place + strlen(from), from, to))
+                 : text;
+}
+
 struct world *rights_world(const struct group *group, const struct row *row, const char *rules,
                            bool enforce_new_defaults, const char **ret_id) {
     struct world *world = world_new(NULL);

@@ -55,6 +55,10 @@ extern const struct group rights_groups[];
 /* `text` with `id` in each of its "%s"; NULL for NULL. */
 const char *rights_put_id(struct arena *arena, const char *text, const char *id);
 
+/* `text` with `to` for each `from`. */
+const char *rights_put_instead(struct arena *arena, const char *text, const char *from,
+                               const char *to);
+
 /* A world where the row's call has its place, entered by the callers of roles.h.  `rules`: as for
  * roles_enter(). */
 struct world *rights_world(const struct group *group, const struct row *row, const char *rules,

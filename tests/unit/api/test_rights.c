@@ -90,16 +90,6 @@ static void expect_refusal(struct world *world, const char *token, const struct 
                                "\"message\":\"no such role\"}}");
 }
 
-/* `text` with each `from` in it as `to`. */
-static const char *put_instead(struct arena *arena, const char *text, const char *from,
-                               const char *to) {
-    const char *place = strstr(text, from);
-
-    return place ? arena_format(arena, "%.*s%s%s", (int)(place - text), text, to,
-                                put_instead(arena, place + strlen(from), from, to))
-                 : text;
-}
-
 /* What may not be seen is answered as what is not there, and for another project's no more is
  * looked at. */
 static void expect_nothing_tells(struct world *world, const struct caller *caller,
@@ -110,7 +100,8 @@ static void expect_nothing_tells(struct world *world, const struct caller *calle
 
     looked.statements = looked.rows = 0;
     expect_refusal(world, token, row, UNKNOWN, 404);
-    text = put_instead(world->arena, arena_text(world->arena, world->answer_text), UNKNOWN, id);
+    text =
+        rights_put_instead(world->arena, arena_text(world->arena, world->answer_text), UNKNOWN, id);
     headers = arena_text(world->arena, world->answer_headers);
     statements = looked.statements;
     rows = looked.rows;
