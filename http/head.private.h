@@ -9,6 +9,11 @@
  * by the room that it takes: 0.9 cuts the head into names and values where it lies, so that nothing
  * but a colon, blanks and CRLF stands between two of them.  1.0 refuses all this by itself, but for
  * what is asked of the fields here.
+ *
+ * A length that is no number, or too large for one, 0.9.75 answers itself, with a page of its own
+ * whose head it sends twice, and closes.  It shows a head to nobody before, and what stands in the
+ * socket is not the head of a later request, nor anybody's under TLS: only a reader of our own in
+ * front of it could answer better.
  */
 #pragma once
 

@@ -504,6 +504,31 @@ START_TEST(garbage_is_refused) {
 }
 END_TEST
 
+/* libmicrohttpd answers these itself: what follows is no request. */
+START_TEST(a_length_that_is_none_ends_the_connection) {
+    static const char *const lengths[] = { "x",   "-1",  "+5",
+                                           "0x5", "5 5", "5,5",
+                                           "5;",  "",    "99999999999999999999999" };
+    struct http_server *server = START();
+    char request[200];
+
+    for (size_t i = 0; i < LENGTH(lengths); i++) {
+        autoclose int fd = dial(server);
+        const char *answer;
+
+        snprintf(request, sizeof(request),
+                 "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %s\r\n\r\n" GET("/smuggled"),
+                 lengths[i]);
+        say(fd, request);
+        answer = hear_to_the_end(fd);
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 4", 10) == 0, "%s: %s", lengths[i], answer);
+        assert_lacks(answer, " 200 ");
+    }
+    ck_assert_int_eq(calls, 0);
+    http_server_stop(server, 0);
+}
+END_TEST
+
 /* All that libmicrohttpd would let through, each in the middle and at the end of a head. */
 START_TEST(head_that_can_be_read_in_two_ways_is_refused) {
     static const struct {
@@ -1099,9 +1124,10 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            body_is_whole_before_the_handler_is_called,
            body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
            a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
-           head_that_can_be_read_in_two_ways_is_refused, head_that_is_merely_unusual_is_taken,
-           silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
-           idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
+           a_length_that_is_none_ends_the_connection, head_that_can_be_read_in_two_ways_is_refused,
+           head_that_is_merely_unusual_is_taken, silent_client_is_cut,
+           client_that_sends_a_byte_now_and_then_is_cut, idlest_client_goes_for_the_newest,
+           silent_clients_go_before_those_that_were_answered,
            clients_that_wait_for_us_stay_and_the_next_are_told,
            one_address_may_be_given_fewer_places, descriptors_are_kept_back,
            client_without_descriptor_for_it_waits, client_that_leaves_while_it_waits_harms_nothing,
