@@ -47,7 +47,8 @@ schema_texts = \
 	db/schema/0010_clock.sql \
 	db/schema/0011_operations_in_turn.sql \
 	db/schema/0012_snapshots.sql \
-	db/schema/0013_groups.sql
+	db/schema/0013_groups.sql \
+	db/schema/0014_operations_in_turns.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

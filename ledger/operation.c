@@ -100,6 +100,17 @@ int operation_notify(struct work *work, const struct operation *operation, const
                       work->clock_us, err);
 }
 
+static int insert_turns(struct work *work, const struct operation *operation, struct error *err) {
+    for (unsigned i = 0; i < operation->turn_count; i++)
+        if (db_run(work->tx, err,
+                   "INSERT INTO operation_turns (operation_id, turn_of, only_reads) "
+                   "VALUES ($1, $2, $3)",
+                   DB_TEXT(operation->id), DB_TEXT(operation->turns[i].of),
+                   DB_BOOL(operation->turns[i].only_reads)) < 0)
+            return -1;
+    return 0;
+}
+
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err) {
     struct operation operation = *fields;
@@ -124,7 +135,8 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
             DB_TEXT(operation.arguments), DB_INT(work->clock_us), DB_TEXT(operation.turn_of)) < 0)
         return -1;
-    if (operation_notify(work, &operation, NULL, err) < 0)
+    if (insert_turns(work, &operation, err) < 0 ||
+        operation_notify(work, &operation, NULL, err) < 0)
         return -1;
     if (ret_id)
         *ret_id = operation.id;
@@ -174,7 +186,9 @@ int operation_on(struct work *work, const char *volume_id, struct operation **re
     return operation_all(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE volume_id = $1 OR turn_of = $1 "
+                                  " FROM operations WHERE id IN (SELECT id FROM operations "
+                                  "WHERE volume_id = $1 OR turn_of = $1 UNION "
+                                  "SELECT operation_id FROM operation_turns WHERE turn_of = $1) "
                                   "ORDER BY created_at, id",
                                   DB_TEXT(volume_id)),
                          ret, err);

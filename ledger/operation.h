@@ -57,6 +57,12 @@ struct operation_kind {
 extern const struct operation_kind *const operation_kinds[];
 const struct operation_kind *operation_kind_find(const char *name); /* NULL: none */
 
+/* One of several that an operation has at once, or none of them. */
+struct operation_turn {
+    const char *of; /* a volume or a snapshot */
+    bool only_reads;
+};
+
 struct operation {
     const char *id;
     const struct operation_kind *kind; /* never NULL: one that is not known has only a name */
@@ -65,7 +71,9 @@ struct operation {
     const char *volume_id, *host;
     const char *turn_of; /* a volume or a snapshot: one at a time is worked on of those with the
                           * same one, the oldest first, but those about another object, which only
-                          * read it, side by side; NULL: waits for none */
+                          * read it, side by side; NULL: waits for none, or for several */
+    const struct operation_turn *turns; /* these; written by operation_insert(), and not read */
+    unsigned turn_count;
     enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
@@ -84,7 +92,7 @@ static inline bool operation_awaits_report(const struct operation *operation) {
 
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
- * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of, host, project_id,
+ * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of or turns, host, project_id,
  * previous_status, new_size_gb, arguments; user and request are the context's.  A target that has
  * an operation already is ERROR_CONFLICT.
  */
@@ -98,9 +106,9 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
-/* Every one that works on a volume, also on its attachments and snapshots, also one that reads it
- * for another volume, also cancelled ones; of a snapshot's id those that have their turn there; how
- * many. */
+/* Every one that works on a volume, also on its attachments and snapshots, also with others at
+ * once, also one that reads it for another volume, also cancelled ones; of a snapshot's id those
+ * that have their turn there; how many. */
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err);
 

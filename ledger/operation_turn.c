@@ -13,15 +13,34 @@
  * object, do not wait for each other.  What is cancelled waits for none. */
 #define IS_IN_LINE     "phase NOT IN ('sending', 'waiting', 'answered')"
 #define ONLY_READS(of) of ".turn_of <> " of ".object_id"
-#define IS_ITS_TURN                                                                             \
-    "(" IS_CANCELLED " OR turn_of IS NULL OR NOT EXISTS (SELECT 1 FROM operations other "       \
-    "WHERE other.turn_of = operations.turn_of AND other.id <> operations.id AND "               \
-    "NOT (" ONLY_READS("other") " AND " ONLY_READS(                                             \
-        "operations") ") AND "                                                                  \
-                      "(COALESCE(other.owner, '') <> '' OR (other." IS_IN_LINE                  \
-                      " AND (other.created_at < "                                               \
-                      "operations.created_at OR (other.created_at = operations.created_at AND " \
-                      "other.id < operations.id))))))"
+#define IS_IN_FRONT                                                           \
+    "other.id <> operations.id AND (COALESCE(other.owner, '') <> '' OR "      \
+    "(other." IS_IN_LINE " AND (other.created_at < operations.created_at OR " \
+    "(other.created_at = operations.created_at AND other.id < operations.id))))"
+#define NONE_IN_FRONT(those, mine, theirs) \
+    "NOT EXISTS (SELECT 1 FROM " those " AND NOT (" mine " AND " theirs ") AND " IS_IN_FRONT ")"
+/* Its one turn, or each of its several, against one and several of others. */
+#define ONE_ONE "operations other WHERE other.turn_of = operations.turn_of"
+#define ONE_SEVERAL                                                                   \
+    "operation_turns theirs JOIN operations other ON other.id = theirs.operation_id " \
+    "WHERE theirs.turn_of = operations.turn_of"
+#define SEVERAL_ONE                                                               \
+    "operation_turns mine JOIN operations other ON other.turn_of = mine.turn_of " \
+    "WHERE mine.operation_id = operations.id"
+#define SEVERAL_SEVERAL                                                                  \
+    "operation_turns mine JOIN operation_turns theirs ON theirs.turn_of = mine.turn_of " \
+    "JOIN operations other ON other.id = theirs.operation_id "                           \
+    "WHERE mine.operation_id = operations.id"
+#define MINE   "mine.only_reads = 1"
+#define THEIRS "theirs.only_reads = 1"
+/* clang-format off */
+#define IS_ITS_TURN \
+    "(" IS_CANCELLED " OR (" \
+    NONE_IN_FRONT(ONE_ONE, ONLY_READS("operations"), ONLY_READS("other")) " AND " \
+    NONE_IN_FRONT(ONE_SEVERAL, ONLY_READS("operations"), THEIRS) " AND " \
+    NONE_IN_FRONT(SEVERAL_ONE, MINE, ONLY_READS("other")) " AND " \
+    NONE_IN_FRONT(SEVERAL_SEVERAL, MINE, THEIRS) "))"
+/* clang-format on */
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
@@ -62,16 +81,19 @@ static int tell_next(struct work *work, const char *turn_of, bool by_reader, str
     return notify_all(work,
                       db_query(work->tx, err,
                                "SELECT " OPERATION_COLUMNS
-                               " FROM operations WHERE turn_of = $1 AND " IS_IN_LINE
+                               " FROM operations WHERE id IN (SELECT id FROM operations "
+                               "WHERE turn_of = $1 UNION ALL SELECT operation_id FROM "
+                               "operation_turns WHERE turn_of = $1) AND " IS_IN_LINE
                                " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN
-                               " AND ($2 = 0 OR object_id = turn_of) ORDER BY created_at, id",
+                               " AND ($2 = 0 OR turn_of IS NULL OR object_id = turn_of) "
+                               "ORDER BY created_at, id",
                                DB_TEXT(turn_of), DB_BOOL(by_reader)),
                       err);
 }
 
 /* What a statement tells of the operation that it has ended, or that has lost its worker. */
 struct passed {
-    const char *turn_of; /* NULL: its worker keeps it, or nobody waits for it */
+    const char *turn_of; /* NULL: it waits for none, or for several */
     bool only_read;
 };
 #define RETURNING_PASSED " RETURNING turn_of, CASE WHEN turn_of <> object_id THEN 1 ELSE 0 END"
@@ -83,14 +105,43 @@ static int passed_read(struct work *work, const struct db_rows *rows, void *item
     return 0;
 }
 
+static int pass_on_several(struct work *work, const char *id, struct error *err) {
+    struct passed *turns;
+    int count = query_all(work,
+                          db_query(work->tx, err,
+                                   "SELECT turn_of, only_reads FROM operation_turns "
+                                   "WHERE operation_id = $1 ORDER BY turn_of",
+                                   DB_TEXT(id)),
+                          passed_read, &turns, err);
+
+    for (int i = 0; i < count; i++)
+        if (tell_next(work, turns[i].turn_of, turns[i].only_read, err) < 0)
+            return -1;
+    return count < 0 ? -1 : 0;
+}
+
 /* How many it has ended, 1 or 0; or -1. */
-static int pass_on(struct work *work, struct db_rows *query, struct error *err) {
+static int pass_on(struct work *work, const char *id, struct db_rows *query, struct error *err) {
     struct passed passed;
     int ended = query_one(work, query, passed_read, &passed, err);
 
-    if (ended <= 0 || !passed.turn_of)
+    if (ended <= 0)
         return ended;
-    return tell_next(work, passed.turn_of, passed.only_read, err) < 0 ? -1 : 1;
+    return (passed.turn_of ? tell_next(work, passed.turn_of, passed.only_read, err)
+                           : pass_on_several(work, id, err)) < 0
+               ? -1
+               : 1;
+}
+
+/* Of one that is deleted. */
+static int pass_on_for_good(struct work *work, const char *id, struct db_rows *query,
+                            struct error *err) {
+    int ended = pass_on(work, id, query, err);
+
+    if (ended > 0 && db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
+                            DB_TEXT(id)) < 0)
+        return -1;
+    return ended;
 }
 
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
@@ -101,7 +152,7 @@ int operation_move(struct work *work, const char *id, const char *owner, enum op
                       "WHERE id = $3 AND phase = $4 AND owner = $5",
                       DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
                       DB_TEXT(operation_phase_text(from)), DB_TEXT(owner));
-    return pass_on(work,
+    return pass_on(work, id,
                    db_query(work->tx, err,
                             "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
                             "updated_at = $2 WHERE id = $3 AND phase = $4 AND "
@@ -145,7 +196,7 @@ int operation_settle(struct work *work, const char *target_id, struct error *err
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
-    return pass_on(work,
+    return pass_on(work, id,
                    db_query(work->tx, err,
                             "UPDATE operations SET deadline = $1, owner = NULL, "
                             "lease_until = NULL, updated_at = $2 "
@@ -156,7 +207,7 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err) {
-    return pass_on(work,
+    return pass_on(work, id,
                    db_query(work->tx, err,
                             "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
                             "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
@@ -212,10 +263,11 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
-    return pass_on(work,
-                   db_query(work->tx, err, "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
-                            DB_TEXT(id)),
-                   err) < 0
+    return pass_on_for_good(work, id,
+                            db_query(work->tx, err,
+                                     "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
+                                     DB_TEXT(id)),
+                            err) < 0
                ? -1
                : 0;
 }
@@ -282,12 +334,12 @@ int operation_close(struct work *work, const struct operation *operation, const 
                     struct error *err) {
     const char *volume_id = operation->volume_id;
     bool others = operation->turn_of && strcmp(operation->turn_of, volume_id) != 0;
-    int closed = pass_on(work,
-                         db_query(work->tx, err,
-                                  "DELETE FROM operations WHERE id = $1 AND owner = $2 "
-                                  "AND " IS_CANCELLED RETURNING_PASSED,
-                                  DB_TEXT(operation->id), DB_TEXT(owner)),
-                         err);
+    int closed = pass_on_for_good(work, operation->id,
+                                  db_query(work->tx, err,
+                                           "DELETE FROM operations WHERE id = $1 AND owner = $2 "
+                                           "AND " IS_CANCELLED RETURNING_PASSED,
+                                           DB_TEXT(operation->id), DB_TEXT(owner)),
+                                  err);
 
     if (closed <= 0)
         return closed;
@@ -326,5 +378,8 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
     if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
         return freed <= 0 ? freed : -1;
     /* Its dead worker kept others waiting, too. */
-    return orphan->owner && orphan->turn_of ? tell_next(work, orphan->turn_of, false, err) : 0;
+    if (!orphan->owner)
+        return 0;
+    return orphan->turn_of ? tell_next(work, orphan->turn_of, false, err)
+                           : pass_on_several(work, orphan->id, err);
 }
