@@ -11,6 +11,7 @@ libscoria_a_SOURCES += \
 	api/fault.c api/fault.h \
 	api/group_resource.c api/group_resource.h \
 	api/groups.c \
+	api/group_snapshots.c \
 	api/group_type_resource.c api/group_type_resource.h \
 	api/group_types.c \
 	api/hosts.c api/hosts.h \
@@ -66,6 +67,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \
+	tests/unit/api/test_group_snapshots \
 	tests/unit/api/test_group_types \
 	tests/unit/api/test_groups \
 	tests/unit/api/test_hostile_requests \

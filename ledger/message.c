@@ -34,6 +34,8 @@ static const struct numbered_text actions[] = {
     { "901", "delete volume" }, /* from 900 on: our own */
     { "902", "revert volume" },
     { "903", "create group" },
+    { "904", "create group snapshot" },
+    { "905", "delete group snapshot" },
 };
 
 static const struct numbered_text details[] = {
@@ -69,6 +71,9 @@ static const struct numbered_text details[] = {
     { "030", "The incremental backup was made as a full one." },
     { "901", "The driver failed to delete the volume." },
     { "902", "The driver failed to revert the volume to its snapshot." },
+    { "903", "The snapshot of a member could not be created." },
+    { "904", "The driver failed to delete the snapshot of a member." },
+    { "905", "The snapshot of a member is in use." },
 };
 /* clang-format on */
 

@@ -6,6 +6,7 @@
 #include "manager/known.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
+#include "volume/group_snapshot_status.h"
 #include "volume/volume_quota.h"
 
 #include <stdlib.h>
@@ -108,7 +109,8 @@ static int check_pools(struct round *round, struct work *work, struct error *err
 /* ---- P5 ---- */
 
 static void check_target(struct round *round, const struct operation *operation) {
-    if (!volume_of(round, operation->volume_id))
+    if (operation->kind->object != &group_snapshot_objects &&
+        !volume_of(round, operation->volume_id))
         round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
                     operation->id, operation->kind->name, operation->volume_id);
 }
@@ -144,6 +146,7 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
     if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
+        round_read_group_snapshots(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;

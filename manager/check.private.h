@@ -27,6 +27,8 @@ const struct operation *round_operation_at(const struct round *round, const char
 int round_read_snapshots(struct round *round, struct work *work, struct error *err);
 /* What must hold among rows of groups and volumes (P1, P5). */
 int round_check_groups(struct round *round, struct work *work, struct error *err);
+/* The same of group snapshots. */
+int round_read_group_snapshots(struct round *round, struct work *work, struct error *err);
 /* Rows against the objects of one backend (P3), `host` its node@backend. */
 int round_check_snapshots(struct round *round, const struct manager_backend *backend,
                           const char *host, const struct work *base, struct error *err);

@@ -17,13 +17,24 @@ static const struct snapshot *snapshot_at(const struct round *round, const char 
 
 /* ---- among rows ---- */
 
-/* By its own operation, or by one of its volume that takes it along. */
+static const struct operation *group_operation(const struct round *round,
+                                               const struct snapshot *snapshot) {
+    return snapshot->group_snapshot_id ? round_operation_at(round, snapshot->group_snapshot_id)
+                                       : NULL;
+}
+
+/* By its own operation, or by one of its group snapshot or volume that takes it along. */
 static bool is_worked_on(const struct round *round, const struct snapshot *snapshot) {
     const struct operation *own = round_operation_at(round, snapshot->id);
     const struct operation *volumes = round_operation_at(round, snapshot->volume_id);
+    const struct operation *groups = group_operation(round, snapshot);
 
     if (own && own->kind->object && own->kind->meanwhile == snapshot->status)
         return true;
+    if (groups)
+        return snapshot->status == (groups->kind == &kind_group_snapshot_delete
+                                        ? SNAPSHOT_DELETING
+                                        : SNAPSHOT_CREATING);
     return volumes && ((volumes->kind == &kind_delete && snapshot->status == SNAPSHOT_DELETING) ||
                        (volumes->kind == &kind_revert && snapshot->status == SNAPSHOT_RESTORING));
 }
@@ -126,7 +137,7 @@ static bool is_excused(const struct round *round, const struct snapshot *snapsho
     size_t length = strlen(host);
 
     return !snapshot->provider_location || snapshot->delete_begun ||
-           round_operation_at(round, snapshot->id) ||
+           round_operation_at(round, snapshot->id) || group_operation(round, snapshot) ||
            round_operation_at(round, snapshot->volume_id) || !snapshot->host ||
            strncmp(snapshot->host, host, length) != 0 || snapshot->host[length] != '#';
 }

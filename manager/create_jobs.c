@@ -135,7 +135,7 @@ int job_create(struct job *job, struct error *err) {
 
 /* ---- a snapshot ---- */
 
-static int make_snapshot(struct job *job, struct driver_created *ret, struct error *err) {
+int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
@@ -157,7 +157,7 @@ static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct snapshot snapshot;
 
-    if (snapshot_row(work, job->operation.object_id, &snapshot, err) == 0)
+    if (snapshot_row(work, job->snapshot.id, &snapshot, err) == 0)
         return snapshot.status == SNAPSHOT_DELETING && !snapshot.status_by_reset &&
                !snapshot.provider_location;
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
@@ -177,10 +177,15 @@ static int take_snapshot_away(struct job *job, struct error *err) {
                : 0;
 }
 
-int job_snapshot_create(struct job *job, struct error *err) {
-    static const struct making making = { make_snapshot, snapshot_unwanted, take_snapshot_away };
+static const struct making making_snapshot = { job_make_snapshot, snapshot_unwanted,
+                                               take_snapshot_away };
 
+int job_clean_up_snapshot(struct job *job, struct error *err) {
+    return clean_up(job, &making_snapshot, err);
+}
+
+int job_snapshot_create(struct job *job, struct error *err) {
     if (!job->has_volume || !job->has_snapshot)
         return job_end(job, err);
-    return create(job, &making, err);
+    return create(job, &making_snapshot, err);
 }

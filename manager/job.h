@@ -43,6 +43,15 @@ typedef int job_function(struct job *job, struct error *err);
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
+/* The driver's call for job->snapshot of job->volume. */
+int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err);
+/* One that this worker has made when its operation was another's by now, or cancelled, goes when
+ * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
+int job_clean_up_snapshot(struct job *job, struct error *err);
+/* Destroys the object of job->snapshot, which is marked for that before.  0: it is gone; 1 and
+ * `failure`: it stays, ERROR_CONFLICT when a guest stands in the way; -1: what was done could not
+ * be written down, or the work is another's. */
+int job_drop_snapshot(struct job *job, struct error *failure, struct error *err);
 /* Of a delete: the volume's snapshots go before it.  0: there is none any more; 1 and `failure`:
  * one stays; -1: what was done could not be written down, or is another's. */
 int job_delete_snapshots(struct job *job, struct error *failure, struct error *err);

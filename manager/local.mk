@@ -5,12 +5,14 @@ libscoria_a_SOURCES += \
 	manager/check.h \
 	manager/check.private.h \
 	manager/check_groups.c \
+	manager/check_group_snapshots.c \
 	manager/check_snapshots.c \
 	manager/connect_job.c \
 	manager/create_jobs.c \
 	manager/event.c \
 	manager/event.h \
 	manager/extend_job.c \
+	manager/group_snapshot_jobs.c \
 	manager/host.c \
 	manager/host.h \
 	manager/job.c \

@@ -5,11 +5,10 @@
 #include "manager/job.h"
 #include "volume/snapshot_delete.h"
 
-static enum driver_outcome delete_object(struct job *job, const struct snapshot *row,
-                                         struct error *failure) {
+static enum driver_outcome delete_object(struct job *job, struct error *failure) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    const struct driver_snapshot snapshot = job_driver_snapshot(job, row);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     enum driver_outcome outcome;
 
     if (!driver->delete_snapshot)
@@ -32,7 +31,7 @@ int job_snapshot_delete(struct job *job, struct error *err) {
     held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
     if (held != 0)
         return held < 0 ? -1 : 0;
-    outcome = delete_object(job, &job->snapshot, &failure);
+    outcome = delete_object(job, &failure);
     if (outcome != DRIVER_DONE) {
         if (job_check_lease(job, err) < 0)
             return -1;
@@ -71,12 +70,23 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
 }
 
 /* One that the driver could not begin with, now or before, is as it was.  1, or -1. */
-static int leave(struct job *job, const struct snapshot *snapshot, enum driver_outcome outcome,
-                 struct error *err) {
-    if (outcome != DRIVER_DEFERRED || snapshot->delete_begun)
+static int leave(struct job *job, enum driver_outcome outcome, struct error *err) {
+    if (outcome != DRIVER_DEFERRED || job->snapshot.delete_begun)
         return 1;
-    return job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)snapshot->id, err) < 0 ? -1
-                                                                                              : 1;
+    return job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0
+               ? -1
+               : 1;
+}
+
+int job_drop_snapshot(struct job *job, struct error *failure, struct error *err) {
+    int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
+    enum driver_outcome outcome;
+
+    if (held != 0)
+        return held < 0 ? -1
+                        : error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
+    outcome = delete_object(job, failure);
+    return outcome == DRIVER_DONE ? 0 : leave(job, outcome, err);
 }
 
 /* The newest first.  What is held no more is another worker's: its volume is not touched either. */
@@ -86,19 +96,17 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
     if (job_read(job, read_group, &group, err) < 0)
         return -1;
     for (int i = 0; i < group.count; i++) {
-        struct snapshot *snapshot = &group.snapshots[i];
-        enum driver_outcome outcome;
-        int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)snapshot->id, err);
+        int held;
 
-        outcome = held == 0 ? delete_object(job, snapshot, failure) : DRIVER_FAILED;
-        if (held == 0 && outcome != DRIVER_DONE)
-            return leave(job, snapshot, outcome, err);
-        if (held == 0)
-            held = job_held(job, remove_one, snapshot, err);
-        if (held > 0)
-            return error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
-        if (held < 0)
-            return -1;
+        job->snapshot = group.snapshots[i];
+        held = job_drop_snapshot(job, failure, err);
+        if (held != 0)
+            return held;
+        held = job_held(job, remove_one, &job->snapshot, err);
+        if (held != 0)
+            return held < 0
+                       ? -1
+                       : error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
     }
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "volume/conflict.h"
 
+#include "volume/group_snapshot.h"
 #include "volume/snapshot.h"
 
 #include <string.h>
@@ -65,9 +66,12 @@ static enum open_work work_of(const struct operation *operation) {
 }
 
 enum open_work conflict_work(const struct operation *operation, const char *volume_id) {
-    if (strcmp(operation->volume_id, volume_id) != 0)
+    const struct object_kind *object = operation->kind->object;
+
+    if (object != &group_snapshot_objects && strcmp(operation->volume_id, volume_id) != 0)
         return WORK_READS;
-    if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED)
+    if ((object == &snapshot_objects || object == &group_snapshot_objects) &&
+        operation->phase != PHASE_CANCELLED)
         return WORK_SNAPSHOTS;
     return work_of(operation);
 }
@@ -109,29 +113,34 @@ static int settle(struct work *work, const struct meeting *meeting, const char *
     return 0;
 }
 
-static int meet(struct work *work, const char *volume_id, const char *snapshot_id,
+/* `place`: a volume, or the group of a group snapshot; `what` and `id` an object there. */
+static int meet(struct work *work, const char *place, const char *what, const char *id,
                 enum volume_action action, struct error *err) {
     struct operation *open;
     enum open_work *works;
-    int count = operation_on(work, volume_id, &open, err);
+    int count = operation_on(work, place, &open, err);
 
     if (count <= 0)
         return count;
     works = arena_alloc(work->arena, (size_t)count * sizeof *works);
     for (int i = 0; i < count; i++)
-        works[i] = !snapshot_id ? conflict_work(&open[i], volume_id)
-                   : strcmp(open[i].object_id, snapshot_id) == 0 ? work_of(&open[i])
-                                                                 : WORK_BESIDE;
-    return settle(work, &(struct meeting){ action, open, works, (unsigned)count },
-                  snapshot_id ? "snapshot" : "volume", snapshot_id ? snapshot_id : volume_id, err);
+        works[i] = id == place                          ? conflict_work(&open[i], place)
+                   : strcmp(open[i].object_id, id) == 0 ? work_of(&open[i])
+                                                        : WORK_BESIDE;
+    return settle(work, &(struct meeting){ action, open, works, (unsigned)count }, what, id, err);
 }
 
 int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
                     struct error *err) {
-    return passes_all(action) ? 0 : meet(work, volume_id, NULL, action, err);
+    return passes_all(action) ? 0 : meet(work, volume_id, "volume", volume_id, action, err);
 }
 
 int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
                              enum volume_action action, struct error *err) {
-    return meet(work, snapshot->volume_id, snapshot->id, action, err);
+    return meet(work, snapshot->volume_id, "snapshot", snapshot->id, action, err);
+}
+
+int conflict_settle_group_snapshot(struct work *work, const struct group_snapshot *group_snapshot,
+                                   enum volume_action action, struct error *err) {
+    return meet(work, group_snapshot->group_id, "group snapshot", group_snapshot->id, action, err);
 }

@@ -9,6 +9,7 @@
 
 #include "ledger/operation.h"
 
+struct group_snapshot;
 struct snapshot;
 
 enum volume_action {
@@ -77,3 +78,5 @@ int conflict_settle(struct work *work, const char *volume_id, enum volume_action
 /* The same of what is open on a snapshot alone, for an action on it that volumes have, too. */
 int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
                              enum volume_action action, struct error *err);
+int conflict_settle_group_snapshot(struct work *work, const struct group_snapshot *group_snapshot,
+                                   enum volume_action action, struct error *err);

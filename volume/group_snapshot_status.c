@@ -10,3 +10,11 @@ static const struct status statuses[GROUP_SNAPSHOT_STATUSES] = {
 
 const struct object_kind group_snapshot_objects = { "group_snapshots", statuses,
                                                     GROUP_SNAPSHOT_STATUSES };
+
+const char *group_snapshot_status_text(enum group_snapshot_status status) {
+    return statuses[status].text;
+}
+
+bool group_snapshot_status_is_transient(enum group_snapshot_status status) {
+    return statuses[status].transient;
+}

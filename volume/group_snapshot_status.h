@@ -14,3 +14,6 @@ enum group_snapshot_status {
 };
 
 extern const struct object_kind group_snapshot_objects;
+
+const char *group_snapshot_status_text(enum group_snapshot_status status);
+bool group_snapshot_status_is_transient(enum group_snapshot_status status);

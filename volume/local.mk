@@ -16,7 +16,10 @@ libscoria_a_SOURCES += \
 	volume/group_delete.c volume/group_delete.h \
 	volume/group_end.c volume/group_end.h \
 	volume/group_member.c volume/group_member.h \
-	volume/group_snapshot.h \
+	volume/group_snapshot.c volume/group_snapshot.h \
+	volume/group_snapshot_create.c volume/group_snapshot_create.h \
+	volume/group_snapshot_delete.c volume/group_snapshot_delete.h \
+	volume/group_snapshot_reset.c \
 	volume/group_snapshot_status.c volume/group_snapshot_status.def \
 	volume/group_snapshot_status.h \
 	volume/group_status.c volume/group_status.def volume/group_status.h \
@@ -55,6 +58,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_copies \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
+	tests/unit/volume/test_group_snapshots \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \

@@ -3,6 +3,8 @@
 #include "db/outbox.h"
 #include "ledger/host.h"
 #include "volume/attachment.h"
+#include "volume/group.h"
+#include "volume/group_snapshot.h"
 #include "volume/snapshot.h"
 #include "json/out.h"
 
@@ -160,6 +162,20 @@ static void put_group_payload(struct work *work, struct json_out *out,
     out_end_object(out);
 }
 
+static void put_group_snapshot_payload(struct work *work, struct json_out *out,
+                                       const struct group_snapshot *group_snapshot) {
+    out_begin_object(out);
+    out_put_text(out, "tenant_id", group_snapshot->project_id);
+    out_put_text(out, "user_id", group_snapshot->user_id);
+    out_put_text(out, "group_id", group_snapshot->group_id);
+    out_put_text(out, "group_snapshot_id", group_snapshot->id);
+    out_put_text(out, "name", group_snapshot->name);
+    out_put_text(out, "group_type", group_snapshot->group_type_id);
+    out_put_text(out, "created_at", created_text(work->arena, group_snapshot->created_at));
+    out_put_text(out, "status", group_snapshot_status_text(group_snapshot->status));
+    out_end_object(out);
+}
+
 /* ---- what a listener gets ---- */
 
 /* What happened to which object. */
@@ -289,4 +305,21 @@ int notification_put_group(struct work *work, const char *event, const struct vo
     put_group_payload(work, &out, group);
     return tell(work, &(struct news){ event, group->id, "group", group->host, json_out_text(&out) },
                 err);
+}
+
+int notification_of_group_snapshot(struct work *work, const char *event, const char *id,
+                                   struct error *err) {
+    struct group_snapshot group_snapshot;
+    struct volume_group group;
+    struct json_out out;
+
+    if (!work->settings->notifications)
+        return 0;
+    if (group_snapshot_row(work, id, &group_snapshot, err) < 0 ||
+        group_row(work, group_snapshot.group_id, &group, err) < 0)
+        return -1;
+    json_out_init(&out, work->arena, 512);
+    put_group_snapshot_payload(work, &out, &group_snapshot);
+    return tell(
+        work, &(struct news){ event, id, "group_snapshot", group.host, json_out_text(&out) }, err);
 }

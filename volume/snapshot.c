@@ -117,15 +117,10 @@ int snapshot_list(struct work *work, const struct query *query, struct snapshot 
     return count;
 }
 
-int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
-                struct error *err) {
+static int rows_alone(struct work *work, struct db_rows *rows, struct snapshot **ret,
+                      struct error *err) {
     struct snapshot_line *lines;
-    int count = query_all(work,
-                          db_query(work->tx, err,
-                                   SNAPSHOT_SELECT
-                                   "WHERE s.volume_id = $1 ORDER BY s.asked_us DESC, s.id DESC",
-                                   DB_TEXT(volume_id)),
-                          snapshot_read, &lines, err);
+    int count = query_all(work, rows, snapshot_read, &lines, err);
 
     if (count < 0)
         return -1;
@@ -133,6 +128,26 @@ int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
     for (int i = 0; i < count; i++)
         (*ret)[i] = lines[i].snapshot;
     return count;
+}
+
+int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
+                struct error *err) {
+    return rows_alone(work,
+                      db_query(work->tx, err,
+                               SNAPSHOT_SELECT
+                               "WHERE s.volume_id = $1 ORDER BY s.asked_us DESC, s.id DESC",
+                               DB_TEXT(volume_id)),
+                      ret, err);
+}
+
+int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct snapshot **ret,
+                      struct error *err) {
+    return rows_alone(work,
+                      db_query(work->tx, err,
+                               SNAPSHOT_SELECT
+                               "WHERE s.group_snapshot_id = $1 ORDER BY s.volume_id",
+                               DB_TEXT(group_snapshot_id)),
+                      ret, err);
 }
 
 int snapshot_none_of(struct work *work, const char *volume_id, struct error *err) {

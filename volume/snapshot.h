@@ -38,6 +38,9 @@ int snapshot_list(struct work *work, const struct query *query, struct snapshot 
                   struct error *err); /* how many, or -1 */
 /* All of a volume's, newest first, without metadata; how many. */
 int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret, struct error *err);
+/* All of a group snapshot's, without metadata, in the order of their volumes' ids; how many. */
+int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct snapshot **ret,
+                      struct error *err);
 /* ERROR_BAD_REQUEST when a volume has any. */
 int snapshot_none_of(struct work *work, const char *volume_id, struct error *err);
 

@@ -51,17 +51,17 @@ static int insert_row(struct work *work, const struct snapshot *snapshot, struct
         work->tx, err,
         "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
         "display_description, size_gb, status, status_by_reset, progress, use_quota, counted_gb, "
-        "delete_begun, created_at, asked_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 1, $10, "
-        "0, $11, $12)",
+        "delete_begun, created_at, asked_us, group_snapshot_id) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+        "$8, 0, $9, 1, $10, 0, $11, $12, $13)",
         DB_TEXT(snapshot->id), DB_TEXT(snapshot->volume_id), DB_TEXT(snapshot->project_id),
         DB_TEXT(snapshot->user_id), DB_TEXT(snapshot->name), DB_TEXT(snapshot->description),
         DB_INT(snapshot->size_gb), DB_TEXT(snapshot_status_text(snapshot->status)),
         DB_TEXT(snapshot->progress), DB_INT(snapshot->counted_gb), DB_INT(snapshot->created_at),
-        DB_INT(work->clock_us));
+        DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id));
 }
 
-int snapshot_create(struct work *work, const struct volume *volume,
-                    const struct snapshot_new *request, struct snapshot *ret, struct error *err) {
+int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,
+                 struct snapshot *ret, struct error *err) {
     const struct snapshot snapshot = {
         .id = work_uuid(work),
         .volume_id = volume->id,
@@ -74,18 +74,12 @@ int snapshot_create(struct work *work, const struct volume *volume,
         .progress = "0%",
         .use_quota = true,
         .counted_gb = work->settings->no_snapshot_gb_quota ? 0 : volume->size_gb,
+        .group_snapshot_id = request->group_snapshot_id,
         .created_at = work->now_us,
         .host = volume->host,
         .availability_zone = volume->availability_zone,
         .type_name = volume->type_name,
         .metadata = request->metadata,
-    };
-    const struct operation fields = {
-        .target_id = snapshot.id,
-        .volume_id = volume->id,
-        .turn_of = volume->id,
-        .host = volume->host,
-        .project_id = snapshot.project_id,
     };
 
     if (check_volume(work, volume, request->in_use_allowed, err) < 0 ||
@@ -93,11 +87,25 @@ int snapshot_create(struct work *work, const struct volume *volume,
         conflict_settle(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
         snapshot_quota_take(work, &snapshot, err) < 0 || insert_row(work, &snapshot, err) < 0 ||
         pair_rows_put(work, &snapshot_metadata_rows, snapshot.id, &snapshot.metadata, true, err) <
-            0 ||
-        operation_insert(work, &kind_snapshot_create, &fields, NULL, err) < 0)
+            0)
         return -1;
     *ret = snapshot;
     return notification_of_snapshot(work, "snapshot.create.start", snapshot.id, err);
+}
+
+int snapshot_create(struct work *work, const struct volume *volume,
+                    const struct snapshot_new *request, struct snapshot *ret, struct error *err) {
+    struct operation fields = {
+        .volume_id = volume->id,
+        .turn_of = volume->id,
+        .host = volume->host,
+    };
+
+    if (snapshot_add(work, volume, request, ret, err) < 0)
+        return -1;
+    fields.target_id = ret->id;
+    fields.project_id = ret->project_id;
+    return operation_insert(work, &kind_snapshot_create, &fields, NULL, err);
 }
 
 /* ---- progress ---- */
@@ -114,34 +122,38 @@ static int create_progress(struct work *work, const struct operation *held, void
 
 /* ---- finish ---- */
 
-static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
+static int made(struct work *work, const char *id, const struct create_ending *ending,
                 struct error *err) {
     if (db_run(work->tx, err,
                "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
                "WHERE id = $3",
-               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(held->object_id)) < 0 ||
-        operation_leave(work, held->object_id, held->kind, SNAPSHOT_AVAILABLE, err) < 0)
+               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(id)) < 0 ||
+        operation_leave(work, id, &kind_snapshot_create, SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
-    return notification_of_snapshot(work, "snapshot.create.end", held->object_id, err);
+    return notification_of_snapshot(work, "snapshot.create.end", id, err);
 }
 
-/* Whatever an operator has called it meanwhile: it has no object. */
-static int not_made(struct work *work, const struct operation *held, struct error *err) {
+int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
+                          struct error *err) {
+    /* Whatever an operator has called it meanwhile: it has no object. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
 
-    if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
-        return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action, "013", err);
+    if (!ending->failure)
+        return made(work, id, ending, err);
+    return status_write(work, &snapshot_objects, id, &broken, err) < 0 ? -1 : 0;
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
 
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held->id, err) < 0 ||
+        snapshot_create_ended(work, held->object_id, ending, err) < 0)
         return -1;
-    return ending->failure ? not_made(work, held, err) : made(work, held, ending, err);
+    if (!ending->failure)
+        return 0;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                          held->object_id, held->kind->message_action, "013", err);
 }
 
 const struct operation_kind kind_snapshot_create = {

@@ -9,9 +9,18 @@
 struct snapshot_new {
     const char *name, *description;
     struct pairs metadata;
-    bool in_use_allowed; /* asked for by force, or by the microversion (3.66) */
+    bool in_use_allowed;           /* asked for by force, or by the microversion (3.66) */
+    const char *group_snapshot_id; /* that makes it; NULL: it is made by itself */
 };
 
 int snapshot_create(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, struct snapshot *ret, struct error *err);
 /* struct create_ending (create.h) finishes it. */
+
+/* Its row alone, with its quota and notification: its group snapshot's operation makes it. */
+int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,
+                 struct snapshot *ret, struct error *err);
+struct create_ending;
+/* What its end makes of its row. */
+int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
+                          struct error *err);

@@ -1,6 +1,7 @@
 #include "tests/unit/api/rights.h"
 
 #include "common/cleanup.h"
+#include "tests/lib/groups.h"
 
 #include <stdio.h>
 
@@ -86,6 +87,24 @@ static const char *make_group(struct world *world) {
 static const char *make_group_type(struct world *world) {
     return made(world, "group_type", "/group_types",
                 "{\"group_type\": {\"name\": \"t\", \"group_specs\": {\"k\": \"v\"}}}");
+}
+
+static const char *make_group_of_one(struct world *world) {
+    const char *volume = world_volume(world, 1);
+
+    world->token = ADMIN_TOKEN;
+    group_of(world, &volume, 1);
+    return GROUP_ID;
+}
+
+static const char *make_group_snapshot(struct world *world) {
+    const char *id;
+
+    make_group_of_one(world);
+    id = group_snapshot(world);
+    change(world, 202, "/group_snapshots/%s/action", id,
+           "{\"reset_status\": {\"status\": \"available\"}}");
+    return id;
 }
 
 static const char *make_private_group_type(struct world *world) {
@@ -339,6 +358,23 @@ static const struct row private_group_type_rows[] = {
     { HIDDEN_ADMIN, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
 };
 
+static const struct row group_of_one_rows[] = {
+    { TOLD_MEMBER, "POST", "/group_snapshots", "{\"group_snapshot\": {\"group_id\": \"%s\"}}", 202,
+      "group:get group:create_group_snapshot", NULL },
+};
+
+static const struct row group_snapshot_rows[] = {
+    { READER, "GET", "/group_snapshots", NULL, 200, "group:get_all_group_snapshots", NULL },
+    { READER, "GET", "/group_snapshots/detail", NULL, 200, "group:get_all_group_snapshots", NULL },
+    { TOLD_READER | LATE, "GET", "/group_snapshots?all_tenants=1&marker=%s", NULL, 200,
+      "group:get_all_group_snapshots", NULL },
+    { TOLD_READER, "GET", "/group_snapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
+    { TOLD_MEMBER, "PUT", "/group_snapshots/%s", "{}", 400, "group:get_group_snapshot group:update_group_snapshot", NULL },
+    { TOLD_ADMIN, "POST", "/group_snapshots/%s/action", "{\"reset_status\": {\"status\": \"error\"}}",
+      202, "group:get_group_snapshot group:reset_group_snapshot_status", NULL },
+    { TOLD_MEMBER, "DELETE", "/group_snapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
+};
+
 static const struct row message_rows[] = {
     { READER, "GET", "/messages", NULL, 200, "message:get_all", NULL },
     { TOLD_READER | LATE, "GET", "/messages?all_tenants=1&marker=%s", NULL, 200, "message:get_all", NULL },
@@ -403,6 +439,8 @@ const struct group rights_groups[] = {
     GROUP(group_rows, make_group),
     GROUP(group_type_rows, make_group_type),
     GROUP(private_group_type_rows, make_private_group_type),
+    GROUP(group_of_one_rows, make_group_of_one),
+    GROUP(group_snapshot_rows, make_group_snapshot),
     GROUP(message_rows, make_message),
     GROUP(quota_rows, NULL),
     GROUP(service_rows, NULL),

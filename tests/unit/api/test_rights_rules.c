@@ -42,6 +42,8 @@ static const struct shown {
     { "group:group_project_attribute", "\"project_id\"", "/groups/%s", NULL },
     { "group:group_project_attribute", "\"project_id\"", "/groups/detail", NULL },
     { "group:access_group_types_specs", "\"group_specs\"", "/group_types/%s", NULL },
+    { "group:group_snapshot_project_attribute", "\"project_id\"", "/group_snapshots/%s", NULL },
+    { "group:group_snapshot_project_attribute", "\"project_id\"", "/group_snapshots/detail", NULL },
     { "limits_extension:used_limits", "totalVolumesUsed", "/limits", NULL },
 };
 
@@ -83,13 +85,6 @@ static const char *const unserved[] = {
     "backup:export-import",
     "volume_extension:backup_admin_actions:reset_status",
     "volume_extension:backup_admin_actions:force_delete",
-    "group:get_all_group_snapshots",
-    "group:get_group_snapshot",
-    "group:create_group_snapshot",
-    "group:update_group_snapshot",
-    "group:delete_group_snapshot",
-    "group:reset_group_snapshot_status",
-    "group:group_snapshot_project_attribute",
     "clusters:get_all",
     "clusters:get",
     "clusters:update",

@@ -50,13 +50,15 @@ START_TEST(operations_end_in_statuses_that_last) {
 }
 END_TEST
 
-/* From a failure's status a volume or a snapshot can be deleted, or reset. */
+/* From a failure's status a volume, a snapshot or a group snapshot can be deleted, or reset. */
 START_TEST(every_failure_can_be_left) {
     for (unsigned i = 0; operation_kinds[i]; i++) {
         const struct operation_kind *kind = operation_kinds[i];
         const struct object_kind *object = kind->object;
-        const struct operation_kind *leave =
-            object == &snapshot_objects ? &kind_snapshot_delete : &kind_delete;
+        const struct operation_kind *leave = object == &snapshot_objects ? &kind_snapshot_delete
+                                             : object == &group_snapshot_objects
+                                                 ? &kind_group_snapshot_delete
+                                                 : &kind_delete;
 
         if (object)
             ck_assert_msg(object->statuses[kind->on_failure].by_reset &&

@@ -1,0 +1,211 @@
+#include "api/group_resource.h"
+#include "api/page.h"
+#include "api/routes.h"
+#include "volume/group_snapshot_create.h"
+#include "volume/group_snapshot_delete.h"
+#include "volume/group_type.h"
+
+#include <string.h>
+
+/* ---- the resource ---- */
+
+/* Snapshots of consistency groups are none of these. */
+static int check_reserved(struct request *request, const char *group_type_id, struct error *err) {
+    struct group_type type;
+
+    if (group_type_row(&request->work, group_type_id, &type, err) < 0)
+        return -1;
+    if (strcmp(type.name, GROUP_TYPE_RESERVED) != 0)
+        return 0;
+    return error_set(
+        err, ERROR_BAD_REQUEST,
+        "Group type %s is reserved for consistency groups, which this service has not.",
+        GROUP_TYPE_RESERVED);
+}
+
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct group_snapshot *group_snapshot =
+        arena_alloc(request->work.arena, sizeof *group_snapshot);
+
+    if (group_snapshot_get(&request->work, id, group_snapshot, err) < 0 ||
+        check_reserved(request, group_snapshot->group_type_id, err) < 0)
+        return NULL;
+    *ret_owner = (struct policy_target){ group_snapshot->project_id, group_snapshot->user_id };
+    return group_snapshot;
+}
+
+static const struct resource_column columns[] = {
+    { "id", "gs.id", COLUMN_TEXT, false, 0 },
+    { "name", "gs.display_name", COLUMN_TEXT, true, 0 },
+    { "description", "gs.display_description", COLUMN_TEXT, false, 0 },
+    { "status", "gs.status", COLUMN_STATUS, true, 0 },
+    { "group_id", "gs.group_id", COLUMN_TEXT, true, 0 },
+    { "group_type_id", "gs.group_type_id", COLUMN_TEXT, false, 0 },
+    { "project_id", "gs.project_id", COLUMN_TEXT, false, 0 },
+    { "user_id", "gs.user_id", COLUMN_TEXT, false, 0 },
+    { "created_at", "gs.created_at", COLUMN_TIME, false, 0 },
+    { "updated_at", "gs.updated_at", COLUMN_TIME, false, 0 },
+    { .name = NULL },
+};
+
+static int narrow(struct request *request, struct page *page, struct error *err) {
+    const struct db_value reserved = DB_TEXT(GROUP_TYPE_RESERVED);
+
+    (void)err;
+    page_and(request, page,
+             "gs.group_type_id NOT IN (SELECT t.id FROM group_types t WHERE t.name = ?)", &reserved,
+             1);
+    return 0;
+}
+
+static int list(struct request *request, struct page *page, struct error *err) {
+    struct group_snapshot *rows = NULL;
+    int count = group_snapshot_list(&request->work, &page->query, &rows, err);
+
+    page->rows = rows;
+    return count;
+}
+
+static bool shows_project(struct request *request, const struct group_snapshot *row) {
+    const struct policy_target owner = { row->project_id, row->user_id };
+
+    return request->minor >= MV_GROUP_PROJECT &&
+           request_allows(request, "group:group_snapshot_project_attribute", &owner);
+}
+
+static void view(struct request *request, const void *row, bool detail) {
+    const struct group_snapshot *group_snapshot = row;
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
+    out_put_text(out, "id", group_snapshot->id);
+    out_put_text(out, "name", group_snapshot->name);
+    if (detail) {
+        out_put_text(out, "group_id", group_snapshot->group_id);
+        out_put_text(out, "group_type_id", group_snapshot->group_type_id);
+        out_put_text(out, "status", group_snapshot_status_text(group_snapshot->status));
+        out_put_time(out, "created_at", group_snapshot->created_at);
+        out_put_text(out, "description", group_snapshot->description);
+        if (shows_project(request, group_snapshot))
+            out_put_text(out, "project_id", group_snapshot->project_id);
+    }
+    out_end_object(out);
+}
+
+static const struct resource resource = {
+    .name = "group_snapshot",
+    .plural = "group_snapshots",
+    .collection = "group_snapshots",
+    .label = "GroupSnapshot",
+    RESOURCE_ROW(struct group_snapshot),
+
+    .load = load,
+    .sees = "group:get_group_snapshot",
+    .sees_told = true,
+
+    .table = "group_snapshots",
+    .alias = "gs",
+    .columns = columns,
+    .default_sort = "created_at",
+    .links_word = "group_snapshot_links",
+    .links_short = true,
+    .query_since = MV_GROUP_SNAPSHOT_PAGES,
+    .by_project = true,
+    .all_tenants_by_presence = true,
+    .narrow = narrow,
+    .list = list,
+    .view = view,
+};
+
+/* ---- what can be done ---- */
+
+struct create_body {
+    const char *group_id, *name, *description;
+};
+
+static const struct field create_fields[] = {
+    FIELD_UUID(struct create_body, group_id, "group_id", FIELD_REQUIRED),
+    FIELD_NAME0(struct create_body, name, "name", 0),
+    FIELD_DESC(struct create_body, description, "description", 0),
+    FIELDS_END,
+};
+
+static void put_created(struct json_out *out, const struct group_snapshot *made) {
+    out_begin_object(out);
+    out_key(out, "group_snapshot");
+    out_begin_object(out);
+    out_put_text(out, "id", made->id);
+    out_put_text(out, "name", made->name);
+    out_put_text(out, "group_type_id", made->group_type_id);
+    out_end_object(out);
+    out_end_object(out);
+}
+
+static int create(struct request *request, struct error *err) {
+    const struct create_body *body = request->body;
+    const struct group_snapshot_new wanted = { body->name, body->description };
+    const struct volume_group *group;
+    struct group_snapshot made;
+    struct policy_target owner;
+
+    group = resource_load(request, &group_resource, body->group_id, &owner, err);
+    if (!group || request_authorize(request, "group:create_group_snapshot", &owner, err) < 0 ||
+        group_snapshot_create(&request->work, group, &wanted, &made, err) < 0)
+        return -1;
+    put_created(&request->out, &made);
+    return 0;
+}
+
+static int delete (struct request *request, struct error *err) {
+    return group_snapshot_delete(&request->work, request->object, err);
+}
+
+struct reset_body {
+    const char *status;
+};
+
+static const struct field reset_fields[] = {
+    FIELD_TEXT(struct reset_body, status, "status", FIELD_REQUIRED, 1, 255),
+    FIELDS_END,
+};
+
+static int reset_status(struct request *request, struct error *err) {
+    const struct reset_body *body = request->body;
+
+    return group_snapshot_reset_status(&request->work, request->object, body->status, err);
+}
+
+/* The reference has the rule and the path, and nothing that could be changed. */
+static int refuse_update(struct request *request, struct error *err) {
+    (void)request;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "There is nothing of a group snapshot that can be updated.");
+}
+
+/* clang-format off */
+const struct route group_snapshot_routes[] = {
+    { .method = "GET", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
+      .resource = &resource, .rule = "group:get_all_group_snapshots", .handler = resource_list,
+      .status = 200 },
+    { .method = "GET", .path = "/group_snapshots/detail", .since = MV_GROUP_SNAPSHOTS,
+      .resource = &resource, .rule = "group:get_all_group_snapshots",
+      .handler = resource_list_detail, .status = 200 },
+    { .method = "POST", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
+      .wrapper = "group_snapshot", BODY(create_fields, struct create_body), .handler = create,
+      .status = 202 },
+    { .method = "GET", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
+      .resource = &resource, .handler = resource_show, .status = 200 },
+    { .method = "PUT", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
+      .resource = &resource, .rule = "group:update_group_snapshot", .handler = refuse_update,
+      .status = 400, .flags = ROUTE_ANY_VALUE },
+    { .method = "DELETE", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
+      .resource = &resource, .rule = "group:delete_group_snapshot", .handler = delete,
+      .status = 202, .flags = ROUTE_BARE },
+    { .method = "POST", .path = "/group_snapshots/{id}/action", .action = "reset_status",
+      .since = MV_GROUP_SNAPSHOT_RESET, .resource = &resource,
+      .rule = "group:reset_group_snapshot_status", BODY(reset_fields, struct reset_body),
+      .handler = reset_status, .status = 202 },
+    ROUTES_END,
+};
+/* clang-format on */

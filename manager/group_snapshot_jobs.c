@@ -1,0 +1,144 @@
+/*
+ * A group snapshot is made, or deleted: the driver's calls for its snapshots one after the other,
+ * in the order of their volumes, between claim and finish.
+ *
+ * Of one that fails half-way the snapshots that were made stay on the backend until it is deleted:
+ * each has its row, and nobody is given one.
+ */
+#include "manager/job.h"
+#include "volume/group_snapshot_create.h"
+#include "volume/group_snapshot_delete.h"
+
+struct members {
+    struct job *job;
+    struct snapshot *snapshots;
+    struct volume *volumes; /* each with its attachments */
+    int count;
+};
+
+static int read_members(struct work *work, void *arg, struct error *err) {
+    struct members *members = arg;
+
+    members->count =
+        snapshot_of_group(work, members->job->operation.object_id, &members->snapshots, err);
+    if (members->count < 0)
+        return -1;
+    members->volumes =
+        arena_alloc(work->arena, (size_t)members->count * sizeof *members->volumes + 1);
+    for (int i = 0; i < members->count; i++)
+        if (volume_details(work, members->snapshots[i].volume_id, &members->volumes[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* What is done with a single snapshot is done with this one now. */
+static struct job *turn_to(struct members *members, int i) {
+    struct job *job = members->job;
+
+    job->volume = members->volumes[i];
+    job->snapshot = members->snapshots[i];
+    return job;
+}
+
+/* ---- making ---- */
+
+/* This create is somebody else's by now, or was cancelled.  As job_clean_up_snapshot(). */
+static int clean_up(struct members *members, struct error *err) {
+    int others = 0;
+
+    for (int i = 0; i < members->count; i++) {
+        int kept = job_clean_up_snapshot(turn_to(members, i), err);
+
+        if (kept < 0)
+            return -1;
+        others |= kept;
+    }
+    return others;
+}
+
+static int make_all(struct members *members, struct create_ending *each, struct error *failure) {
+    for (int i = 0; i < members->count; i++) {
+        struct driver_created created = { 0 };
+
+        if (job_make_snapshot(turn_to(members, i), &created, failure) < 0)
+            return error_context(failure, "volume %s", members->volumes[i].id);
+        each[i] = (struct create_ending){ .location = created.provider_location,
+                                          .format = created.format };
+    }
+    return 0;
+}
+
+int job_group_snapshot_create(struct job *job, struct error *err) {
+    const char *id = job->operation.object_id;
+    struct members members = { .job = job };
+    struct group_snapshot_ending ending = { 0 };
+    struct error failure = { 0 };
+    struct create_ending *each;
+    int ended;
+
+    if (job_read(job, read_members, &members, err) < 0)
+        return -1;
+    each = arena_alloc(job->arena, (size_t)members.count * sizeof *each + 1);
+    if (make_all(&members, each, &failure) < 0) {
+        if (job_check_lease(job, &failure) < 0) {
+            ended = clean_up(&members, err);
+            return ended > 0 ? error_pass(err, &failure) : ended;
+        }
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
+        ending.failure = &failure;
+        log_error(&job->context.log, "group_snapshot_create failed", "id", id, "reason",
+                  failure.message, NULL);
+    }
+    ending.each = each;
+    ending.count = members.count;
+    ended = job_finish(job, &ending, err);
+    if (ended > 0)
+        return clean_up(&members, err) < 0 ? -1 : 0;
+    if (ended == 0 && !ending.failure)
+        log_info(&job->context.log, "group_snapshot_create done", "id", id, NULL);
+    return ended;
+}
+
+/* ---- deleting ---- */
+
+/* As job_drop_snapshot(), of all. */
+static int drop_all(struct members *members, struct error *failure, struct error *err) {
+    for (int i = 0; i < members->count; i++) {
+        int left = job_drop_snapshot(turn_to(members, i), failure, err);
+
+        if (left > 0)
+            error_context(failure, "snapshot %s", members->snapshots[i].id);
+        if (left != 0)
+            return left;
+    }
+    return 0;
+}
+
+int job_group_snapshot_delete(struct job *job, struct error *err) {
+    const char *id = job->operation.object_id;
+    struct members members = { .job = job };
+    struct group_snapshot_delete_ending ending = { 0 };
+    struct error failure = { 0 };
+    int left;
+
+    if (job_read(job, read_members, &members, err) < 0)
+        return -1;
+    left = drop_all(&members, &failure, err);
+    if (left < 0)
+        return -1;
+    if (left > 0) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
+        ending.failure = &failure;
+        ending.busy = failure.kind == ERROR_CONFLICT;
+        log_error(&job->context.log, "group_snapshot_delete failed", "id", id, "reason",
+                  failure.message, NULL);
+    }
+    left = job_finish(job, &ending, err);
+    if (left == 0 && !ending.failure)
+        log_info(&job->context.log, "group_snapshot_delete done", "id", id, NULL);
+    return left < 0 ? -1 : 0;
+}

@@ -1,0 +1,374 @@
+/*
+ * A group snapshot is one operation with the turns of all of its volumes: all of its snapshots are
+ * made, or none is any good, and whatever happens in between, each object has its row.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/groups.h"
+
+#include <string.h>
+
+enum { MEMBERS = 3 };
+
+#define assert_rests(world)                            \
+    do {                                               \
+        ck_assert_int_eq(world_check(world), 0);       \
+        ck_assert_int_eq(COUNT("operations"), 0);      \
+        ck_assert_int_eq(COUNT("operation_turns"), 0); \
+    } while (0)
+
+/* Three volumes that hold 1, 2 and 3, and their group. */
+static struct world *with_members(const char **ret_volumes) {
+    struct world *world = world_new(NULL);
+
+    for (int i = 0; i < MEMBERS; i++) {
+        ret_volumes[i] = world_volume(world, 2);
+        memory_write(world->memory, ret_volumes[i], i + 1);
+    }
+    group_of(world, ret_volumes, MEMBERS);
+    return world;
+}
+
+static void assert_members(struct world *world, const char *id, const char *status) {
+    ck_assert_int_eq(
+        COUNT("snapshots WHERE group_snapshot_id = '%s' AND status = '%s'", id, status), MEMBERS);
+}
+
+/* ---- made and deleted ---- */
+
+START_TEST(all_members_are_taken_and_go_together) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = group_snapshot(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    assert_members(world, id, "available");
+    for (int i = 0; i < MEMBERS; i++)
+        ck_assert_int_eq(memory_read_snapshot(world->memory, member_of(world, id, volumes[i])),
+                         i + 1);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), MEMBERS);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2 * 2 * MEMBERS);
+    assert_rests(world);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
+    assert_members(world, id, "deleting");
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "gone");
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2 * MEMBERS);
+    assert_rests(world);
+}
+END_TEST
+
+/* ---- turns ---- */
+
+static void hold(struct world *world, const char *kind) {
+    world_sql(world,
+              PATH("UPDATE operations SET phase = 'running', attempts = 1, owner = 'other:1:1', "
+                   "lease_until = 4000000000000000 WHERE kind = '%s'",
+                   kind));
+}
+
+static void let_go(struct world *world) {
+    world_sql(world, "UPDATE operations SET lease_until = 1 WHERE owner = 'other:1:1'");
+    world_advance(world, 1);
+    world_settle(world);
+}
+
+START_TEST(it_waits_for_the_last_change_of_its_volumes) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    ck_assert_int_eq(world_action(world, volumes[2], "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "extend"));
+    /* An operator says it is over, while it goes on. */
+    world_sql(world, PATH("UPDATE volumes SET status = 'available' WHERE id = '%s'", volumes[2]));
+    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    world_sql(world, PATH("UPDATE volumes SET status = 'extending' WHERE id = '%s'", volumes[2]));
+    world_settle(world);
+    id = group_snapshot(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(what_changes_a_volume_waits_for_it) {
+    const char *volumes[MEMBERS], *id, *beside;
+    autoworld struct world *world = with_members(volumes);
+
+    id = new_group_snapshot(world);
+    hold(world, "group_snapshot_create");
+    world_advance(world, 1);
+    beside = new_snapshot(world, volumes[1]);
+    ck_assert_int_eq(world_action(world, volumes[1], "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_settle(world);
+    assert_snapshot(world, beside, "available");
+    ck_assert_str_eq(world_status(world, volumes[1]), "extending");
+    ck_assert_int_eq(world_real_gb(world, volumes[1]), 2);
+    let_go(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    ck_assert_str_eq(world_status(world, volumes[1]), "available");
+    ck_assert_int_eq(world_real_gb(world, volumes[1]), 3);
+    assert_rests(world);
+}
+END_TEST
+
+/* Two of the same group read their volumes side by side; a change behind the first waits for it,
+ * and the second for the change. */
+START_TEST(turns_are_kept_among_those_with_several) {
+    const char *volumes[MEMBERS], *first, *second;
+    autoworld struct world *world = with_members(volumes);
+
+    first = new_group_snapshot(world);
+    hold(world, "group_snapshot_create");
+    world_advance(world, 1);
+    ck_assert_int_eq(world_action(world, volumes[0], "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    world_settle(world);
+    world_sql(world, PATH("UPDATE volumes SET group_id = NULL WHERE id = '%s'", volumes[0]));
+    world_advance(world, 1);
+    second = new_group_snapshot(world);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, first), "creating");
+    ck_assert_str_eq(group_snapshot_status(world, second), "available");
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", second), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, second), "gone");
+    let_go(world);
+    ck_assert_str_eq(group_snapshot_status(world, first), "available");
+    ck_assert_str_eq(world_status(world, volumes[0]), "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_made_of_a_member_keeps_it) {
+    const char *volumes[MEMBERS], *id, *made;
+    autoworld struct world *world = with_members(volumes);
+
+    id = group_snapshot(world);
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}",
+                                     member_of(world, id, volumes[1]))),
+                     202);
+    made = answered_id(world, "volume");
+    hold(world, "create");
+    world_advance(world, 1);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
+    ck_assert_int_eq(COUNT("snapshots WHERE delete_begun = 1"), 0);
+    let_go(world);
+    ck_assert_str_eq(world_status(world, made), "available");
+    ck_assert_int_eq(memory_read(world->memory, made), 2);
+    ck_assert_str_eq(group_snapshot_status(world, id), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+/* ---- failures ---- */
+
+static int calls_left; /* of the call that fails */
+static const char *failing;
+
+static struct fault_decision fail_late(void *arg, const char *call, const char *name_id) {
+    struct fault_decision decision = { 0 };
+
+    (void)arg, (void)name_id;
+    if (strcmp(call, failing) == 0 && calls_left-- == 0)
+        decision.action = FAULT_BEFORE;
+    return decision;
+}
+
+static void break_call(struct world *world, const char *call, int after) {
+    failing = call;
+    calls_left = after;
+    world->decide = fail_late;
+}
+
+START_TEST(one_that_cannot_be_taken_spoils_all) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    break_call(world, "create_snapshot", 1);
+    id = group_snapshot(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    assert_members(world, id, "error");
+    ck_assert_int_eq(COUNT("snapshots WHERE provider_location IS NOT NULL"), 0);
+    ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_904_903"));
+    assert_rests(world);
+    /* The backend has the one that was made, and its row knows: it goes with the others. */
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "gone");
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_deleted_leaves_all_rows) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = group_snapshot(world);
+    break_call(world, "delete_snapshot", 1);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    assert_members(world, id, "error_deleting");
+    ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_905_904"));
+    assert_rests(world);
+    /* What may be gone is given to nobody. */
+    ck_assert_int_eq(world_call(world, "POST", PATH("/group_snapshots/%s/action", id),
+                                "{\"reset_status\": {\"status\": \"available\"}}"),
+                     400);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+/* Killed after each effect in turn, and started again. */
+static const char *after_deaths(struct world *world, int effects, const char *id,
+                                const char *method) {
+    world_die_after(world, effects);
+    if (method)
+        world_call(world, method, PATH("/group_snapshots/%s", id), NULL);
+    else if (ask_group_snapshot(world, "") == 202)
+        id = answered_id(world, "group_snapshot");
+    if (!world->dead)
+        world_settle(world);
+    if (!world->dead)
+        return NULL;
+    world_restart(world);
+    world_settle(world);
+    for (int i = 0; i < 5; i++) {
+        world_advance(world, 400);
+        world_settle(world);
+    }
+    return id;
+}
+
+START_TEST(death_at_any_moment_of_a_create_strands_nothing) {
+    int effects = 0;
+    bool died = true;
+
+    for (; died; effects++) {
+        const char *volumes[MEMBERS];
+        autoworld struct world *world = with_members(volumes);
+
+        died = after_deaths(world, effects, "", NULL) != NULL;
+        ck_assert_int_eq(COUNT("group_snapshots WHERE status <> 'available'"), 0);
+        ck_assert_int_eq(COUNT("snapshots WHERE status <> 'available'"), 0);
+        ck_assert_int_eq(COUNT("snapshots"), MEMBERS * COUNT("group_snapshots"));
+        assert_rests(world);
+    }
+    ck_assert_int_gt(effects, 5);
+}
+END_TEST
+
+START_TEST(death_at_any_moment_of_a_delete_strands_nothing) {
+    int effects = 0;
+    bool died = true;
+
+    for (; died; effects++) {
+        const char *volumes[MEMBERS];
+        autoworld struct world *world = with_members(volumes);
+        const char *id = group_snapshot(world);
+
+        died = after_deaths(world, effects, id, "DELETE") != NULL;
+        ck_assert_int_eq(COUNT("snapshots"), MEMBERS * COUNT("group_snapshots"));
+        ck_assert_int_eq(COUNT("group_snapshots WHERE status <> 'available'"), 0);
+        assert_rests(world);
+    }
+    ck_assert_int_gt(effects, 5);
+}
+END_TEST
+
+/* ---- somebody else in between ---- */
+
+/* A late worker has made an object when its group snapshot is given up: it takes it away. */
+START_TEST(a_delete_of_one_that_is_being_made_leaves_nothing) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = new_group_snapshot(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 400);
+    hold(world, "group_snapshot_create");
+    ck_assert_int_eq(world_call(world, "POST", PATH("/group_snapshots/%s/action", id),
+                                "{\"reset_status\": {\"status\": \"error\"}}"),
+                     202);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
+    /* Its worker is not known to have ended: nothing begins on its volumes. */
+    ck_assert_int_eq(ask_snapshot(world, volumes[0], ""), 400);
+    let_go(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "gone");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_reset_puts_an_end_to_a_delete) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = group_snapshot(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    ck_assert_int_eq(world_call(world, "POST", PATH("/group_snapshots/%s/action", id),
+                                "{\"reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    assert_members(world, id, "error_deleting");
+    for (int i = 0; i < MEMBERS; i++)
+        ck_assert_int_eq(memory_read_snapshot(world->memory, member_of(world, id, volumes[i])),
+                         i + 1);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_reset_of_one_that_is_made_changes_nothing_of_its_end) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = new_group_snapshot(world);
+    ck_assert_int_eq(world_call(world, "POST", PATH("/group_snapshots/%s/action", id),
+                                "{\"reset_status\": {\"status\": \"error\"}}"),
+                     202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    assert_members(world, id, "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_hundred_are_one_operation) {
+    enum { MANY = 100 };
+    const struct world_settings settings = { .quota_volumes = 1000 };
+    autoworld struct world *world = world_new(&settings);
+    const char *volumes[MANY], *id;
+
+    for (int i = 0; i < MANY; i++)
+        volumes[i] = world_volume(world, 1);
+    group_of(world, volumes, MANY);
+    world->settings.quota_snapshots = 1000;
+    id = new_group_snapshot(world);
+    ck_assert_int_eq(COUNT("operations"), 1);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'available'"), MANY);
+    assert_rests(world);
+}
+END_TEST
+
+CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
+           it_waits_for_the_last_change_of_its_volumes, what_changes_a_volume_waits_for_it,
+           turns_are_kept_among_those_with_several, a_volume_that_is_made_of_a_member_keeps_it,
+           one_that_cannot_be_taken_spoils_all, one_that_cannot_be_deleted_leaves_all_rows,
+           death_at_any_moment_of_a_create_strands_nothing,
+           death_at_any_moment_of_a_delete_strands_nothing,
+           a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_puts_an_end_to_a_delete,
+           a_reset_of_one_that_is_made_changes_nothing_of_its_end, a_hundred_are_one_operation)

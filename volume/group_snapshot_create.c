@@ -1,0 +1,194 @@
+#include "volume/group_snapshot_create.h"
+
+#include "ledger/message.h"
+#include "volume/attachment.h"
+#include "volume/conflict.h"
+#include "volume/group_type.h"
+#include "volume/notification.h"
+#include "volume/operations.h"
+#include "volume/snapshot_create.h"
+#include "volume/type.h"
+
+/* ---- may it be made? ---- */
+
+/* Does the type of the group promise snapshots of one moment? */
+static int promises_one_moment(struct work *work, const struct volume_group *group,
+                               struct error *err) {
+    struct group_type type;
+
+    if (group_type_row(work, group->group_type_id, &type, err) < 0)
+        return -1;
+    return spec_is_true(&type.specs, "consistent_group_snapshot_enabled");
+}
+
+static bool is_in_use(const struct volume *volume) {
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            return true;
+    return false;
+}
+
+/* The snapshots are taken one after the other.  No volume is attached meanwhile, so what nobody
+ * uses stays as it is, and one volume that is used is of its own moment; but several go on being
+ * written to. */
+static int check_moment(struct work *work, const struct volume_group *group,
+                        const struct volume *volumes, int count, struct error *err) {
+    int promises = promises_one_moment(work, group, err);
+    const struct volume *first = NULL;
+
+    for (int i = 0; promises > 0 && i < count; i++) {
+        if (!is_in_use(&volumes[i]))
+            continue;
+        if (first)
+            return error_set(
+                err, ERROR_BAD_REQUEST,
+                "Invalid volume: The type of group %s promises snapshots of one moment "
+                "(consistent_group_snapshot_enabled), but its volumes %s and %s are both attached "
+                "and may be written to while the snapshots are taken one after the other. Detach "
+                "all but one, or use a group type without that spec.",
+                group->id, first->id, volumes[i].id);
+        first = &volumes[i];
+    }
+    return promises < 0 ? -1 : 0;
+}
+
+static int find_volumes(struct work *work, const struct volume_group *group, struct volume **ret,
+                        struct error *err) {
+    const struct db_value group_id = DB_TEXT(group->id);
+    const struct query members = { .where = "v.group_id = $1",
+                                   .values = &group_id,
+                                   .value_count = 1,
+                                   .order = "v.id",
+                                   .limit = -1,
+                                   .with_details = true };
+    int count = volume_list(work, &members, ret, err);
+
+    if (count == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid Group: Group %s has no volumes. No group snapshot will be "
+                         "created.",
+                         group->id);
+    return count;
+}
+
+/* ---- rows ---- */
+
+static int insert_row(struct work *work, const struct group_snapshot *row, struct error *err) {
+    return db_change(work->tx, err,
+                     "INSERT INTO group_snapshots (id, project_id, user_id, group_id, "
+                     "group_type_id, display_name, display_description, status, status_by_reset, "
+                     "created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9)",
+                     DB_TEXT(row->id), DB_TEXT(row->project_id), DB_TEXT(row->user_id),
+                     DB_TEXT(row->group_id), DB_TEXT(row->group_type_id), DB_TEXT(row->name),
+                     DB_TEXT(row->description), DB_TEXT(group_snapshot_status_text(row->status)),
+                     DB_INT(row->created_at));
+}
+
+static int add_members(struct work *work, const struct group_snapshot *row,
+                       const struct volume *volumes, int count, struct error *err) {
+    const struct snapshot_new wanted = {
+        .name = row->name,
+        .description = row->description,
+        .in_use_allowed = true,
+        .group_snapshot_id = row->id,
+    };
+    struct snapshot snapshot;
+
+    for (int i = 0; i < count; i++)
+        if (snapshot_add(work, &volumes[i], &wanted, &snapshot, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int start(struct work *work, const struct group_snapshot *row, const struct volume *volumes,
+                 int count, struct error *err) {
+    struct operation_turn *turns = arena_alloc(work->arena, (size_t)count * sizeof *turns);
+    const struct operation fields = {
+        .target_id = row->id,
+        .volume_id = row->group_id,
+        .turns = turns,
+        .turn_count = (unsigned)count,
+        .host = volumes[0].host,
+        .project_id = row->project_id,
+    };
+
+    for (int i = 0; i < count; i++)
+        turns[i] = (struct operation_turn){ volumes[i].id, true };
+    return operation_insert(work, &kind_group_snapshot_create, &fields, NULL, err);
+}
+
+int group_snapshot_create(struct work *work, const struct volume_group *group,
+                          const struct group_snapshot_new *request, struct group_snapshot *ret,
+                          struct error *err) {
+    const struct group_snapshot row = {
+        .id = work_uuid(work),
+        .project_id = work->context->project_id ? work->context->project_id : group->project_id,
+        .user_id = work->context->user_id,
+        .group_id = group->id,
+        .group_type_id = group->group_type_id,
+        .name = request->name,
+        .description = request->description,
+        .status = GROUP_SNAPSHOT_CREATING,
+        .created_at = work->now_us,
+    };
+    struct volume *volumes;
+    int count = find_volumes(work, group, &volumes, err);
+
+    if (count < 0 || check_moment(work, group, volumes, count, err) < 0 ||
+        insert_row(work, &row, err) < 0 ||
+        notification_of_group_snapshot(work, "group_snapshot.create.start", row.id, err) < 0 ||
+        add_members(work, &row, volumes, count, err) < 0 ||
+        start(work, &row, volumes, count, err) < 0)
+        return -1;
+    *ret = row;
+    return 0;
+}
+
+/* ---- finish ---- */
+
+static int end_members(struct work *work, const char *id,
+                       const struct group_snapshot_ending *ending, struct error *err) {
+    const struct create_ending failed = { .failure = ending->failure };
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, id, &snapshots, err);
+
+    if (count >= 0 && !ending->failure && count != ending->count)
+        return error_set(err, ERROR_INTERNAL,
+                         "Group snapshot %s has %d snapshots, and %d are made.", id, count,
+                         ending->count);
+    for (int i = 0; i < count; i++)
+        if (snapshot_create_ended(work, snapshots[i].id,
+                                  ending->failure ? &failed : &ending->each[i], err) < 0)
+            return -1;
+    return count < 0 ? -1 : 0;
+}
+
+static int create_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    /* Whatever an operator has called it meanwhile: its snapshots are none. */
+    static const struct status_change broken = { .from = STATUS_ANY, .to = GROUP_SNAPSHOT_ERROR };
+    const struct group_snapshot_ending *ending = arg;
+    const char *id = held->object_id;
+
+    if (operation_end(work, held->id, err) < 0 || end_members(work, id, ending, err) < 0)
+        return -1;
+    if (ending->failure)
+        return status_write(work, held->kind->object, id, &broken, err) < 0
+                   ? -1
+                   : message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
+                                    held->kind->message_action, "903", err);
+    if (operation_leave(work, id, held->kind, GROUP_SNAPSHOT_AVAILABLE, err) < 0)
+        return -1;
+    return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);
+}
+
+const struct operation_kind kind_group_snapshot_create = {
+    .name = "group_snapshot_create",
+    .method = "create_group_snapshot",
+    .message_action = "904",
+    .object = &group_snapshot_objects,
+    .meanwhile = GROUP_SNAPSHOT_CREATING,
+    .on_failure = GROUP_SNAPSHOT_ERROR,
+    .finish = create_finish,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};

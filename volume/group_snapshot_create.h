@@ -1,0 +1,25 @@
+/*
+ * Making a group snapshot: from POST /group_snapshots to a snapshot of each of the group's volumes.
+ * One operation makes them all, while nothing else works on any of the volumes; when one cannot be
+ * made, none is any good.
+ */
+#pragma once
+
+#include "volume/create.h"
+#include "volume/group.h"
+#include "volume/group_snapshot.h"
+
+struct group_snapshot_new {
+    const char *name, *description; /* its snapshots' as well */
+};
+
+int group_snapshot_create(struct work *work, const struct volume_group *group,
+                          const struct group_snapshot_new *request, struct group_snapshot *ret,
+                          struct error *err);
+
+/* What finishes it. */
+struct group_snapshot_ending {
+    const struct error *failure;      /* NULL: all are made */
+    const struct create_ending *each; /* then: of each, in the order of snapshot_of_group() */
+    int count;
+};

@@ -1,0 +1,153 @@
+#include "volume/group_snapshot_delete.h"
+
+#include "ledger/message.h"
+#include "ledger/service.h"
+#include "volume/conflict.h"
+#include "volume/group_status.h"
+#include "volume/notification.h"
+#include "volume/operations.h"
+#include "volume/snapshot_delete.h"
+
+static int refuse(const struct group_snapshot *row, const char *why, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid GroupSnapshot: Group snapshot %s cannot be deleted: %s.", row->id,
+                     why);
+}
+
+static int check(struct work *work, const struct group_snapshot *row,
+                 const struct snapshot *snapshots, int count, struct error *err) {
+    int64_t groups = 0;
+    int frozen = count > 0 ? service_is_frozen(work, snapshots[0].host, err) : 0;
+
+    if (!(kind_group_snapshot_delete.may_start_from & (uint64_t)1 << row->status))
+        return refuse(row, "its status must be available or error", err);
+    if (frozen != 0)
+        return frozen < 0 ? -1 : refuse(row, "its backend is frozen", err);
+    if (db_query_int(work->tx, &groups, err,
+                     "SELECT COUNT(*) FROM volume_groups WHERE group_snapshot_id = $1 AND "
+                     "$2 = status",
+                     DB_TEXT(row->id), DB_TEXT(group_objects.statuses[GROUP_CREATING].text)) < 0)
+        return -1;
+    return groups > 0 ? refuse(row, "a group is being made of it", err) : 0;
+}
+
+/* The delete of the group snapshot is theirs, too. */
+static int take_along(struct work *work, const struct snapshot *snapshots, int count,
+                      struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
+
+    for (int i = 0; i < count; i++)
+        if (conflict_settle(work, snapshots[i].volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+            status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
+            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int start(struct work *work, const struct group_snapshot *row,
+                 const struct snapshot *snapshots, int count, struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY,
+                                                    .to = GROUP_SNAPSHOT_DELETING };
+    struct operation_turn *turns = arena_alloc(work->arena, 2 * (size_t)count * sizeof *turns);
+    const struct operation fields = {
+        .target_id = row->id,
+        .volume_id = row->group_id,
+        .turns = turns,
+        .turn_count = 2 * (unsigned)count,
+        .host = snapshots[0].host,
+        .project_id = row->project_id,
+        .previous_status = group_snapshot_status_text(row->status),
+    };
+
+    for (int i = 0; i < count; i++) {
+        turns[2 * i] = (struct operation_turn){ snapshots[i].id, false };
+        turns[2 * i + 1] = (struct operation_turn){ snapshots[i].volume_id, true };
+    }
+    if (status_write(work, &group_snapshot_objects, row->id, &meanwhile, err) < 0)
+        return -1;
+    return operation_insert(work, &kind_group_snapshot_delete, &fields, NULL, err);
+}
+
+/* ---- finish ---- */
+
+static int remove_all(struct work *work, const char *id, const struct snapshot *snapshots,
+                      int count, struct error *err) {
+    for (int i = 0; i < count; i++)
+        if (snapshot_delete_done(work, &snapshots[i], err) < 0)
+            return -1;
+    if (notification_of_group_snapshot(work, "group_snapshot.delete.end", id, err) < 0)
+        return -1;
+    return db_run(work->tx, err, "DELETE FROM group_snapshots WHERE id = $1", DB_TEXT(id)) < 0 ? -1
+                                                                                               : 0;
+}
+
+/* It has ended otherwise: what is left of them. */
+static int leave_behind(struct work *work, const struct snapshot *snapshots, int count,
+                        struct error *err) {
+    static const struct status_change failed = { .from = SNAPSHOT_DELETING,
+                                                 .to = SNAPSHOT_ERROR_DELETING,
+                                                 .unless_reset = true };
+
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &failed, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int delete_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct group_snapshot_delete_ending *ending = arg;
+    const char *id = held->object_id;
+    struct snapshot *snapshots;
+    int count;
+
+    if (operation_end(work, held->id, err) < 0)
+        return -1;
+    count = snapshot_of_group(work, id, &snapshots, err);
+    if (count < 0 || !ending->failure)
+        return count < 0 ? -1 : remove_all(work, id, snapshots, count, err);
+    if (leave_behind(work, snapshots, count, err) < 0 ||
+        operation_leave(work, id, held->kind, GROUP_SNAPSHOT_ERROR, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
+                          held->kind->message_action, ending->busy ? "905" : "904", err);
+}
+
+static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, operation->object_id, &snapshots, err);
+
+    return count < 0 ? -1 : leave_behind(work, snapshots, count, err);
+}
+
+const struct operation_kind kind_group_snapshot_delete = {
+    .name = "group_snapshot_delete",
+    .method = "delete_group_snapshot",
+    .message_action = "905",
+    .object = &group_snapshot_objects,
+    .may_start_from = (uint64_t)1 << GROUP_SNAPSHOT_AVAILABLE | (uint64_t)1 << GROUP_SNAPSHOT_ERROR,
+    .meanwhile = GROUP_SNAPSHOT_DELETING,
+    .on_failure = GROUP_SNAPSHOT_ERROR,
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .finish = delete_finish,
+    .cancel = delete_cancel,
+};
+
+/* ---- begin ---- */
+
+int group_snapshot_delete(struct work *work, const struct group_snapshot *group_snapshot,
+                          struct error *err) {
+    const char *id = group_snapshot->id;
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, id, &snapshots, err);
+
+    if (count < 0 || check(work, group_snapshot, snapshots, count, err) < 0 ||
+        conflict_settle_group_snapshot(work, group_snapshot, ACTION_DELETE, err) < 0 ||
+        notification_of_group_snapshot(work, "group_snapshot.delete.start", id, err) < 0)
+        return -1;
+    if (count == 0)
+        return remove_all(work, id, snapshots, count, err);
+    if (take_along(work, snapshots, count, err) < 0)
+        return -1;
+    return start(work, group_snapshot, snapshots, count, err);
+}
