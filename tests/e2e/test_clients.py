@@ -115,6 +115,31 @@ class OpenStack(ServiceCase):
         self.assertNotIn("rapid",
                          [row["Name"] for row in self.openstack("volume", "type", "list")])
 
+    def test_groups_and_their_types(self):
+        def group(*words, output=True):
+            return self.openstack("--os-volume-api-version", "3.58", "volume", "group", *words,
+                                  output=output)
+
+        group("type", "create", "--description", "words", "together")
+        group("type", "set", "--property", "colour=blue", "together")
+        types = {row["Name"]: row["Properties"] for row in group("type", "list")}
+        self.assertEqual(types["together"], {"colour": "blue"})
+        self.openstack("volume", "type", "create", "grouped")
+        made = group("create", "--name", "pair", "--description", "two", "together", "grouped")
+        self.assertEqual((made["Status"], made["Name"]), ("available", "pair"))
+        self.assertEqual([row["Name"] for row in group("list")], ["pair"])
+        volume_id = self.volume(1, name="member", volume_type="grouped", group_id=made["ID"])
+        group("set", "--name", "couple", "pair")
+        with self.assertRaises(ClientFailed):
+            self.openstack("volume", "delete", "member", output=False)
+        with self.assertRaises(ClientFailed):
+            group("delete", "couple", output=False)
+        group("delete", "--force", "couple", output=False)
+        self.api.wait_gone(volume_id)
+        self.assertEqual(group("list"), [])
+        group("type", "delete", "together", output=False)
+        self.openstack("volume", "type", "delete", "grouped", output=False)
+
     def test_services_zones_and_limits(self):
         services = self.openstack("volume", "service", "list")
         self.assertEqual({row["Binary"] for row in services},
@@ -221,6 +246,35 @@ class Cinder(ServiceCase):
         self.assertIn("__DEFAULT__", self.cinder("type-default"))
         self.cinder("type-delete", "silver")
         self.assertEqual([row["Name"] for row in table(self.cinder("type-list"))], ["__DEFAULT__"])
+
+    def test_groups_and_their_types(self):
+        self.cinder("type-create", "iron")
+        self.cinder("group-type-create", "--description", "words", "plain")
+        self.cinder("group-type-key", "plain", "set", "level=9", "colour=red")
+        self.cinder("group-type-key", "plain", "unset", "level")
+        self.assertIn("colour", self.cinder("group-specs-list"))
+        self.assertIn("plain", [row["Name"] for row in table(self.cinder("group-type-list"))])
+        made = properties(self.cinder("group-create", "--name", "all", "plain", "iron"))
+        self.assertEqual((made["name"], made["status"]), ("all", "available"))
+        member = properties(self.cinder("create", "--group-id", made["id"], "--volume-type", "iron",
+                                        "--name", "member", "--poll", "1"))
+        single = properties(self.cinder("create", "--volume-type", "iron", "--poll", "1"))
+        self.cinder("group-update", "all", "--name", "most", "--add-volumes", single["id"],
+                    "--remove-volumes", member["id"])
+        shown = properties(self.cinder("group-show", "most", "--list-volume"))
+        self.assertEqual((shown["status"], shown["volumes"]),
+                         ("available", f"['{single['id']}']"))
+        self.cinder("delete", "member")
+        with self.assertRaises(ClientFailed):
+            self.cinder("group-enable-replication", "most")
+        with self.assertRaises(ClientFailed):
+            self.cinder("group-type-delete", "plain")
+        self.cinder("group-delete", "--delete-volumes", "most")
+        until(lambda: not table(self.cinder("group-list")), 60, "no group", pause=0.2)
+        self.api.wait_gone(single["id"])
+        self.api.wait_gone(member["id"])
+        self.cinder("group-type-delete", "plain")
+        self.cinder("type-delete", "iron")
 
     def test_quotas(self):
         self.cinder("quota-update", "--volumes", "7", "--gigabytes", "70", "someone")
