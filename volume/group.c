@@ -4,7 +4,7 @@
     "SELECT g.id, g.project_id, g.user_id, g.host, g.availability_zone, g.display_name, "        \
     "g.display_description, g.status, g.status_by_reset, g.group_type_id, g.group_snapshot_id, " \
     "g.source_group_id, g.replication_status, g.created_at, g.updated_at, t.name "               \
-    "FROM volume_groups g JOIN group_types t ON t.id = g.group_type_id "
+    "FROM volume_groups g LEFT JOIN group_types t ON t.id = g.group_type_id "
 
 static int read_group(struct work *work, const struct db_rows *rows, void *item,
                       struct error *err) {

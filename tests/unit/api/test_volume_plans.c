@@ -19,7 +19,7 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
 
     (void)kind, (void)arg, (void)text;
     if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
-         strstr(sql, " FROM messages m ")) &&
+         strstr(sql, " FROM messages m ") || strstr(sql, " FROM volume_groups g ")) &&
         strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
@@ -53,7 +53,7 @@ static const char *plan_of_list(struct world *world, const char *path) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
-            strstr(step, "ORDER BY"))
+            strstr(step, " g ") || strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -142,6 +142,8 @@ START_TEST(no_list_of_all_projects_is_sorted_as_a_whole) {
     autoworld struct world *world = watched_world();
 
     assert_plan(world, "/detail?all_tenants=1&limit=100", "SCAN v USING INDEX volumes_by_time\n");
+    ck_assert_str_eq(plan_of_list(world, "/groups?all_tenants=1&limit=100"),
+                     "SCAN g USING INDEX volume_groups_by_time\n");
 }
 END_TEST
 
@@ -171,6 +173,10 @@ START_TEST(nothing_that_a_member_asks_looks_at_other_projects) {
         "/messages?event_id=x",
         "/messages?request_id=x",
         "/messages?sort=expires_at",
+        "/groups/detail",
+        "/groups/detail?list_volume=true",
+        "/groups?name=a",
+        "/groups?sort=name",
     };
 
     if (postgresql_given())
