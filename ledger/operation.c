@@ -194,6 +194,24 @@ int operation_on(struct work *work, const char *volume_id, struct operation **re
                          ret, err);
 }
 
+/* clang-format off */
+#define IDS_ABOUT \
+    "SELECT id FROM operations WHERE volume_id = $1 AND object_id = $2 " \
+    "UNION SELECT operation_id FROM operation_turns WHERE turn_of = $1 " \
+    "UNION SELECT id FROM operations c WHERE volume_id = $1 AND " \
+    TARGETS_ITSELF("c") " AND " IS_CANCELLED
+/* clang-format on */
+
+int operation_about(struct work *work, const char *volume_id, const char *object_id,
+                    struct operation **ret, struct error *err) {
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN "
+                                  "(" IDS_ABOUT ") ORDER BY created_at, id",
+                                  DB_TEXT(volume_id), DB_TEXT(object_id)),
+                         ret, err);
+}
+
 int operation_count(struct work *work, const char *volume_id, const struct operation_kind *kind,
                     int64_t *ret, struct error *err) {
     return db_query_int(

@@ -112,6 +112,11 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err);
 
+/* Of these those about one object, those that have several turns, and all that are cancelled: few,
+ * however many are queued there. */
+int operation_about(struct work *work, const char *volume_id, const char *object_id,
+                    struct operation **ret, struct error *err);
+
 /* operation_get() for a worker that wants to act on it: 0 also when it is not `owner`'s any more,
  * so a worker that was paused beyond its lease ends nothing that another one works on. */
 int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,

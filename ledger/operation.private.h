@@ -11,11 +11,12 @@
     "created_at, updated_at, COALESCE(object_id, target_id), turn_of"
 
 /* What the phases are to the statements. */
-#define IS_CANCELLED     "phase = 'cancelled'"
-#define IS_NOT_CANCELLED "phase <> 'cancelled'"
-#define AWAITS_REPORT    "phase IN ('sending', 'waiting')"
-#define IS_ANSWERED      "phase = 'answered'"
-#define HAS_NO_ANSWER    "phase <> 'answered'"
+#define IS_CANCELLED       "phase = 'cancelled'"
+#define TARGETS_ITSELF(of) of ".target_id = " of ".id" /* as all that are cancelled */
+#define IS_NOT_CANCELLED   "phase <> 'cancelled'"
+#define AWAITS_REPORT      "phase IN ('sending', 'waiting')"
+#define IS_ANSWERED        "phase = 'answered'"
+#define HAS_NO_ANSWER      "phase <> 'answered'"
 /* What may be handed to a worker; `now`: the place of an instant. */
 #define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
 

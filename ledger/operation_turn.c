@@ -11,14 +11,13 @@
 /* Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
  * for a report, and those that only read what the turn is about, because they are about another
  * object, do not wait for each other.  What is cancelled waits for none. */
-#define IS_IN_LINE     "phase NOT IN ('sending', 'waiting', 'answered')"
-#define ONLY_READS(of) of ".turn_of <> " of ".object_id"
+#define IS_IN_LINE "phase NOT IN ('sending', 'waiting', 'answered')"
 #define IS_IN_FRONT                                                           \
     "other.id <> operations.id AND (COALESCE(other.owner, '') <> '' OR "      \
     "(other." IS_IN_LINE " AND (other.created_at < operations.created_at OR " \
     "(other.created_at = operations.created_at AND other.id < operations.id))))"
-#define NONE_IN_FRONT(those, mine, theirs) \
-    "NOT EXISTS (SELECT 1 FROM " those " AND NOT (" mine " AND " theirs ") AND " IS_IN_FRONT ")"
+#define NONE_IN_FRONT(those) "NOT EXISTS (SELECT 1 FROM " those " AND " IS_IN_FRONT ")"
+#define CHANGES(of)          of ".turn_of = " of ".object_id"
 /* Its one turn, or each of its several, against one and several of others. */
 #define ONE_ONE "operations other WHERE other.turn_of = operations.turn_of"
 #define ONE_SEVERAL                                                                   \
@@ -31,15 +30,23 @@
     "operation_turns mine JOIN operation_turns theirs ON theirs.turn_of = mine.turn_of " \
     "JOIN operations other ON other.id = theirs.operation_id "                           \
     "WHERE mine.operation_id = operations.id"
-#define MINE   "mine.only_reads = 1"
-#define THEIRS "theirs.only_reads = 1"
+#define ONE_CHANGES(those, of)    those " AND (" CHANGES("operations") " OR " of ")"
+#define SEVERAL_CHANGE(those, of) those " AND (mine.only_reads = 0 OR " of ")"
+#define THEIRS                    "theirs.only_reads = 0"
+/* Of one turn those that change what it is about are found by an index of theirs, so that many that
+ * read cost nobody anything. */
 /* clang-format off */
 #define IS_ITS_TURN \
     "(" IS_CANCELLED " OR (" \
-    NONE_IN_FRONT(ONE_ONE, ONLY_READS("operations"), ONLY_READS("other")) " AND " \
-    NONE_IN_FRONT(ONE_SEVERAL, ONLY_READS("operations"), THEIRS) " AND " \
-    NONE_IN_FRONT(SEVERAL_ONE, MINE, ONLY_READS("other")) " AND " \
-    NONE_IN_FRONT(SEVERAL_SEVERAL, MINE, THEIRS) "))"
+    NONE_IN_FRONT(ONE_ONE " AND " CHANGES("other")) " AND " \
+    "(turn_of IS NULL OR NOT " CHANGES("operations") " OR " NONE_IN_FRONT(ONE_ONE) ") AND " \
+    NONE_IN_FRONT(ONE_CHANGES(ONE_SEVERAL, THEIRS)) " AND " \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) "))"
+#define NOTHING_CANCELLED_IS_LEFT \
+    "(" IS_CANCELLED " OR NOT EXISTS (SELECT 1 FROM operations other WHERE " \
+    "other.volume_id = operations.volume_id AND " \
+    TARGETS_ITSELF("other") " AND other." IS_CANCELLED "))"
 /* clang-format on */
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
@@ -53,10 +60,8 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
             "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
             "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
             "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND " IS_DUE(
-                "$5") " AND "
-                      "(" IS_CANCELLED " OR NOT EXISTS (SELECT 1 FROM operations other WHERE "
-                      "other.volume_id = operations.volume_id AND other." IS_CANCELLED ")) "
-                      "AND " IS_ITS_TURN " RETURNING " OPERATION_COLUMNS,
+                "$5") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN
+                      " RETURNING " OPERATION_COLUMNS,
             DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
             DB_INT(work->over_us)),
         ret, err);
@@ -78,17 +83,15 @@ static int notify_all(struct work *work, struct db_rows *query, struct error *er
  * all that read in front of the first that changes something.  Those that read need not be told by
  * one of their own: nothing that changed kept them waiting. */
 static int tell_next(struct work *work, const char *turn_of, bool by_reader, struct error *err) {
-    return notify_all(work,
-                      db_query(work->tx, err,
-                               "SELECT " OPERATION_COLUMNS
-                               " FROM operations WHERE id IN (SELECT id FROM operations "
-                               "WHERE turn_of = $1 UNION ALL SELECT operation_id FROM "
-                               "operation_turns WHERE turn_of = $1) AND " IS_IN_LINE
-                               " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN
-                               " AND ($2 = 0 OR turn_of IS NULL OR object_id = turn_of) "
-                               "ORDER BY created_at, id",
-                               DB_TEXT(turn_of), DB_BOOL(by_reader)),
-                      err);
+    const char *sql = arena_format(
+        work->arena,
+        "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (SELECT id FROM operations next "
+        "WHERE turn_of = $1%s UNION ALL SELECT operation_id FROM operation_turns WHERE "
+        "turn_of = $1) AND " IS_IN_LINE " AND " IS_NOT_CANCELLED
+        " AND owner IS NULL AND " IS_ITS_TURN " ORDER BY created_at, id",
+        by_reader ? " AND " CHANGES("next") : "");
+
+    return notify_all(work, db_query(work->tx, err, sql, DB_TEXT(turn_of)), err);
 }
 
 /* What a statement tells of the operation that it has ended, or that has lost its worker. */

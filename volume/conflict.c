@@ -92,6 +92,13 @@ static bool passes_all(enum volume_action action) {
     return true;
 }
 
+/* Whatever there may be many of. */
+static bool passes_most(enum volume_action action) {
+    return conflict_between(action, WORK_BESIDE) == CONFLICT_PASSES &&
+           conflict_between(action, WORK_SNAPSHOTS) == CONFLICT_PASSES &&
+           conflict_between(action, WORK_READS) == CONFLICT_PASSES;
+}
+
 /* What the operations on a volume are to the action, in the eyes of one of its objects. */
 struct meeting {
     enum volume_action action;
@@ -118,7 +125,8 @@ static int meet(struct work *work, const char *place, const char *what, const ch
                 enum volume_action action, struct error *err) {
     struct operation *open;
     enum open_work *works;
-    int count = operation_on(work, place, &open, err);
+    int count = id != place || passes_most(action) ? operation_about(work, place, id, &open, err)
+                                                   : operation_on(work, place, &open, err);
 
     if (count <= 0)
         return count;

@@ -1,8 +1,9 @@
-/* How SQLite finds what lists ask for: the plan of the very statement that ran. */
+/* How SQLite finds what is asked for: the plan of the very statement that ran, and its steps. */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
 #include "tests/lib/roles.h"
+#include "tests/lib/snapshots.h"
 #include "tests/lib/world.h"
 
 #include <sqlite3.h>
@@ -14,13 +15,19 @@ static struct {
     char sql[4096];
 } ran;
 
+static int64_t steps_done; /* of statements about operations, as SQLite counts them */
+
 static int statement_seen(unsigned kind, void *arg, void *statement, void *text) {
     const char *sql = sqlite3_sql(statement);
 
-    (void)kind, (void)arg, (void)text;
-    if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
-         strstr(sql, " FROM messages m ") || strstr(sql, " FROM volume_groups g ")) &&
-        strstr(sql, " LIMIT ")) {
+    (void)arg, (void)text;
+    if (kind == SQLITE_TRACE_PROFILE) {
+        if (strstr(sql, " operations "))
+            steps_done += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+    } else if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
+                strstr(sql, " FROM messages m ") || strstr(sql, " FROM snapshots s ") ||
+                strstr(sql, " FROM volume_groups g ")) &&
+               strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
         strcpy(ran.sql, sql);
@@ -30,7 +37,7 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
 
 static int database_opened(sqlite3 *handle, const char **message, const void *routines) {
     (void)message, (void)routines;
-    return sqlite3_trace_v2(handle, SQLITE_TRACE_STMT, statement_seen, NULL);
+    return sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, statement_seen, NULL);
 }
 
 static struct world *watched_world(void) {
@@ -53,7 +60,7 @@ static const char *plan_of_list(struct world *world, const char *path) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
-            strstr(step, " g ") || strstr(step, "ORDER BY"))
+            strstr(step, " g ") || strstr(step, " s ") || strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -147,6 +154,79 @@ START_TEST(no_list_of_all_projects_is_sorted_as_a_whole) {
 }
 END_TEST
 
+START_TEST(a_page_of_snapshots_is_read_in_its_order) {
+    static const struct {
+        const char *query, *index;
+    } lists[] = {
+        { "?limit=100", "snapshots_by_project (project_id=?)" },
+        { "?sort=created_at:asc", "snapshots_by_project (project_id=?)" },
+        { "?status=error", "snapshots_by_status (status=? AND project_id=?)" },
+        { "?name=a", "snapshots_by_name (display_name=? AND project_id=?)" },
+        { "?volume_id=a", "snapshots_of_volume (volume_id=?)" },
+        { "?sort=name", "snapshots_in_order_of_name (project_id=?)" },
+        { "?sort=name:asc", "snapshots_in_order_of_name (project_id=?)" },
+        { "?sort=size", "snapshots_in_order_of_size (project_id=?)" },
+        { "?sort=status", "snapshots_in_order_of_status (project_id=?)" },
+        { "?sort=id", "snapshots_in_order_of_id (project_id=?)" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    for (size_t i = 0; i < LENGTH(lists); i++) {
+        const char *plan = plan_of_list(world, PATH("/snapshots/detail%s", lists[i].query));
+        const char *wanted = PATH("SEARCH s USING INDEX %s\n", lists[i].index);
+
+        ck_assert_msg(strstr(plan, wanted) && !strstr(plan, "ORDER BY"), "%s: %s", lists[i].query,
+                      plan);
+    }
+}
+END_TEST
+
+struct cost {
+    int64_t request, job; /* steps for each */
+};
+
+/* Of the last of so many snapshots that are asked for before the first is made. */
+static struct cost cost_behind(struct world *world, const char *volume, int64_t count) {
+    struct cost cost;
+
+    for (int64_t i = 1; i < count; i++)
+        new_snapshot(world, volume);
+    steps_done = 0;
+    new_snapshot(world, volume);
+    cost.request = steps_done;
+    steps_done = 0;
+    world_settle(world);
+    cost.job = steps_done / count;
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    return cost;
+}
+
+/* What requests and jobs ask of the operations, however many of them wait on the volume. */
+START_TEST(a_snapshot_costs_the_same_behind_many) {
+    enum { FEW = 10, MANY = 300 };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+    const char *volume = world_volume(world, 1);
+    struct cost few, many;
+
+    ck_assert_int_eq(world_call(world, "PUT", "/os-quota-sets/" WORLD_PROJECT,
+                                "{\"quota_set\": {\"snapshots\": -1}}"),
+                     200);
+    few = cost_behind(world, volume, FEW);
+    many = cost_behind(world, volume, MANY);
+    ck_assert_msg(many.request <= few.request * 6 / 5 && many.job <= few.job * 6 / 5,
+                  "%jd steps and %jd behind few, %jd and %jd behind many", (intmax_t)few.request,
+                  (intmax_t)few.job, (intmax_t)many.request, (intmax_t)many.job);
+}
+END_TEST
+
 /* Whatever somebody asks of the own project, no row of another one is looked at. */
 START_TEST(nothing_that_a_member_asks_looks_at_other_projects) {
     static const char *const paths[] = {
@@ -200,4 +280,5 @@ END_TEST
 CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_projects,
            a_page_of_a_project_is_read_in_its_order, a_status_is_looked_up_and_its_page_is_in_order,
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
+           a_page_of_snapshots_is_read_in_its_order, a_snapshot_costs_the_same_behind_many,
            others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
