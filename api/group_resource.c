@@ -74,10 +74,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
     if (with_volumes(request, &volumes, err) < 0)
         return -1;
-    count = group_list(&request->work, &page->query, &groups, err);
-    for (int i = 0; volumes && page->query.with_details && i < count; i++)
-        if (group_volumes(&request->work, &groups[i], err) < 0)
-            return -1;
+    count = group_list(&request->work, &page->query, volumes, &groups, err);
     page->rows = groups;
     return count;
 }
@@ -172,6 +169,7 @@ const struct resource group_resource = {
     .links_short = true,
     .by_project = true,
     .all_tenants_by_presence = true,
+    .large = true,
     .filter = filter,
     .narrow = narrow,
     .list = list,

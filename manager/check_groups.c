@@ -55,7 +55,7 @@ static void check_member(struct round *round, struct work *work, const struct vo
 int round_check_groups(struct round *round, struct work *work, struct error *err) {
     const struct query all = { .where = "1=1", .order = "g.id", .limit = -1 };
     struct volume_group *groups;
-    int count = group_list(work, &all, &groups, err);
+    int count = group_list(work, &all, false, &groups, err);
 
     for (int i = 0; i < count; i++)
         check_status(round, &groups[i]);

@@ -76,20 +76,6 @@ int group_row(struct work *work, const char *id, struct volume_group *ret, struc
     return group_one(work, id, true, ret, err);
 }
 
-int group_list(struct work *work, const struct query *query, struct volume_group **ret,
-               struct error *err) {
-    struct volume_group *groups;
-    int count =
-        query_all(work, query_page(work, GROUP_SELECT, query, err), read_group, &groups, err);
-
-    for (int i = 0; i < count; i++)
-        if (query->with_details && load_types(work, &groups[i], err) < 0)
-            return -1;
-    if (count >= 0)
-        *ret = groups;
-    return count;
-}
-
 int group_volumes(struct work *work, struct volume_group *group, struct error *err) {
     const char **volumes;
     int count = query_all(work,
@@ -107,12 +93,41 @@ int group_volumes(struct work *work, struct volume_group *group, struct error *e
     return 0;
 }
 
+static int load_details(struct work *work, struct volume_group *group, bool with_volumes,
+                        struct error *err) {
+    if (load_types(work, group, err) < 0)
+        return -1;
+    return with_volumes ? group_volumes(work, group, err) : 0;
+}
+
+/* A page ends where its details take more memory than they may, behind the first at the least. */
+int group_list(struct work *work, const struct query *query, bool with_volumes,
+               struct volume_group **ret, struct error *err) {
+    struct volume_group *groups;
+    int count =
+        query_all(work, query_page(work, GROUP_SELECT, query, err), read_group, &groups, err);
+    size_t before = arena_bytes(work->arena);
+
+    if (count >= 0)
+        *ret = groups;
+    for (int i = 0; query->with_details && i < count; i++) {
+        if (load_details(work, &groups[i], with_volumes, err) < 0)
+            return -1;
+        if (query->bytes_most > 0 && i + 1 < count &&
+            arena_bytes(work->arena) - before > query->bytes_most) {
+            *query->cut = true;
+            return i + 1;
+        }
+    }
+    return count;
+}
+
 int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err) {
     const struct db_value id = DB_TEXT(group_id);
     const struct query members = { .where = "v.group_id = $1",
                                    .values = &id,
                                    .value_count = 1,
-                                   .order = "v.created_at, v.id",
+                                   .order = "v.id",
                                    .limit = -1,
                                    .with_details = true };
 

@@ -32,10 +32,11 @@ struct volume_group {
 int group_get(struct work *work, const char *id, struct volume_group *ret, struct error *err);
 /* Whoever asks, for jobs and checks. */
 int group_row(struct work *work, const char *id, struct volume_group *ret, struct error *err);
-/* Rows for a list, over the alias g. */
-int group_list(struct work *work, const struct query *query, struct volume_group **ret,
-               struct error *err); /* how many, or -1 */
+/* Rows for a list, over the alias g; its details are the volume types, and the volumes if they are
+ * wanted. */
+int group_list(struct work *work, const struct query *query, bool with_volumes,
+               struct volume_group **ret, struct error *err); /* how many, or -1 */
 /* Its volumes, oldest first. */
 int group_volumes(struct work *work, struct volume_group *group, struct error *err);
-/* The volumes themselves, with details. */
+/* The volumes themselves, by id, with details. */
 int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err);

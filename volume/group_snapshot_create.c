@@ -54,14 +54,7 @@ static int check_moment(struct work *work, const struct volume_group *group,
 
 static int find_volumes(struct work *work, const struct volume_group *group, struct volume **ret,
                         struct error *err) {
-    const struct db_value group_id = DB_TEXT(group->id);
-    const struct query members = { .where = "v.group_id = $1",
-                                   .values = &group_id,
-                                   .value_count = 1,
-                                   .order = "v.id",
-                                   .limit = -1,
-                                   .with_details = true };
-    int count = volume_list(work, &members, ret, err);
+    int count = group_members(work, group->id, ret, err);
 
     if (count == 0)
         return error_set(err, ERROR_BAD_REQUEST,

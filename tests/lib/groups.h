@@ -1,5 +1,5 @@
 /*
- * Short cuts of the tests about group snapshots.
+ * Short cuts of the tests about groups and group snapshots.
  */
 #pragma once
 

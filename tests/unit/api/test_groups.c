@@ -1,7 +1,6 @@
-#include "common/cleanup.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/groups.h"
 #include "tests/lib/roles.h"
-#include "tests/lib/snapshots.h"
 #include "volume/group_status.h"
 
 #define UNKNOWN "99999999-9999-4999-8999-999999999999"
@@ -35,8 +34,7 @@ static int ask_group(struct world *world, const char *members) {
 
 static const char *new_group(struct world *world) {
     ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"g\""), 202);
-    return PATH("%s",
-                json_string_value(json_object_get(json_object_get(world->answer, "group"), "id")));
+    return answered_id(world, "group");
 }
 
 static const json_t *group_shown(struct world *world, const char *id) {
@@ -64,8 +62,7 @@ static const char *new_member(struct world *world, const char *group) {
     int status = ask_volume(world, group, ", \"volume_type\": \"gold\"");
 
     ck_assert_msg(status == 202, "%d %s", status, world->answer_text);
-    return PATH("%s",
-                json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    return answered_id(world, "volume");
 }
 
 static const char *member(struct world *world, const char *group) {
@@ -81,8 +78,7 @@ static const char *single(struct world *world, const char *type) {
     const char *body = PATH("{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}", type), *id;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", body), 202);
-    id = PATH("%s",
-              json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    id = answered_id(world, "volume");
     world_settle(world);
     return id;
 }
@@ -191,8 +187,7 @@ START_TEST(a_group_that_no_backend_takes_is_an_error_and_a_message) {
               "\"name\": \"far\", \"extra_specs\": {\"volume_backend_name\": \"x\"}");
     ck_assert_int_eq(
         ask_group(world, "\"group_type\": \"plain\", \"volume_types\": [\"gold\", \"far\"]"), 202);
-    id = PATH("%s",
-              json_string_value(json_object_get(json_object_get(world->answer, "group"), "id")));
+    id = answered_id(world, "group");
     ck_assert_str_eq(group_status(world, id), "error");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_GROUP_903_003"));
     ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
@@ -307,6 +302,19 @@ START_TEST(lists_filter_sort_and_page) {
                      "WHERE name = 'plain'");
     ck_assert_str_eq(listed(world, ""), "");
     ck_assert_int_eq(world_call(world, "GET", PATH("/groups/%s", first), NULL), 400);
+}
+END_TEST
+
+START_TEST(a_large_page_ends_early_with_a_link) {
+    autoworld struct world *world = world_with_types();
+
+    for (int i = 0; i < 3; i++) {
+        member(world, new_group(world));
+        world_advance(world, 1);
+    }
+    world->settings.page_bytes = 100;
+    ck_assert_str_eq(listed(world, "&list_volume=true"), "g");
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "group_links"));
 }
 END_TEST
 
@@ -645,8 +653,7 @@ START_TEST(no_group_replicates) {
               "\"name\": \"far\", \"group_specs\": {\"group_replication_enabled\": \"<is> True\"}");
     ck_assert_int_eq(ask_group(world, "\"group_type\": \"far\", \"volume_types\": [\"gold\"]"),
                      202);
-    id = PATH("%s",
-              json_string_value(json_object_get(json_object_get(world->answer, "group"), "id")));
+    id = answered_id(world, "group");
     ck_assert_int_eq(act(world, id, "{\"enable_replication\": {}}"), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "does not replicate"));
 }
@@ -678,9 +685,10 @@ CHECK_MAIN("groups", a_group_is_made_shown_and_deleted, a_bad_group_is_refused,
            a_group_past_its_quota_changes_nothing, a_type_that_is_named_twice_counts_once,
            a_group_that_no_backend_takes_is_an_error_and_a_message,
            keys_come_with_their_microversions, routes_come_with_their_microversions,
-           lists_filter_sort_and_page, what_belongs_to_another_project_is_not_there,
-           a_volume_is_made_in_a_group, a_volume_in_a_group_is_not_deleted_alone,
-           types_of_a_group_stay, volumes_join_and_leave_a_group, a_bad_update_changes_nothing,
+           lists_filter_sort_and_page, a_large_page_ends_early_with_a_link,
+           what_belongs_to_another_project_is_not_there, a_volume_is_made_in_a_group,
+           a_volume_in_a_group_is_not_deleted_alone, types_of_a_group_stay,
+           volumes_join_and_leave_a_group, a_bad_update_changes_nothing,
            a_name_makes_what_lasts_available, a_status_is_reset_to_what_lists_have,
            a_group_goes_with_its_volumes, a_group_that_may_not_go_keeps_all_its_volumes,
            who_uses_a_group_keeps_it, where_one_volume_stays_the_group_does,
