@@ -1,6 +1,6 @@
 /*
- * Every route of the API (rights.h) with ids that are none, queries and bodies that make no sense, by
- * an administrator and a member: told so in JSON, 4xx, and no table has changed.
+ * Every route of the API (rights.h) with ids that are none, queries and bodies that make no sense,
+ * by an administrator and a member: told so in JSON, 4xx, and no table has changed.
  */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
