@@ -1,3 +1,5 @@
+#include "api/group_snapshot_resource.h"
+
 #include "api/group_resource.h"
 #include "api/page.h"
 #include "api/routes.h"
@@ -93,7 +95,7 @@ static void view(struct request *request, const void *row, bool detail) {
     out_end_object(out);
 }
 
-static const struct resource resource = {
+const struct resource group_snapshot_resource = {
     .name = "group_snapshot",
     .plural = "group_snapshots",
     .collection = "group_snapshots",
@@ -186,24 +188,24 @@ static int refuse_update(struct request *request, struct error *err) {
 /* clang-format off */
 const struct route group_snapshot_routes[] = {
     { .method = "GET", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
-      .resource = &resource, .rule = "group:get_all_group_snapshots", .handler = resource_list,
+      .resource = &group_snapshot_resource, .rule = "group:get_all_group_snapshots", .handler = resource_list,
       .status = 200 },
     { .method = "GET", .path = "/group_snapshots/detail", .since = MV_GROUP_SNAPSHOTS,
-      .resource = &resource, .rule = "group:get_all_group_snapshots",
+      .resource = &group_snapshot_resource, .rule = "group:get_all_group_snapshots",
       .handler = resource_list_detail, .status = 200 },
     { .method = "POST", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
       .wrapper = "group_snapshot", BODY(create_fields, struct create_body), .handler = create,
       .status = 202 },
     { .method = "GET", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
-      .resource = &resource, .handler = resource_show, .status = 200 },
+      .resource = &group_snapshot_resource, .handler = resource_show, .status = 200 },
     { .method = "PUT", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
-      .resource = &resource, .rule = "group:update_group_snapshot", .handler = refuse_update,
+      .resource = &group_snapshot_resource, .rule = "group:update_group_snapshot", .handler = refuse_update,
       .status = 400, .flags = ROUTE_ANY_VALUE },
     { .method = "DELETE", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
-      .resource = &resource, .rule = "group:delete_group_snapshot", .handler = delete,
+      .resource = &group_snapshot_resource, .rule = "group:delete_group_snapshot", .handler = delete,
       .status = 202, .flags = ROUTE_BARE },
     { .method = "POST", .path = "/group_snapshots/{id}/action", .action = "reset_status",
-      .since = MV_GROUP_SNAPSHOT_RESET, .resource = &resource,
+      .since = MV_GROUP_SNAPSHOT_RESET, .resource = &group_snapshot_resource,
       .rule = "group:reset_group_snapshot_status", BODY(reset_fields, struct reset_body),
       .handler = reset_status, .status = 202 },
     ROUTES_END,

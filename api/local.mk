@@ -11,7 +11,8 @@ libscoria_a_SOURCES += \
 	api/fault.c api/fault.h \
 	api/group_resource.c api/group_resource.h \
 	api/groups.c \
-	api/group_snapshots.c \
+	api/group_copies.c \
+	api/group_snapshots.c api/group_snapshot_resource.h \
 	api/group_type_resource.c api/group_type_resource.h \
 	api/group_types.c \
 	api/hosts.c api/hosts.h \
@@ -67,6 +68,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \
+	tests/unit/api/test_group_copies \
 	tests/unit/api/test_group_snapshots \
 	tests/unit/api/test_group_types \
 	tests/unit/api/test_groups \

@@ -5,6 +5,7 @@
 #include "ledger/message.h"
 #include "ledger/pairs.h"
 #include "volume/conflict.h"
+#include "volume/group_end.h"
 #include "volume/group_member.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
@@ -304,22 +305,10 @@ static int follow_source(struct work *work, const char *volume_id, struct error 
                : 0;
 }
 
-static int create_finish(struct work *work, const struct operation *held, void *arg,
-                         struct error *err) {
-    const struct create_ending *ending = arg;
-    const struct error *failure = ending->failure;
-    int finished;
-
-    if (operation_end(work, held->id, err) < 0)
-        return -1;
-    finished = operation_leave(work, held->volume_id, held->kind,
-                               failure ? held->kind->on_failure : VOLUME_AVAILABLE, err);
-    if (finished < 0 || (failure && finished > 0 && call_broken(work, held->volume_id, err) < 0))
-        return -1;
-    if (failure)
-        return message_put(work, held->project_id, held->request_id, held->volume_id,
-                           held->kind->message_action, "012", err);
-    if (db_run(work->tx, err,
+static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
+                struct error *err) {
+    if (operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
+        db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",
                DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
@@ -327,6 +316,28 @@ static int create_finish(struct work *work, const struct operation *held, void *
         (held->turn_of && follow_source(work, held->volume_id, err) < 0))
         return -1;
     return notification_of(work, "volume.create.end", held->volume_id, err);
+}
+
+static int not_made(struct work *work, const struct operation *held, struct error *err) {
+    int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
+
+    if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
+        return -1;
+    return message_put(work, held->project_id, held->request_id, held->volume_id,
+                       held->kind->message_action, "012", err);
+}
+
+static int create_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct create_ending *ending = arg;
+    struct volume volume;
+
+    if (operation_end(work, held->id, err) < 0 ||
+        (ending->failure ? not_made(work, held, err) : made(work, held, ending, err)) < 0)
+        return -1;
+    if (volume_row(work, held->volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    return volume.group_id ? group_made(work, volume.group_id, held->request_id, err) : 0;
 }
 
 const struct operation_kind kind_create = {

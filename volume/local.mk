@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	volume/delete.c volume/delete.h \
 	volume/extend.c volume/extend.h \
 	volume/group.c volume/group.h \
+	volume/group_copy.c volume/group_copy.h \
 	volume/group_create.c volume/group_create.h \
 	volume/group_delete.c volume/group_delete.h \
 	volume/group_end.c volume/group_end.h \

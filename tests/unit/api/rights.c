@@ -359,11 +359,15 @@ static const struct row private_group_type_rows[] = {
 };
 
 static const struct row group_of_one_rows[] = {
+    { TOLD_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"source_group_id\": \"%s\"}}",
+      202, "group:create group:get", NULL },
     { TOLD_MEMBER, "POST", "/group_snapshots", "{\"group_snapshot\": {\"group_id\": \"%s\"}}", 202,
       "group:get group:create_group_snapshot", NULL },
 };
 
 static const struct row group_snapshot_rows[] = {
+    { TOLD_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"group_snapshot_id\": \"%s\"}}",
+      202, "group:create group:get_group_snapshot", NULL },
     { READER, "GET", "/group_snapshots", NULL, 200, "group:get_all_group_snapshots", NULL },
     { READER, "GET", "/group_snapshots/detail", NULL, 200, "group:get_all_group_snapshots", NULL },
     { TOLD_READER | LATE, "GET", "/group_snapshots?all_tenants=1&marker=%s", NULL, 200,

@@ -1,0 +1,56 @@
+/*
+ * Groups that are made of others, or of group snapshots.
+ */
+#include "api/group_resource.h"
+#include "api/group_snapshot_resource.h"
+#include "api/routes.h"
+#include "volume/group_copy.h"
+
+struct copy_body {
+    const char *group_snapshot_id, *source_group_id, *name, *description;
+};
+
+static const struct field copy_fields[] = {
+    FIELD_UUID(struct copy_body, group_snapshot_id, "group_snapshot_id", 0),
+    FIELD_UUID(struct copy_body, source_group_id, "source_group_id", 0),
+    FIELD_NAME0(struct copy_body, name, "name", 0),
+    FIELD_DESC(struct copy_body, description, "description", 0),
+    FIELDS_END,
+};
+
+static int check_copy(struct request *request, struct error *err) {
+    const struct copy_body *body = request->body;
+
+    if (!body->group_snapshot_id != !body->source_group_id)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input for create-from-src: exactly one of group_snapshot_id and "
+                     "source_group_id is needed.");
+}
+
+static int create_copy(struct request *request, struct error *err) {
+    const struct copy_body *body = request->body;
+    struct group_copy wanted = { .name = body->name, .description = body->description };
+    struct policy_target owner;
+    struct volume_group made;
+
+    if (body->group_snapshot_id)
+        wanted.group_snapshot =
+            resource_load(request, &group_snapshot_resource, body->group_snapshot_id, &owner, err);
+    else
+        wanted.group = resource_load(request, &group_resource, body->source_group_id, &owner, err);
+    if ((!wanted.group && !wanted.group_snapshot) ||
+        group_copy(&request->work, &wanted, &made, err) < 0)
+        return -1;
+    group_answer(request, &made);
+    return 0;
+}
+
+/* clang-format off */
+const struct route group_copy_routes[] = {
+    { .method = "POST", .path = "/groups/action", .action = "create-from-src",
+      .since = MV_GROUP_SNAPSHOTS, .rule = "group:create", BODY(copy_fields, struct copy_body),
+      .check = check_copy, .handler = create_copy, .status = 202 },
+    ROUTES_END,
+};
+/* clang-format on */

@@ -1,0 +1,8 @@
+/*
+ * Group snapshots as a resource (group_snapshots.c).
+ */
+#pragma once
+
+#include "api/resource.h"
+
+extern const struct resource group_snapshot_resource;

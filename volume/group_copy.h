@@ -1,0 +1,18 @@
+/*
+ * A group that is made of a group snapshot or of another group: rows, and a volume of each member,
+ * made as any volume is.  The group is available when the last of them is, or an error
+ * (group_end.h).
+ */
+#pragma once
+
+#include "volume/group.h"
+#include "volume/group_snapshot.h"
+
+struct group_copy {
+    const char *name, *description;
+    const struct group_snapshot *group_snapshot; /* either this */
+    const struct volume_group *group;            /* or this */
+};
+
+int group_copy(struct work *work, const struct group_copy *request, struct volume_group *ret,
+               struct error *err);
