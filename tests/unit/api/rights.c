@@ -9,18 +9,22 @@
 
 /* ---- objects ---- */
 
-/* What a request of the administrator makes, under `wrapper` in the answer. */
-static const char *made(struct world *world, const char *wrapper, const char *path,
-                        const char *body) {
+const char *rights_make(struct world *world, const char *token, const char *wrapper,
+                        const char *path, const char *body) {
     const char *id;
 
-    world->token = ADMIN_TOKEN;
+    world->token = token;
     world_call(world, "POST", path, body);
     id = json_string_value(json_object_get(json_object_get(world->answer, wrapper), "id"));
     ck_assert_msg(id != NULL, "%s: %d %s", path, world->status, world->answer_text);
     id = arena_text(world->arena, id);
     world_settle(world);
     return id;
+}
+
+static const char *made(struct world *world, const char *wrapper, const char *path,
+                        const char *body) {
+    return rights_make(world, ADMIN_TOKEN, wrapper, path, body);
 }
 
 static void change(struct world *world, int status, const char *path, const char *id,
@@ -283,6 +287,8 @@ static const struct row private_type_rows[] = {
     { TOLD_READER | LATE, "GET", "/types?marker=%s", NULL, 200, "volume_extension:type_get_all", NULL },
     { TOLD_READER | LATE, "GET", "/types?marker=%s&sort=name:asc,created_at:desc&is_public=none", NULL,
       200, "volume_extension:type_get_all", NULL },
+    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}",
+      400, "volume:create", NULL }, /* it is encrypted */
     { TOLD_READER, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
     { TOLD_READER, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
     { TOLD_READER, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },

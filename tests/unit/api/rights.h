@@ -64,6 +64,10 @@ const char *rights_put_instead(struct arena *arena, const char *text, const char
 struct world *rights_world(const struct group *group, const struct row *row, const char *rules,
                            bool enforce_new_defaults, const char **ret_id);
 
+/* The id of what a request makes, under `wrapper` in its answer. */
+const char *rights_make(struct world *world, const char *token, const char *wrapper,
+                        const char *path, const char *body);
+
 /* The answer of `row` about `id` to who has this token. */
 int rights_ask(struct world *world, const char *token, const struct row *row, const char *id);
 

@@ -319,6 +319,73 @@ START_TEST(who_may_not_see_a_volume_reaches_nothing_of_it) {
 }
 END_TEST
 
+/* Objects of one project. */
+struct property {
+    const char *volume, *snapshot, *attachment, *group;
+};
+
+static struct property property_of(struct world *world, const char *token) {
+    struct property made;
+
+    world->token = token;
+    made.volume = world_volume(world, 1);
+    made.snapshot = rights_make(
+        world, token, "snapshot", "/snapshots",
+        rights_put_id(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", made.volume));
+    made.attachment = rights_make(
+        world, token, "attachment", "/attachments",
+        rights_put_id(world->arena, "{\"attachment\": {\"volume_uuid\": \"%s\"}}", made.volume));
+    made.group = rights_make(world, token, "group", "/groups",
+                             "{\"group\": {\"group_type\": \"t\", \"volume_types\": "
+                             "[\"__DEFAULT__\"]}}");
+    return made;
+}
+
+/* In a body about one's own objects, too. */
+START_TEST(what_a_body_names_of_others_is_not_there) {
+    autoworld struct world *world = world_new(NULL);
+    struct property own, theirs;
+    const char *before;
+
+    rights_make(world, "admin:" WORLD_PROJECT, "group_type", "/group_types",
+                "{\"group_type\": {\"name\": \"t\"}}");
+    theirs = property_of(world, "admin:" WORLD_PROJECT);
+    own = property_of(world, "admin:" WORLD_OTHER);
+    /* clang-format off */
+    const struct {
+        const char *method, *path, *own, *body, *theirs;
+    } cases[] = {
+        { "POST", "/volumes/%s/action", own.volume, "{\"revert\": {\"snapshot_id\": \"%s\"}}",
+          theirs.snapshot },
+        { "POST", "/volumes/%s/action", own.volume, "{\"os-detach\": {\"attachment_id\": \"%s\"}}",
+          theirs.attachment },
+        { "PUT", "/groups/%s", own.group, "{\"group\": {\"add_volumes\": \"%s\"}}", theirs.volume },
+        { "PUT", "/groups/%s", own.group, "{\"group\": {\"remove_volumes\": \"%s\"}}", theirs.volume },
+        { "POST", "/volumes", "", "{\"volume\": {\"size\": 1, \"group_id\": \"%s\"}}", theirs.group },
+    };
+    /* clang-format on */
+
+    roles_enter(world, NULL);
+    world->token = OTHER_TOKEN;
+    before = database_text(world->db, world->arena);
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        const char *path = rights_put_id(world->arena, cases[i].path, cases[i].own);
+        const char *none, *headers, *body = cases[i].body;
+
+        world_call(world, cases[i].method, path, rights_put_id(world->arena, body, UNKNOWN));
+        none = rights_put_instead(world->arena, arena_text(world->arena, world->answer_text),
+                                  UNKNOWN, cases[i].theirs);
+        headers = arena_text(world->arena, world->answer_headers);
+        ck_assert_msg(world->status >= 400, "%s: %d", body, world->status);
+        world_call(world, cases[i].method, path,
+                   rights_put_id(world->arena, body, cases[i].theirs));
+        ck_assert_str_eq(world->answer_text, none);
+        ck_assert_str_eq(world->answer_headers, headers);
+        ck_assert_str_eq(database_text(world->db, world->arena), before);
+    }
+}
+END_TEST
+
 START_TEST(lists_show_nothing_of_others) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -350,4 +417,4 @@ CHECK_MAIN("rights", everybody_gets_what_the_table_says,
            former_rules_let_every_role_of_the_project_in, what_changes_is_seen,
            a_bad_body_is_told_before_rights_and_objects, every_route_has_its_row,
            every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
-           lists_show_nothing_of_others)
+           what_a_body_names_of_others_is_not_there, lists_show_nothing_of_others)
