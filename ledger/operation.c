@@ -88,15 +88,25 @@ char *operation_topic(struct arena *arena, const char *host) {
     return arena_format(arena, "cinder-volume.%s", host_backend(arena, host));
 }
 
-/* Messages of one key are delivered one after the other: whoever may work beside others has its
- * own. */
+/* A process handles the messages of one key one after the other: whoever may work beside others has
+ * its own.  Those that read their own volume share one, so that many copies of it do not take every
+ * worker of the backend. */
+static const char *key_of(struct work *work, const struct operation *operation) {
+    const char *turn_of = operation->turn_of;
+
+    if (!turn_of)
+        return operation->volume_id;
+    if (strcmp(turn_of, operation->volume_id) == 0 && strcmp(turn_of, operation->object_id) != 0)
+        return arena_format(work->arena, "%s/reads", turn_of);
+    return operation->object_id;
+}
+
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err) {
     const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
 
     return outbox_put(work->tx, operation_topic(work->arena, operation->host),
-                      method ? method : operation->kind->method,
-                      operation->turn_of ? operation->object_id : operation->volume_id, payload,
+                      method ? method : operation->kind->method, key_of(work, operation), payload,
                       work->clock_us, err);
 }
 
