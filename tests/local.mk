@@ -27,6 +27,7 @@ tests_sim_sim_SOURCES = \
 	tests/sim/messages.c \
 	tests/sim/model.c \
 	tests/sim/nodes.c tests/sim/nodes.h \
+	tests/sim/groups.c \
 	tests/sim/snapshots.c \
 	tests/sim/strangers.c \
 	tests/sim/sim.c tests/sim/sim.h

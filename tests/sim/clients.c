@@ -360,6 +360,10 @@ static const struct {
     { snapshot_reset, "reset a snapshot", 2, "available in-use" },
     { snapshot_revert, "revert", 6, "available" },
     { snapshot_copy, "copy", 3, "available in-use" },
+    { group_join, "join a group", 6, "available in-use" },
+    { group_leave, "leave a group", 2, "available in-use" },
+    { group_drop, "delete a group", 8, "available error error_deleting" },
+    { group_reset, "reset a group", 4, "available deleting error_deleting" },
     { content_write, "write", 10, "available in-use extending error" },
     { metadata, "metadata", 1, "available in-use extending" },
     { plain_report, "plain report", 2, "extending" },
@@ -392,8 +396,10 @@ static unsigned draw_request(struct sim *sim) {
 }
 
 static bool has_a_chance(struct sim *sim, const struct model *model, unsigned request) {
-    if ((requests[request].run == delete &&!sim->temper.deletes) ||
-        (requests[request].run == reset && !sim->temper.resets))
+    void (*run)(struct sim * sim, void *arg) = requests[request].run;
+
+    if (((run == delete || run == group_drop) && !sim->temper.deletes) ||
+        ((run == reset || run == group_reset) && !sim->temper.resets))
         return false;
     return chance(sim, 10) || strstr(requests[request].where, row_status(sim, model->id));
 }
@@ -404,9 +410,12 @@ void clients_begin(struct sim *sim) {
 
     sim->clients = (struct process){ .name = "client", .alive = true };
     sim->calm = true;
+    groups_begin(sim);
     for (unsigned i = 0; i < 2; i++) {
         create(sim, NULL);
         settle(sim);
+        if (below(sim, 5) < 2)
+            group_join(sim, &sim->models[i]);
         if (i < attached)
             attach(sim, &sim->models[i]);
     }

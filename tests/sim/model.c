@@ -404,6 +404,8 @@ static void check_usable(struct sim *sim, const char *volume_id) {
     if (!sim->failed)
         check_extend(sim, volume_id, look.size_gb);
     if (!sim->failed)
+        group_check_usable(sim, volume_id);
+    if (!sim->failed)
         check_delete(sim, volume_id);
 }
 

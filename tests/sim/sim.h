@@ -231,6 +231,13 @@ void model_disturb(struct sim *sim, const char *volume_id);
 
 /* ---- snapshots.c: of the volume that is the argument ---- */
 
+/* What a query of one text about `id` finds, with nothing in between; "" when there is no row. */
+struct text {
+    const char *sql, *id;
+    char found[64];
+};
+struct text look_for(struct sim *sim, const char *sql, const char *id);
+
 void snapshot_take(struct sim *sim, void *arg);
 void snapshot_drop(struct sim *sim, void *arg);
 void snapshot_reset(struct sim *sim, void *arg);
@@ -242,6 +249,15 @@ void snapshot_touched(struct sim *sim, const char *call, const char *name_id);
 void snapshot_check_end(struct sim *sim, const struct model *model);
 /* Whatever has happened, they can be made, reverted to, and deleted. */
 void snapshot_check_usable(struct sim *sim, const char *volume_id);
+
+/* ---- groups.c ---- */
+
+void groups_begin(struct sim *sim);
+void group_join(struct sim *sim, void *arg);
+void group_leave(struct sim *sim, void *arg);
+void group_drop(struct sim *sim, void *arg); /* with the volume */
+void group_reset(struct sim *sim, void *arg);
+void group_check_usable(struct sim *sim, const char *volume_id);
 
 /* ---- model.c ---- */
 

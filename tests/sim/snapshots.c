@@ -15,11 +15,6 @@ static const char *token_of(struct sim *sim) {
 
 /* ---- looks that nothing comes between ---- */
 
-struct text {
-    const char *sql, *id;
-    char found[64];
-};
-
 static int text_body(struct db_tx *tx, void *arg, struct error *err) {
     struct text *text = arg;
     autorows struct db_rows *rows = db_query(tx, err, text->sql, DB_TEXT(text->id));
@@ -30,8 +25,7 @@ static int text_body(struct db_tx *tx, void *arg, struct error *err) {
     return more < 0 ? -1 : 0;
 }
 
-/* "" when there is no row. */
-static struct text look_for(struct sim *sim, const char *sql, const char *id) {
+struct text look_for(struct sim *sim, const char *sql, const char *id) {
     struct text text = { .sql = sql, .id = id };
     struct error err;
 
