@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/connect.h"
 #include "api/page.h"
 #include "api/routes.h"
@@ -58,7 +59,7 @@ static void view(struct request *request, const void *row, bool detail) {
     if (detail)
         view_attachment(request, row, NULL);
     else
-        view_attachment_short(&request->out, row);
+        shape_put(request, &attachment_short_shape, row, 0);
 }
 
 static const struct resource resource = {
@@ -80,15 +81,16 @@ static const struct resource resource = {
     .all_tenants_by_presence = true,
     .list = list,
     .view = view,
+    .shape = &attachment_shape,
+    .short_shape = &attachment_short_shape,
 };
 
 /* ---- one attachment ---- */
 
 static void put_attachment(struct request *request, const char *format) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "attachment");
+    answer_open(request);
     view_attachment(request, request->object, format);
-    out_end_object(&request->out);
+    answer_close(request);
 }
 
 static int show_attachment(struct request *request, struct error *err) {
@@ -188,16 +190,6 @@ static int attachment_connected_answer(struct request *request, struct error *er
     return 0;
 }
 
-static void put_left(struct request *request, const struct attachment *attachments, int count) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "attachments");
-    out_begin_array(&request->out);
-    for (int i = 0; i < count; i++)
-        view_attachment_short(&request->out, &attachments[i]);
-    out_end_array(&request->out);
-    out_end_object(&request->out);
-}
-
 static int delete_attachment(struct request *request, struct error *err) {
     const struct attached *attached = request->object;
     const struct db_value volume_id = DB_TEXT(attached->volume->id);
@@ -216,7 +208,7 @@ static int delete_attachment(struct request *request, struct error *err) {
     count = attachment_list(&request->work, &left, &attachments, err);
     if (count < 0)
         return -1;
-    put_left(request, attachments, count);
+    answer_rows(request, attachments, (unsigned)count, sizeof(*attachments), 0);
     return 0;
 }
 
@@ -237,12 +229,15 @@ const struct route attachment_routes[] = {
     ABSENT("GET", "/attachments/summary"),
     { ATTACHMENT("POST", "", MV_ATTACHMENTS), .wrapper = "attachment",
       BODY(create_fields, struct create_body),
+      ANSWER("attachment", attachment_shape),
       .handler = create_attachment, .status = 200, .after = attachment_connected_answer },
-    { ATTACHMENT("GET", "/{id}", MV_ATTACHMENTS), .handler = show_attachment, .status = 200 },
+    { ATTACHMENT("GET", "/{id}", MV_ATTACHMENTS), ANSWER("attachment", attachment_shape),
+      .handler = show_attachment, .status = 200 },
     { ATTACHMENT("PUT", "/{id}", MV_ATTACHMENTS), .rule = "volume:attachment_update",
       .wrapper = "attachment", BODY(update_fields, struct update_body), .check = check_update,
-      .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
+      ANSWER("attachment", attachment_shape), .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
     { ATTACHMENT("DELETE", "/{id}", MV_ATTACHMENTS), .rule = "volume:attachment_delete",
+      ANSWER("attachments", attachment_short_shape), .flags = ROUTE_MANY,
       .handler = delete_attachment, .status = 200 },
     { ATTACHMENT("POST", "/{id}/action", MV_ATTACHMENT_COMPLETE), .action = "os-complete",
       .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,

@@ -3,26 +3,18 @@
  */
 #include "volume/default_type.h"
 
+#include "api/answer.h"
 #include "api/routes.h"
 #include "volume/type.h"
 
 #include <string.h>
 
-static void put_default(struct request *request, const struct default_type *type) {
-    struct json_out *out = &request->out;
-
-    out_begin_object(out);
-    out_put_text(out, "project_id", type->project_id);
-    out_put_text(out, "volume_type_id", type->volume_type_id);
-    out_end_object(out);
-}
-
-static void answer_default(struct request *request, const struct default_type *type) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "default_type");
-    put_default(request, type);
-    out_end_object(&request->out);
-}
+static const struct shape_key keys[] = {
+    SHAPE(struct default_type, project_id, "project_id", TEXT),
+    SHAPE(struct default_type, volume_type_id, "volume_type_id", TEXT),
+    SHAPES_END,
+};
+static const struct shape shape = { "default_type", keys };
 
 static int list_defaults(struct request *request, struct error *err) {
     struct default_type *types;
@@ -30,13 +22,7 @@ static int list_defaults(struct request *request, struct error *err) {
 
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "default_types");
-    out_begin_array(&request->out);
-    for (int i = 0; i < count; i++)
-        put_default(request, &types[i]);
-    out_end_array(&request->out);
-    out_end_object(&request->out);
+    answer_rows(request, types, (unsigned)count, sizeof(*types), 0);
     return 0;
 }
 
@@ -46,7 +32,7 @@ static int show_default(struct request *request, struct error *err) {
     if (error_if_none(default_type_get(&request->work, request->id, &type, err), err,
                       ERROR_NOT_FOUND, "Default type for project %s not found.", request->id) < 0)
         return -1;
-    answer_default(request, &type);
+    answer_row(request, &type, 0);
     return 0;
 }
 
@@ -83,7 +69,7 @@ static int set_default(struct request *request, struct error *err) {
         default_type_set(&request->work, request->id, type.id, err) < 0)
         return -1;
     set.volume_type_id = type.id;
-    answer_default(request, &set);
+    answer_row(request, &set, 0);
     return 0;
 }
 
@@ -97,10 +83,11 @@ static int unset_default(struct request *request, struct error *err) {
     .rule = "volume_extension:default_" rule_, .handler = handler_, .status = status_
 
 const struct route default_type_routes[] = {
-    { DEFAULT("GET", "", "get_all", list_defaults, 200) },
-    { DEFAULT("GET", "/{id}", "get", show_default, 200) },
+    { DEFAULT("GET", "", "get_all", list_defaults, 200),
+      ANSWER("default_types", shape), .flags = ROUTE_MANY },
+    { DEFAULT("GET", "/{id}", "get", show_default, 200), ANSWER("default_type", shape) },
     { DEFAULT("PUT", "/{id}", "set_or_update", set_default, 200), .wrapper = "default_type",
-      BODY(default_fields, struct default_body) },
+      BODY(default_fields, struct default_body), ANSWER("default_type", shape) },
     { DEFAULT("DELETE", "/{id}", "unset", unset_default, 204) },
     ROUTES_END
 };

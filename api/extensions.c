@@ -1,4 +1,6 @@
+#include "api/answer.h"
 #include "api/routes.h"
+#include "common/cleanup.h"
 
 #include <string.h>
 
@@ -54,53 +56,52 @@ static const struct extension extensions[] = {
       "Pass arbitrary key/value pairs to the scheduler." },
     { "os-extend-volume-completion", "ExtendVolumeCompletion", "2026-08-01T00:00:00+00:00",
       "The compute service reports the end of the growth of an attached volume." },
-    { NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
 
-static void put_extension(struct json_out *out, const struct extension *extension) {
-    out_begin_object(out);
-    out_put_text(out, "name", extension->name);
-    out_put_text(out, "alias", extension->alias);
-    out_put_text(out, "description", extension->description);
-    out_put_text(out, "updated", extension->updated);
-    out_key(out, "links");
-    out_begin_array(out);
-    out_end_array(out);
-    out_end_object(out);
+static void put_no_links(struct request *request, const void *row) {
+    (void)row;
+    out_begin_array(&request->out);
+    out_end_array(&request->out);
 }
 
-static int extensions_list(struct request *request, struct error *err) {
-    struct json_out *out = &request->out;
+static const struct shape_key keys[] = {
+    SHAPE(struct extension, name, "name", TEXT),
+    SHAPE(struct extension, alias, "alias", TEXT),
+    SHAPE(struct extension, description, "description", TEXT),
+    SHAPE(struct extension, updated, "updated", TEXT),
+    SHAPE_BY(put_no_links, "links", LIST),
+    SHAPES_END,
+};
+static const struct shape shape = { "extension", keys };
 
+static int extensions_list(struct request *request, struct error *err) {
     (void)err;
-    out_begin_object(out);
-    out_key(out, "extensions");
-    out_begin_array(out);
-    for (const struct extension *extension = extensions; extension->alias; extension++)
-        put_extension(out, extension);
-    out_end_array(out);
-    out_end_object(out);
+    answer_rows(request, extensions, LENGTH(extensions), sizeof(extensions[0]), 0);
     return 0;
 }
 
 static int extensions_show(struct request *request, struct error *err) {
-    const struct extension *extension = extensions;
-
-    while (extension->alias && strcmp(extension->alias, request->id) != 0)
-        extension++;
-    if (!extension->alias)
-        return error_set(err, ERROR_NOT_FOUND, "There is no extension %s.", request->id);
-    out_begin_object(&request->out);
-    out_key(&request->out, "extension");
-    put_extension(&request->out, extension);
-    out_end_object(&request->out);
-    return 0;
+    for (size_t i = 0; i < LENGTH(extensions); i++)
+        if (strcmp(extensions[i].alias, request->id) == 0) {
+            answer_row(request, &extensions[i], 0);
+            return 0;
+        }
+    return error_set(err, ERROR_NOT_FOUND, "There is no extension %s.", request->id);
 }
 
 const struct route extension_routes[] = {
-    { .method = "GET", .path = "/extensions", .handler = extensions_list, .status = 200 },
-    { .method = "GET", .path = "/extensions/{id}", .handler = extensions_show, .status = 200 },
+    { .method = "GET",
+      .path = "/extensions",
+      ANSWER("extensions", shape),
+      .handler = extensions_list,
+      .status = 200,
+      .flags = ROUTE_MANY },
+    { .method = "GET",
+      .path = "/extensions/{id}",
+      ANSWER("extension", shape),
+      .handler = extensions_show,
+      .status = 200 },
     ABSENT("POST", "/extensions"),
     ABSENT("PUT", "/extensions/{id}"),
     ABSENT("DELETE", "/extensions/{id}"),

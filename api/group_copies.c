@@ -1,6 +1,7 @@
 /*
  * Groups that are made of others, or of group snapshots.
  */
+#include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/group_snapshot_resource.h"
 #include "api/routes.h"
@@ -42,7 +43,7 @@ static int create_copy(struct request *request, struct error *err) {
     if ((!wanted.group && !wanted.group_snapshot) ||
         group_copy(&request->work, &wanted, &made, err) < 0)
         return -1;
-    group_answer(request, &made);
+    answer_row(request, &made, 0);
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int create_copy(struct request *request, struct error *err) {
 const struct route group_copy_routes[] = {
     { .method = "POST", .path = "/groups/action", .action = "create-from-src",
       .since = MV_GROUP_SNAPSHOTS, .rule = "group:create", BODY(copy_fields, struct copy_body),
-      .check = check_copy, .handler = create_copy, .status = 202 },
+      .check = check_copy, ANSWER("group", group_short_shape), .handler = create_copy, .status = 202 },
     ROUTES_END,
 };
 /* clang-format on */

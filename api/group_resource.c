@@ -103,51 +103,74 @@ static bool shows_project(struct request *request, const struct volume_group *gr
     return rights->project;
 }
 
-static void put_ids(struct json_out *out, const char *key, const char *const *ids, unsigned count) {
-    out_key_text(out, key);
-    out_begin_array(out);
+static void put_ids(struct request *request, const char *const *ids, unsigned count) {
+    out_begin_array(&request->out);
     for (unsigned i = 0; i < count; i++)
-        out_text(out, ids[i]);
-    out_end_array(out);
+        out_text(&request->out, ids[i]);
+    out_end_array(&request->out);
 }
 
-static void put_details(struct request *request, const struct volume_group *group) {
-    struct json_out *out = &request->out;
-
-    out_put_text(out, "status", group_status_text(group->status));
-    out_put_text(out, "availability_zone", group->availability_zone);
-    out_put_time(out, "created_at", group->created_at);
-    out_put_text(out, "description", group->description);
-    out_put_text(out, "group_type", group->group_type_id);
-    put_ids(out, "volume_types", group->volume_types, group->volume_type_count);
-    if (request->minor >= MV_GROUP_SNAPSHOTS) {
-        out_put_text(out, "group_snapshot_id", group->group_snapshot_id);
-        out_put_text(out, "source_group_id", group->source_group_id);
-    }
-    if (group->with_volumes)
-        put_ids(out, "volumes", group->volumes, group->volume_count);
-    if (request->minor >= MV_GROUP_REPLICATION)
-        out_put_text(out, "replication_status", group->replication_status);
-    if (shows_project(request, group))
-        out_put_text(out, "project_id", group->project_id);
-}
-
-static void view(struct request *request, const void *row, bool detail) {
+static void put_types(struct request *request, const void *row) {
     const struct volume_group *group = row;
 
-    out_begin_object(&request->out);
-    out_put_text(&request->out, "id", group->id);
-    out_put_text(&request->out, "name", group->name);
-    if (detail)
-        put_details(request, group);
-    out_end_object(&request->out);
+    put_ids(request, group->volume_types, group->volume_type_count);
 }
 
-void group_answer(struct request *request, const struct volume_group *group) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "group");
-    view(request, group, false);
-    out_end_object(&request->out);
+static void put_volumes(struct request *request, const void *row) {
+    const struct volume_group *group = row;
+
+    put_ids(request, group->volumes, group->volume_count);
+}
+
+static bool has_volumes(const void *row) {
+    const struct volume_group *group = row;
+
+    return group->with_volumes;
+}
+
+static void put_status(struct request *request, const void *row) {
+    const struct volume_group *group = row;
+
+    out_text(&request->out, group_status_text(group->status));
+}
+
+enum { SEES_PROJECT = 1 };
+
+/* clang-format off */
+#define GROUP(member, ...) SHAPE(struct volume_group, member, __VA_ARGS__)
+#define NULLS .flags = SHAPE_NULLABLE
+#define GROUP_KEYS \
+    GROUP(id,   "id",   TEXT), \
+    GROUP(name, "name", TEXT, NULLS)
+
+static const struct shape_key group_keys[] = {
+    GROUP_KEYS,
+    SHAPE_BY(put_status,      "status",             TEXT),
+    GROUP(availability_zone,  "availability_zone",  TEXT, NULLS),
+    GROUP(created_at,         "created_at",         TIME),
+    GROUP(description,        "description",        TEXT, NULLS),
+    GROUP(group_type_id,      "group_type",         TEXT),
+    SHAPE_BY(put_types,       "volume_types",       LIST),
+    GROUP(group_snapshot_id,  "group_snapshot_id",  TEXT, NULLS, .since = MV_GROUP_SNAPSHOTS),
+    GROUP(source_group_id,    "source_group_id",    TEXT, NULLS, .since = MV_GROUP_SNAPSHOTS),
+    SHAPE_BY(put_volumes,     "volumes",            LIST, .since = MV_GROUP_VOLUMES,
+             .has = has_volumes),
+    GROUP(replication_status, "replication_status", TEXT, NULLS, .since = MV_GROUP_REPLICATION),
+    GROUP(project_id,         "project_id",         TEXT, .since = MV_GROUP_PROJECT,
+          .rights = SEES_PROJECT),
+    SHAPES_END,
+};
+static const struct shape group_shape = { "group", group_keys };
+
+static const struct shape_key short_keys[] = { GROUP_KEYS, SHAPES_END };
+const struct shape group_short_shape = { "group_short", short_keys };
+/* clang-format on */
+
+static void view(struct request *request, const void *row, bool detail) {
+    if (detail)
+        shape_put(request, &group_shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
+    else
+        shape_put(request, &group_short_shape, row, 0);
 }
 
 const struct resource group_resource = {
@@ -174,4 +197,6 @@ const struct resource group_resource = {
     .narrow = narrow,
     .list = list,
     .view = view,
+    .shape = &group_shape,
+    .short_shape = &group_short_shape,
 };

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "api/resource.h"
+#include "api/shape.h"
 #include "volume/group.h"
 
 extern const struct resource group_resource;
 
-/* {"group": {id, name}} */
-void group_answer(struct request *request, const struct volume_group *group);
+/* What a change answers. */
+extern const struct shape group_short_shape;

@@ -1,5 +1,6 @@
 #include "api/group_snapshot_resource.h"
 
+#include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/page.h"
 #include "api/routes.h"
@@ -76,23 +77,50 @@ static bool shows_project(struct request *request, const struct group_snapshot *
            request_allows(request, "group:group_snapshot_project_attribute", &owner);
 }
 
-static void view(struct request *request, const void *row, bool detail) {
-    const struct group_snapshot *group_snapshot = row;
-    struct json_out *out = &request->out;
+enum { SEES_PROJECT = 1 };
 
-    out_begin_object(out);
-    out_put_text(out, "id", group_snapshot->id);
-    out_put_text(out, "name", group_snapshot->name);
-    if (detail) {
-        out_put_text(out, "group_id", group_snapshot->group_id);
-        out_put_text(out, "group_type_id", group_snapshot->group_type_id);
-        out_put_text(out, "status", group_snapshot_status_text(group_snapshot->status));
-        out_put_time(out, "created_at", group_snapshot->created_at);
-        out_put_text(out, "description", group_snapshot->description);
-        if (shows_project(request, group_snapshot))
-            out_put_text(out, "project_id", group_snapshot->project_id);
-    }
-    out_end_object(out);
+static void put_status(struct request *request, const void *row) {
+    const struct group_snapshot *group_snapshot = row;
+
+    out_text(&request->out, group_snapshot_status_text(group_snapshot->status));
+}
+
+/* clang-format off */
+#define GROUP_SNAPSHOT(member, ...) SHAPE(struct group_snapshot, member, __VA_ARGS__)
+#define NULLS .flags = SHAPE_NULLABLE
+#define SHORT_KEYS \
+    GROUP_SNAPSHOT(id,   "id",   TEXT), \
+    GROUP_SNAPSHOT(name, "name", TEXT, NULLS)
+
+static const struct shape_key keys[] = {
+    SHORT_KEYS,
+    GROUP_SNAPSHOT(group_id,      "group_id",      TEXT),
+    GROUP_SNAPSHOT(group_type_id, "group_type_id", TEXT),
+    SHAPE_BY(put_status,          "status",        TEXT),
+    GROUP_SNAPSHOT(created_at,    "created_at",    TIME),
+    GROUP_SNAPSHOT(description,   "description",   TEXT, NULLS),
+    GROUP_SNAPSHOT(project_id,    "project_id",    TEXT, .since = MV_GROUP_PROJECT,
+                   .rights = SEES_PROJECT),
+    SHAPES_END,
+};
+static const struct shape shape = { "group_snapshot", keys };
+
+static const struct shape_key short_keys[] = { SHORT_KEYS, SHAPES_END };
+static const struct shape short_shape = { "group_snapshot_short", short_keys };
+
+static const struct shape_key made_keys[] = {
+    SHORT_KEYS,
+    GROUP_SNAPSHOT(group_type_id, "group_type_id", TEXT),
+    SHAPES_END,
+};
+static const struct shape made_shape = { NULL, made_keys };
+/* clang-format on */
+
+static void view(struct request *request, const void *row, bool detail) {
+    if (detail)
+        shape_put(request, &shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
+    else
+        shape_put(request, &short_shape, row, 0);
 }
 
 const struct resource group_snapshot_resource = {
@@ -118,6 +146,8 @@ const struct resource group_snapshot_resource = {
     .narrow = narrow,
     .list = list,
     .view = view,
+    .shape = &shape,
+    .short_shape = &short_shape,
 };
 
 /* ---- what can be done ---- */
@@ -133,17 +163,6 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-static void put_created(struct json_out *out, const struct group_snapshot *made) {
-    out_begin_object(out);
-    out_key(out, "group_snapshot");
-    out_begin_object(out);
-    out_put_text(out, "id", made->id);
-    out_put_text(out, "name", made->name);
-    out_put_text(out, "group_type_id", made->group_type_id);
-    out_end_object(out);
-    out_end_object(out);
-}
-
 static int create(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     const struct group_snapshot_new wanted = { body->name, body->description };
@@ -155,7 +174,7 @@ static int create(struct request *request, struct error *err) {
     if (!group || request_authorize(request, "group:create_group_snapshot", &owner, err) < 0 ||
         group_snapshot_create(&request->work, group, &wanted, &made, err) < 0)
         return -1;
-    put_created(&request->out, &made);
+    answer_row(request, &made, 0);
     return 0;
 }
 
@@ -194,8 +213,8 @@ const struct route group_snapshot_routes[] = {
       .resource = &group_snapshot_resource, .rule = "group:get_all_group_snapshots",
       .handler = resource_list_detail, .status = 200 },
     { .method = "POST", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
-      .wrapper = "group_snapshot", BODY(create_fields, struct create_body), .handler = create,
-      .status = 202 },
+      .wrapper = "group_snapshot", BODY(create_fields, struct create_body),
+      ANSWER("group_snapshot", made_shape), .handler = create, .status = 202 },
     { .method = "GET", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
       .resource = &group_snapshot_resource, .handler = resource_show, .status = 200 },
     { .method = "PUT", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,

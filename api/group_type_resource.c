@@ -1,8 +1,8 @@
 #include "api/group_type_resource.h"
 
+#include "api/answer.h"
 #include "api/page_filter.h"
 #include "api/request.h"
-#include "api/view.h"
 
 static const struct resource_column columns[] = {
     { "id", "t.id", COLUMN_TEXT, false, 0 },
@@ -37,33 +37,35 @@ static void *load(struct request *request, const char *id, struct policy_target 
     return group_type_get(&request->work, id, type, err) < 0 ? NULL : type;
 }
 
+enum { SEES_SPECS = 1 };
+
+/* clang-format off */
+static const struct shape_key keys[] = {
+    SHAPE(struct group_type, id,          "id",          TEXT),
+    SHAPE(struct group_type, name,        "name",        TEXT),
+    SHAPE(struct group_type, description, "description", TEXT, .flags = SHAPE_NULLABLE),
+    SHAPE(struct group_type, is_public,   "is_public",   BOOL),
+    SHAPE(struct group_type, specs,       "group_specs", PAIRS, .rights = SEES_SPECS),
+    SHAPES_END,
+};
+/* clang-format on */
+const struct shape group_type_shape = { "group_type", keys };
+
 static void view(struct request *request, const void *row, bool detail) {
-    const struct group_type *type = row;
-    struct json_out *out = &request->out;
-    bool *sees_specs = request->view;
+    unsigned *rights = request->view;
 
     (void)detail;
-    if (!sees_specs) {
-        sees_specs = request->view = arena_alloc(request->work.arena, sizeof *sees_specs);
-        *sees_specs = request_allows(request, "group:access_group_types_specs", NULL);
+    if (!rights) {
+        rights = request->view = arena_alloc(request->work.arena, sizeof *rights);
+        *rights = request_allows(request, "group:access_group_types_specs", NULL) ? SEES_SPECS : 0;
     }
-    out_begin_object(out);
-    out_put_text(out, "id", type->id);
-    out_put_text(out, "name", type->name);
-    out_put_text(out, "description", type->description);
-    out_put_bool(out, "is_public", type->is_public);
-    if (*sees_specs) {
-        out_key(out, "group_specs");
-        view_pairs(out, &type->specs);
-    }
-    out_end_object(out);
+    shape_put(request, &group_type_shape, row, *rights);
 }
 
 void group_type_answer(struct request *request, const struct group_type *type) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "group_type");
+    answer_open(request);
     view(request, type, true);
-    out_end_object(&request->out);
+    answer_close(request);
 }
 
 const struct resource group_type_resource = {
@@ -86,4 +88,5 @@ const struct resource group_type_resource = {
     .narrow = page_filter_public,
     .list = list,
     .view = view,
+    .shape = &group_type_shape,
 };

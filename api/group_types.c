@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/group_type_resource.h"
 #include "api/routes.h"
 #include "api/spec_body.h"
@@ -86,10 +87,9 @@ static int list_specs(struct request *request, struct error *err) {
     const struct group_type *type = request->object;
 
     (void)err;
-    out_begin_object(&request->out);
-    out_key(&request->out, "group_specs");
+    answer_open(request);
     view_pairs(&request->out, &type->specs);
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }
 
@@ -133,27 +133,29 @@ static int delete_spec(struct request *request, struct error *err) {
 #define TYPES(method_, path_, handler_, status_) \
     .method = method_, .path = "/group_types" path_, .since = MV_GROUP_TYPES, \
     .resource = &group_type_resource, .handler = handler_, .status = status_
+#define ONE ANSWER("group_type", group_type_shape)
 
 const struct route group_type_routes[] = {
     { TYPES("GET", "", resource_list, 200) },
     { TYPES("POST", "", create_type, 202), .rule = "group:group_types:create",
-      .wrapper = "group_type", BODY(create_fields, struct type_body) },
-    { TYPES("GET", "/default", show_default_type, 200) },
+      .wrapper = "group_type", BODY(create_fields, struct type_body), ONE },
+    { TYPES("GET", "/default", show_default_type, 200), ONE },
     { TYPES("GET", "/{id}", resource_show, 200) },
     { TYPES("PUT", "/{id}", update_type, 200), .rule = "group:group_types:update",
-      .wrapper = "group_type", BODY(update_fields, struct type_body), .check = check_update },
+      .wrapper = "group_type", BODY(update_fields, struct type_body), .check = check_update,
+      ONE },
     { TYPES("DELETE", "/{id}", delete_type, 202), .rule = "group:group_types:delete",
       .flags = ROUTE_BARE },
 
     { TYPES("GET", "/{id}/group_specs", list_specs, 200),
-      .rule = "group:group_types_specs:get_all" },
+      .rule = "group:group_types_specs:get_all", ANSWER("group_specs", shape_pairs) },
     { TYPES("POST", "/{id}/group_specs", create_specs, 202),
       .rule = "group:group_types_specs:create",
-      BODY(specs_fields, struct spec_body), .flags = ROUTE_NO_WRAPPER },
+      BODY(specs_fields, struct spec_body), ANSWER(NULL, shape_any), .flags = ROUTE_NO_WRAPPER },
     { TYPES("GET", "/{id}/group_specs/{key}", show_spec, 200),
-      .rule = "group:group_types_specs:get" },
+      .rule = "group:group_types_specs:get", ANSWER(NULL, shape_pairs) },
     { TYPES("PUT", "/{id}/group_specs/{key}", update_spec, 200),
-      .rule = "group:group_types_specs:update", .flags = ROUTE_NO_WRAPPER },
+      .rule = "group:group_types_specs:update", ANSWER(NULL, shape_pairs), .flags = ROUTE_NO_WRAPPER },
     { TYPES("DELETE", "/{id}/group_specs/{key}", delete_spec, 202),
       .rule = "group:group_types_specs:delete", .flags = ROUTE_BARE },
     ROUTES_END,

@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/routes.h"
 #include "volume/group_create.h"
@@ -66,7 +67,7 @@ static int create_group(struct request *request, struct error *err) {
         types[i] = json_string_value(json_array_get(body->volume_types, i));
     if (group_create(&request->work, &wanted, &group, err) < 0)
         return -1;
-    group_answer(request, &group);
+    answer_row(request, &group, 0);
     return 0;
 }
 
@@ -194,7 +195,13 @@ static int refuse_replication(struct request *request, struct error *err) {
 
 /* ---- rows ---- */
 
+static const struct route_query queries[] = {
+    { "list_volume", .since = MV_GROUP_VOLUMES, .is_boolean = true },
+    { .name = NULL },
+};
+
 /* clang-format off */
+#define WITH_VOLUMES .queries = queries
 #define GROUPS(method_, path_, rule_, handler_, status_) \
     .method = method_, .path = "/groups" path_, .since = MV_GROUPS, .resource = &group_resource, \
     .rule = "group:" rule_, .handler = handler_, .status = status_
@@ -205,11 +212,12 @@ static int refuse_replication(struct request *request, struct error *err) {
     ACTION(name, MV_GROUP_REPLICATION, name, refuse_replication, status_)
 
 const struct route group_routes[] = {
-    { GROUPS("GET", "", "get_all", resource_list, 200) },
-    { GROUPS("GET", "/detail", "get_all", resource_list_detail, 200) },
+    { GROUPS("GET", "", "get_all", resource_list, 200), WITH_VOLUMES },
+    { GROUPS("GET", "/detail", "get_all", resource_list_detail, 200), WITH_VOLUMES },
     { GROUPS("POST", "", "create", create_group, 202), .wrapper = "group",
-      BODY(create_fields, struct create_body), .check = check_create },
-    { GROUPS("GET", "/{id}", "get", resource_show, 200) },
+      BODY(create_fields, struct create_body), .check = check_create,
+      ANSWER("group", group_short_shape) },
+    { GROUPS("GET", "/{id}", "get", resource_show, 200), WITH_VOLUMES },
     { GROUPS("PUT", "/{id}", "update", update_group, 202), .wrapper = "group",
       BODY(update_fields, struct update_body), .check = check_update },
     ABSENT("DELETE", "/groups/{id}"),

@@ -1,5 +1,7 @@
 #include "api/hosts.h"
 
+#include "api/answer.h"
+
 #include "ledger/service.h"
 #include "volume/summary.h"
 
@@ -7,57 +9,89 @@
 
 /* ---- hosts ---- */
 
+static void put_status(struct request *request, const void *row) {
+    const struct service *service = row;
+
+    out_text(&request->out, service->up ? "available" : "unavailable");
+}
+
+static void put_enabled(struct request *request, const void *row) {
+    (void)row;
+    out_text(&request->out, "enabled");
+}
+
+/* clang-format off */
+static const struct shape_key host_keys[] = {
+    SHAPE(struct service, host,              "host_name",      TEXT),
+    SHAPE(struct service, binary,            "service",        TEXT),
+    SHAPE(struct service, availability_zone, "zone",           TEXT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_status,                     "service-status", TEXT),
+    SHAPE_BY(put_enabled,                    "service-state",  TEXT),
+    SHAPE(struct service, reported_at,       "last-update",    TIME, .flags = SHAPE_NULLABLE),
+    SHAPES_END,
+};
+/* clang-format on */
+const struct shape host_shape = { NULL, host_keys };
+
 int hosts_list(struct request *request, struct error *err) {
     const char *zone = request_query(request, "zone");
-    struct json_out *out = &request->out;
     struct service *services;
     int count = service_list(&request->work, NULL, NULL, &services, err);
 
     if (count < 0)
         return -1;
-    out_begin_object(out);
-    out_key(out, "hosts");
-    out_begin_array(out);
-    for (int i = 0; i < count; i++) {
-        const struct service *service = &services[i];
-
-        if (service->disabled || (zone && strcmp(zone, service->availability_zone) != 0))
-            continue;
-        out_begin_object(out);
-        out_put_text(out, "host_name", service->host);
-        out_put_text(out, "service", service->binary);
-        out_put_text(out, "zone", service->availability_zone);
-        out_put_text(out, "service-status", service->up ? "available" : "unavailable");
-        out_put_text(out, "service-state", "enabled");
-        out_put_time(out, "last-update", service->reported_at);
-        out_end_object(out);
-    }
-    out_end_array(out);
-    out_end_object(out);
+    answer_open(request);
+    for (int i = 0; i < count; i++)
+        if (!services[i].disabled && (!zone || strcmp(zone, services[i].availability_zone) == 0))
+            shape_put(request, &host_shape, &services[i], 0);
+    answer_close(request);
     return 0;
 }
 
 /* Numbers are text in this answer, as upstream. */
-static void put_number(struct request *request, const char *key, int64_t number) {
-    out_key_text(&request->out, key);
-    out_text(&request->out, arena_format(request->work.arena, "%jd", (intmax_t)number));
+struct host_row {
+    const char *host, *project;
+    const char *volumes, *volumes_gb, *snapshots, *snapshots_gb;
+};
+
+/* clang-format off */
+static const struct shape_key resource_keys[] = {
+    SHAPE(struct host_row, host,         "host",              TEXT),
+    SHAPE(struct host_row, project,      "project",           TEXT),
+    SHAPE(struct host_row, volumes,      "volume_count",      TEXT),
+    SHAPE(struct host_row, volumes_gb,   "total_volume_gb",   TEXT),
+    SHAPE(struct host_row, snapshots,    "snapshot_count",    TEXT),
+    SHAPE(struct host_row, snapshots_gb, "total_snapshot_gb", TEXT),
+    SHAPES_END,
+};
+/* clang-format on */
+static const struct shape resource_shape = { NULL, resource_keys };
+
+static void put_resource(struct request *request, const void *row) {
+    shape_put(request, &resource_shape, row, 0);
 }
 
-static void put_resource(struct request *request, const struct host_summary *summary) {
-    const char *project = summary->volumes.project_id;
-    struct json_out *out = &request->out;
+static const struct shape_key outer_keys[] = {
+    SHAPE_BY(put_resource, "resource", OBJECT, .of = &resource_shape),
+    SHAPES_END,
+};
+const struct shape host_resource_shape = { NULL, outer_keys };
 
-    out_begin_object(out);
-    out_key(out, "resource");
-    out_begin_object(out);
-    out_put_text(out, "host", request->id);
-    out_put_text(out, "project", project ? project : "(total)");
-    put_number(request, "volume_count", summary->volumes.count);
-    put_number(request, "total_volume_gb", summary->volumes.size_gb);
-    put_number(request, "snapshot_count", summary->snapshots.count);
-    put_number(request, "total_snapshot_gb", summary->snapshots.size_gb);
-    out_end_object(out);
-    out_end_object(out);
+static const char *number_text(struct request *request, int64_t number) {
+    return arena_format(request->work.arena, "%jd", (intmax_t)number);
+}
+
+static struct host_row row_of(struct request *request, const struct host_summary *summary) {
+    const char *project = summary->volumes.project_id;
+
+    return (struct host_row){
+        .host = request->id,
+        .project = project ? project : "(total)",
+        .volumes = number_text(request, summary->volumes.count),
+        .volumes_gb = number_text(request, summary->volumes.size_gb),
+        .snapshots = number_text(request, summary->snapshots.count),
+        .snapshots_gb = number_text(request, summary->snapshots.size_gb),
+    };
 }
 
 int hosts_show(struct request *request, struct error *err) {
@@ -71,38 +105,41 @@ int hosts_show(struct request *request, struct error *err) {
     count = summary_of_host(&request->work, request->id, &summaries, err);
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "host");
-    out_begin_array(&request->out);
-    for (int i = 0; i < count; i++)
-        put_resource(request, &summaries[i]);
-    out_end_array(&request->out);
-    out_end_object(&request->out);
+    answer_open(request);
+    for (int i = 0; i < count; i++) {
+        const struct host_row row = row_of(request, &summaries[i]);
+
+        shape_put(request, &host_resource_shape, &row, 0);
+    }
+    answer_close(request);
     return 0;
 }
 
 /* ---- zones ---- */
 
+static const struct shape_key state_keys[] = {
+    SHAPE(struct zone, available, "available", BOOL),
+    SHAPES_END,
+};
+static const struct shape state_shape = { NULL, state_keys };
+
+static void put_zone_state(struct request *request, const void *row) {
+    shape_put(request, &state_shape, row, 0);
+}
+
+static const struct shape_key zone_keys[] = {
+    SHAPE(struct zone, name, "zoneName", TEXT),
+    SHAPE_BY(put_zone_state, "zoneState", OBJECT, .of = &state_shape),
+    SHAPES_END,
+};
+const struct shape zone_shape = { NULL, zone_keys };
+
 int hosts_list_zones(struct request *request, struct error *err) {
-    struct json_out *out = &request->out;
     struct zone *zones;
     int count = service_zones(&request->work, &zones, err);
 
     if (count < 0)
         return -1;
-    out_begin_object(out);
-    out_key(out, "availabilityZoneInfo");
-    out_begin_array(out);
-    for (int i = 0; i < count; i++) {
-        out_begin_object(out);
-        out_put_text(out, "zoneName", zones[i].name);
-        out_key(out, "zoneState");
-        out_begin_object(out);
-        out_put_bool(out, "available", zones[i].available);
-        out_end_object(out);
-        out_end_object(out);
-    }
-    out_end_array(out);
-    out_end_object(out);
+    answer_rows(request, zones, (unsigned)count, sizeof(*zones), 0);
     return 0;
 }

@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	api/answer.c api/answer.h \
 	api/api_routes.c \
 	api/attachments.c \
 	api/body.c \
@@ -42,6 +43,7 @@ libscoria_a_SOURCES += \
 	api/seats.c \
 	api/seats.h \
 	api/service_log.c api/service_log.h \
+	api/shape.c api/shape.h \
 	api/services.c \
 	api/snapshot_resource.c api/snapshot_resource.h \
 	api/snapshots.c \
@@ -54,6 +56,7 @@ libscoria_a_SOURCES += \
 	api/url.c api/url.h \
 	api/versions.c api/versions.h \
 	api/view.c api/view.h \
+	api/view_pairs.c api/view_pairs.h \
 	api/volume_actions.c \
 	api/volume_resource.c api/volume_resource.h \
 	api/volume_summary.c api/volume_summary.h \

@@ -2,34 +2,60 @@
 #include "api/routes.h"
 #include "ledger/message.h"
 
-static const char *event_id(struct arena *arena, const struct message *message) {
-    return arena_format(arena, "VOLUME_%s_%s_%s",
-                        message->resource_type ? message->resource_type : "", message->action_id,
-                        message->detail_id);
+static void put_event_id(struct request *request, const void *row) {
+    const struct message *message = row;
+
+    out_text(&request->out, arena_format(request->work.arena, "VOLUME_%s_%s_%s",
+                                         message->resource_type ? message->resource_type : "",
+                                         message->action_id, message->detail_id));
 }
 
-static void view(struct request *request, const void *row, bool detail) {
+static void put_text(struct request *request, const void *row) {
     const struct message *message = row;
-    struct arena *arena = request->work.arena;
-    struct json_out *out = &request->out;
 
+    out_text(&request->out,
+             arena_format(request->work.arena, "%s:%s", message_action_text(message->action_id),
+                          message_detail_text(message->detail_id)));
+}
+
+static bool has_type(const void *row) {
+    const struct message *message = row;
+
+    return message->resource_type != NULL;
+}
+
+static bool has_uuid(const void *row) {
+    const struct message *message = row;
+
+    return message->resource_uuid != NULL;
+}
+
+static void put_links(struct request *request, const void *row) {
+    const struct message *message = row;
+
+    request_links(request, "messages", message->id);
+}
+
+/* clang-format off */
+static const struct shape_key keys[] = {
+    SHAPE(struct message, id,            "id",               TEXT),
+    SHAPE_BY(put_event_id,               "event_id",         TEXT),
+    SHAPE_BY(put_text,                   "user_message",     TEXT),
+    SHAPE(struct message, level,         "message_level",    TEXT),
+    SHAPE(struct message, created_at,    "created_at",       TIME),
+    SHAPE(struct message, expires_at,    "guaranteed_until", TIME),
+    SHAPE(struct message, request_id,    "request_id",       TEXT, .flags = SHAPE_NULLABLE),
+    SHAPE(struct message, resource_type, "resource_type",    TEXT, .has = has_type),
+    SHAPE(struct message, resource_uuid, "resource_uuid",    TEXT, .has = has_uuid),
+    SHAPE_BY(put_links,                  "links",            LIST, .of = &shape_link),
+    SHAPES_END,
+};
+/* clang-format on */
+static const struct shape shape = { "message", keys };
+
+static void view(struct request *request, const void *row, bool detail) {
     (void)detail;
-    out_begin_object(out);
-    out_put_text(out, "id", message->id);
-    out_put_text(out, "event_id", event_id(arena, message));
-    out_put_text(out, "user_message",
-                 arena_format(arena, "%s:%s", message_action_text(message->action_id),
-                              message_detail_text(message->detail_id)));
-    out_put_text(out, "message_level", message->level);
-    out_put_time(out, "created_at", message->created_at);
-    out_put_time(out, "guaranteed_until", message->expires_at);
-    out_put_text(out, "request_id", message->request_id);
-    if (message->resource_type)
-        out_put_text(out, "resource_type", message->resource_type);
-    if (message->resource_uuid)
-        out_put_text(out, "resource_uuid", message->resource_uuid);
-    request_put_links(request, "messages", message->id);
-    out_end_object(out);
+    shape_put(request, &shape, row, 0);
 }
 
 /* The id of an event is no column of its own, but made of three. */
@@ -90,6 +116,7 @@ static const struct resource resource = {
     .by_project = true,
     .list = list,
     .view = view,
+    .shape = &shape,
 };
 
 static int delete_message(struct request *request, struct error *err) {

@@ -42,6 +42,11 @@ static void put_answer(struct json_out *out, const char *word, const struct pair
     out_end_object(out);
 }
 
+/* In the word of the route. */
+static void answer_pairs(struct request *request, const struct pairs *pairs) {
+    put_answer(&request->out, request->route->answer, pairs);
+}
+
 static const struct resource_metadata *metadata_of(const struct request *request) {
     return request->route->resource->metadata;
 }
@@ -110,7 +115,7 @@ static int set_and_answer(struct request *request, bool merge, struct error *err
     if (metadata_check(request->route->resource, &pairs, err) < 0 ||
         set_pairs(request, &pairs, merge, err) < 0 || read_set(request, &pairs, err) < 0)
         return -1;
-    put_answer(&request->out, "metadata", &pairs);
+    answer_pairs(request, &pairs);
     return 0;
 }
 
@@ -121,7 +126,7 @@ int metadata_show(struct request *request, struct error *err) {
         return -1;
     if (has_etags(request))
         request_header(request, "Etag", etag_of(request, &pairs));
-    put_answer(&request->out, "metadata", &pairs);
+    answer_pairs(request, &pairs);
     return 0;
 }
 
@@ -143,7 +148,7 @@ int metadata_show_key(struct request *request, struct error *err) {
     if (error_if_none(found, err, ERROR_NOT_FOUND, "%s %s has no metadata with key %s.",
                       request->route->resource->label, id_of(request), request->key) < 0)
         return -1;
-    put_answer(&request->out, "meta", &(struct pairs){ &pair, 1 });
+    answer_pairs(request, &(struct pairs){ &pair, 1 });
     return 0;
 }
 
@@ -166,7 +171,7 @@ int metadata_set_key(struct request *request, struct error *err) {
         return holds;
     if (set_pairs(request, &pairs, true, err) < 0)
         return -1;
-    put_answer(&request->out, "meta", &pairs);
+    answer_pairs(request, &pairs);
     return 0;
 }
 

@@ -31,19 +31,21 @@ int metadata_check(const struct resource *resource, const struct pairs *pairs, s
 #define METADATA_ROUTE(resource_, method_, path_, since_, rule_, handler_) \
     .method = method_, .path = path_, .since = since_, .resource = &(resource_), .rule = rule_, \
     .handler = handler_, .status = 200
+#define METADATA_ALL ANSWER("metadata", shape_pairs)
+#define METADATA_ONE ANSWER("meta", shape_pairs)
 #define METADATA_TAKES(fields_) \
     BODY(fields_, struct metadata_body), .flags = ROUTE_NO_WRAPPER | ROUTE_ROW_ALONE
 #define METADATA_ROUTES(resource_, path_, since_, get_, add_, set_, remove_) \
     { METADATA_ROUTE(resource_, "GET", path_ "/metadata", since_, get_, metadata_show), \
-      .flags = ROUTE_ROW_ALONE }, \
+      METADATA_ALL, .flags = ROUTE_ROW_ALONE }, \
     { METADATA_ROUTE(resource_, "POST", path_ "/metadata", since_, add_, metadata_add), \
-      METADATA_TAKES(metadata_fields) }, \
+      METADATA_ALL, METADATA_TAKES(metadata_fields) }, \
     { METADATA_ROUTE(resource_, "PUT", path_ "/metadata", since_, set_, metadata_replace), \
-      METADATA_TAKES(metadata_fields) }, \
+      METADATA_ALL, METADATA_TAKES(metadata_fields) }, \
     { METADATA_ROUTE(resource_, "GET", path_ "/metadata/{key}", since_, get_, metadata_show_key), \
-      .flags = ROUTE_ROW_ALONE }, \
+      METADATA_ONE, .flags = ROUTE_ROW_ALONE }, \
     { METADATA_ROUTE(resource_, "PUT", path_ "/metadata/{key}", since_, set_, metadata_set_key), \
-      METADATA_TAKES(metadata_one_fields) }, \
+      METADATA_ONE, METADATA_TAKES(metadata_one_fields) }, \
     { METADATA_ROUTE(resource_, "DELETE", path_ "/metadata/{key}", since_, remove_, \
                      metadata_remove_key), .flags = ROUTE_ROW_ALONE | ROUTE_BARE }
 /* clang-format on */

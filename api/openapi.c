@@ -84,7 +84,7 @@ static json_t *member(json_t *object, const char *key) {
     return value;
 }
 
-static void add_route(json_t *paths, const struct route *route) {
+static void add_route(json_t *paths, const struct route *route, json_t *schemas) {
     json_t *path = member(paths, route->path), *operation;
     char method[16] = "";
 
@@ -95,7 +95,7 @@ static void add_route(json_t *paths, const struct route *route) {
         operation = operation_new(route);
         json_object_set_new(path, method, operation);
     }
-    openapi_answer(json_object_get(operation, "responses"), route);
+    openapi_answer(json_object_get(operation, "responses"), route, schemas);
     if (route->action) {
         add_action(operation, route);
     } else {
@@ -106,13 +106,13 @@ static void add_route(json_t *paths, const struct route *route) {
 
 /* ---- the document ---- */
 
-static json_t *paths_new(void) {
+static json_t *paths_new(json_t *schemas) {
     json_t *paths = json_object();
 
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++)
             if (!(route->flags & ROUTE_ABSENT))
-                add_route(paths, route);
+                add_route(paths, route, schemas);
     return paths;
 }
 
@@ -129,16 +129,18 @@ static json_t *servers_new(void) {
                      "The caller's project.");
 }
 
-static json_t *components_new(void) {
-    return json_pack("{s:o, s:o, s:{s:{s:s, s:s, s:s}}}", "parameters", openapi_shared_parameters(),
-                     "responses", openapi_faults(), "securitySchemes", "token", "type", "apiKey",
-                     "in", "header", "name", "X-Auth-Token");
+static json_t *components_new(json_t *schemas) {
+    return json_pack("{s:o, s:o, s:o, s:{s:{s:s, s:s, s:s}}}", "schemas", schemas, "parameters",
+                     openapi_shared_parameters(), "responses", openapi_faults(), "securitySchemes",
+                     "token", "type", "apiKey", "in", "header", "name", "X-Auth-Token");
 }
 
 json_t *openapi_document(void) {
+    json_t *schemas = json_object(), *paths = paths_new(schemas);
+
     return json_pack("{s:s, s:o, s:o, s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info",
-                     info_new(), "servers", servers_new(), "security", "token", "paths",
-                     paths_new(), "components", components_new());
+                     info_new(), "servers", servers_new(), "security", "token", "paths", paths,
+                     "components", components_new(schemas));
 }
 
 static char *text;

@@ -20,7 +20,8 @@ json_t *openapi_shared_parameters(void);
 /* The whole body that the row takes; NULL: none. */
 json_t *openapi_body(const struct route *route);
 
-/* What the row answers when all is well, into the operation's "responses". */
-void openapi_answer(json_t *responses, const struct route *route);
+/* What the row answers when all is well, into the operation's "responses"; shapes with a name go
+ * into `schemas` of the "components". */
+void openapi_answer(json_t *responses, const struct route *route, json_t *schemas);
 /* {"fault": …}: what every operation answers otherwise, for "components". */
 json_t *openapi_faults(void);

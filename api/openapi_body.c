@@ -37,9 +37,8 @@ static json_t *wrapped(const char *key, json_t *inner, bool open) {
 }
 
 static json_t *inner_schema(const struct route *route) {
-    if (route->flags & ROUTE_ANY_VALUE)
-        return json_object();
-    return route->fields ? fields_schema(route) : json_pack("{s:s}", "type", "object");
+    return route->fields && !(route->flags & ROUTE_ANY_VALUE) ? fields_schema(route)
+                                                              : json_object();
 }
 
 json_t *openapi_body(const struct route *route) {

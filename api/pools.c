@@ -1,5 +1,7 @@
 #include "api/pools.h"
 
+#include "api/answer.h"
+
 #include "common/cleanup.h"
 #include "volume/capability.h"
 #include "volume/placement.h"
@@ -79,17 +81,18 @@ static bool pool_passes(struct request *request, const struct pool_filter *filte
             capability_matches(pool_capabilities(&request->work, pool), &pairs));
 }
 
-static void put_pool(struct request *request, const struct pool *pool, bool detail) {
-    struct json_out *out = &request->out;
+enum { SEES_CAPABILITIES = 1 };
 
-    out_begin_object(out);
-    out_put_text(out, "name", pool->name);
-    if (detail) {
-        out_key(out, "capabilities");
-        out_value(out, pool_capabilities(&request->work, pool));
-    }
-    out_end_object(out);
+static void put_capabilities(struct request *request, const void *row) {
+    out_value(&request->out, pool_capabilities(&request->work, row));
 }
+
+static const struct shape_key pool_keys[] = {
+    SHAPE(struct pool, name, "name", TEXT),
+    SHAPE_BY(put_capabilities, "capabilities", ANY, .rights = SEES_CAPABILITIES),
+    SHAPES_END,
+};
+const struct shape pool_shape = { "pool", pool_keys };
 
 int pools_list(struct request *request, struct error *err) {
     struct pool_filter filter;
@@ -101,14 +104,11 @@ int pools_list(struct request *request, struct error *err) {
     count = pool_list(&request->work, &pools, err);
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "pools");
-    out_begin_array(&request->out);
+    answer_open(request);
     for (int i = 0; i < count; i++)
         if (pool_passes(request, &filter, &pools[i]))
-            put_pool(request, &pools[i], filter.detail);
-    out_end_array(&request->out);
-    out_end_object(&request->out);
+            shape_put(request, &pool_shape, &pools[i], filter.detail ? SEES_CAPABILITIES : 0);
+    answer_close(request);
     return 0;
 }
 
@@ -123,43 +123,86 @@ static const struct property {
     { "replication_enabled", "Replication", "The backend keeps copies elsewhere." },
 };
 
-static void put_properties(struct json_out *out) {
-    out_begin_object(out);
+static void put_boolean_word(struct request *request, const void *row) {
+    (void)row;
+    out_text(&request->out, "boolean");
+}
+
+static const struct shape_key property_keys[] = {
+    SHAPE(struct property, title, "title", TEXT),
+    SHAPE(struct property, description, "description", TEXT),
+    SHAPE_BY(put_boolean_word, "type", TEXT),
+    SHAPES_END,
+};
+static const struct shape property_shape = { "capability", property_keys };
+
+static void put_properties(struct request *request, const void *row) {
+    (void)row;
+    out_begin_object(&request->out);
     for (size_t i = 0; i < LENGTH(properties); i++) {
-        out_key_text(out, properties[i].name);
-        out_begin_object(out);
-        out_put_text(out, "title", properties[i].title);
-        out_put_text(out, "description", properties[i].description);
-        out_put_text(out, "type", "boolean");
-        out_end_object(out);
+        out_key_text(&request->out, properties[i].name);
+        shape_put(request, &property_shape, &properties[i], 0);
     }
-    out_end_object(out);
+    out_end_object(&request->out);
 }
 
-static void put_capabilities(struct request *request, const struct pool *pool) {
-    static const char *const copied[] = { "vendor_name", "volume_backend_name", "driver_version",
-                                          "storage_protocol" };
-    const json_t *capabilities = pool_capabilities(&request->work, pool);
-    struct json_out *out = &request->out;
+static void put_namespace(struct request *request, const void *row) {
+    const struct pool *pool = row;
 
-    out_begin_object(out);
-    out_put_text(out, "namespace",
-                 arena_format(request->work.arena, "OS::Storage::Capabilities::%s", pool->host));
-    for (size_t i = 0; i < LENGTH(copied); i++) {
-        out_key_text(out, copied[i]);
-        out_value(out, json_object_get(capabilities, copied[i]));
-    }
-    out_put_null(out, "pool_name");
-    out_put_null(out, "display_name");
-    out_put_null(out, "description");
-    out_put_null(out, "visibility");
-    out_key(out, "replication_targets");
-    out_begin_array(out);
-    out_end_array(out);
-    out_key(out, "properties");
-    put_properties(out);
-    out_end_object(out);
+    out_text(&request->out,
+             arena_format(request->work.arena, "OS::Storage::Capabilities::%s", pool->host));
 }
+
+/* What the backend has said, or null. */
+static void put_said(struct request *request, const struct pool *pool, const char *name) {
+    out_value(&request->out, json_object_get(pool_capabilities(&request->work, pool), name));
+}
+
+static void put_vendor(struct request *request, const void *row) {
+    put_said(request, row, "vendor_name");
+}
+
+static void put_backend(struct request *request, const void *row) {
+    put_said(request, row, "volume_backend_name");
+}
+
+static void put_version(struct request *request, const void *row) {
+    put_said(request, row, "driver_version");
+}
+
+static void put_protocol(struct request *request, const void *row) {
+    put_said(request, row, "storage_protocol");
+}
+
+static void put_no_targets(struct request *request, const void *row) {
+    (void)row;
+    out_begin_array(&request->out);
+    out_end_array(&request->out);
+}
+
+/* clang-format off */
+static const struct shape_key properties_keys[] = {
+    SHAPE_ELSE(OBJECT, 0, .of = &property_shape),
+    SHAPES_END,
+};
+static const struct shape properties_shape = { NULL, properties_keys };
+
+static const struct shape_key capabilities_keys[] = {
+    SHAPE_BY(put_namespace,  "namespace",           TEXT),
+    SHAPE_BY(put_vendor,     "vendor_name",         ANY),
+    SHAPE_BY(put_backend,    "volume_backend_name", ANY),
+    SHAPE_BY(put_version,    "driver_version",      ANY),
+    SHAPE_BY(put_protocol,   "storage_protocol",    ANY),
+    { SHAPE_KEY("pool_name", NULL) },
+    { SHAPE_KEY("display_name", NULL) },
+    { SHAPE_KEY("description", NULL) },
+    { SHAPE_KEY("visibility", NULL) },
+    SHAPE_BY(put_no_targets, "replication_targets", LIST),
+    SHAPE_BY(put_properties, "properties",          OBJECT, .of = &properties_shape),
+    SHAPES_END,
+};
+/* clang-format on */
+const struct shape capabilities_shape = { NULL, capabilities_keys };
 
 int pools_show_capabilities(struct request *request, struct error *err) {
     struct pool *pools;
@@ -169,7 +212,7 @@ int pools_show_capabilities(struct request *request, struct error *err) {
         return -1;
     for (int i = 0; i < count; i++)
         if (strcmp(pools[i].host, request->id) == 0) {
-            put_capabilities(request, &pools[i]);
+            answer_row(request, &pools[i], 0);
             return 0;
         }
     return error_set(err, ERROR_NOT_FOUND, "Can't find service: host %s has no volume backend.",

@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/routes.h"
 #include "common/cleanup.h"
 #include "volume/type.h"
@@ -9,34 +10,50 @@
 
 /* ---- answers ---- */
 
-static void put_quotas(struct json_out *out, const struct quota *quotas, int count, bool usage) {
-    for (int i = 0; i < count; i++) {
-        out_key_text(out, quotas[i].resource);
-        if (!usage) {
-            out_int(out, quotas[i].limit);
-            continue;
-        }
-        out_begin_object(out);
-        out_put_int(out, "limit", quotas[i].limit);
-        out_put_int(out, "in_use", quotas[i].in_use);
-        out_put_int(out, "reserved", quotas[i].reserved);
-        out_end_object(out);
+/* Of a project or a class. */
+struct quota_set {
+    const char *id; /* NULL: left out, as in the answer to a change */
+    const struct quota *quotas;
+    int count;
+    bool usage;
+};
+
+static const struct shape_key usage_keys[] = {
+    SHAPE(struct quota, limit, "limit", INT),
+    SHAPE(struct quota, in_use, "in_use", INT),
+    SHAPE(struct quota, reserved, "reserved", INT),
+    SHAPES_END,
+};
+static const struct shape usage_shape = { "quota_usage", usage_keys };
+
+static bool has_id(const void *row) {
+    const struct quota_set *set = row;
+
+    return set->id != NULL;
+}
+
+static void put_quotas(struct request *request, const void *row) {
+    const struct quota_set *set = row;
+
+    for (int i = 0; i < set->count; i++) {
+        out_key_text(&request->out, set->quotas[i].resource);
+        if (set->usage)
+            shape_put(request, &usage_shape, &set->quotas[i], 0);
+        else
+            out_int(&request->out, set->quotas[i].limit);
     }
 }
 
-/* `id` NULL: left out, as in the answer to a change. */
-static void answer_quotas(struct request *request, const char *word, const char *id,
-                          const struct quota *quotas, int count, bool usage) {
-    struct json_out *out = &request->out;
+static const struct shape_key set_keys[] = {
+    SHAPE(struct quota_set, id, "id", TEXT, .has = has_id),
+    SHAPE_ELSE(INT, 0, .put = put_quotas, .of = &usage_shape),
+    SHAPES_END,
+};
+static const struct shape set_shape = { "quota_set", set_keys };
 
-    out_begin_object(out);
-    out_key_text(out, word);
-    out_begin_object(out);
-    if (id)
-        out_put_text(out, "id", id);
-    put_quotas(out, quotas, count, usage);
-    out_end_object(out);
-    out_end_object(out);
+static void answer_quotas(struct request *request, const char *id, const struct quota *quotas,
+                          int count, bool usage) {
+    answer_row(request, &(struct quota_set){ id, quotas, count, usage }, 0);
 }
 
 /* ---- quota sets of projects ---- */
@@ -62,7 +79,7 @@ static int show_quota_set(struct request *request, struct error *err) {
     count = quota_limit_list(&request->work, &volume_type_quotas, request->id, false, &quotas, err);
     if (count < 0)
         return -1;
-    answer_quotas(request, QUOTA_SET, request->id, quotas, count, usage);
+    answer_quotas(request, request->id, quotas, count, usage);
     return 0;
 }
 
@@ -75,7 +92,7 @@ static int show_quota_defaults(struct request *request, struct error *err) {
     count = quota_limit_list(&request->work, &volume_type_quotas, request->id, true, &quotas, err);
     if (count < 0)
         return -1;
-    answer_quotas(request, QUOTA_SET, request->id, quotas, count, false);
+    answer_quotas(request, request->id, quotas, count, false);
     return 0;
 }
 
@@ -153,7 +170,7 @@ static int update_quota_set(struct request *request, struct error *err) {
     count = quota_limit_list(&request->work, &volume_type_quotas, request->id, false, &quotas, err);
     if (count < 0)
         return -1;
-    answer_quotas(request, QUOTA_SET, NULL, quotas, count, false);
+    answer_quotas(request, NULL, quotas, count, false);
     return 0;
 }
 
@@ -172,7 +189,7 @@ static int answer_class(struct request *request, const char *id, struct error *e
 
     if (count < 0)
         return -1;
-    answer_quotas(request, CLASS_SET, id, quotas, count, false);
+    answer_quotas(request, id, quotas, count, false);
     return 0;
 }
 
@@ -198,22 +215,49 @@ static const struct absolute_limit {
     { "backup_gigabytes", "maxTotalBackupGigabytes", "totalBackupGigabytesUsed" },
 };
 
-static void put_absolute(struct json_out *out, const struct quota *quotas, int count, bool used) {
+struct limits {
+    const struct quota *quotas;
+    int count;
+    bool used;
+};
+
+static void put_rate(struct request *request, const void *row) {
+    (void)row;
+    out_begin_array(&request->out);
+    out_end_array(&request->out);
+}
+
+static void put_absolute(struct request *request, const void *row) {
+    const struct limits *limits = row;
+    struct json_out *out = &request->out;
+
+    out_begin_object(out);
     for (size_t i = 0; i < LENGTH(absolute_limits); i++) {
         const struct absolute_limit *absolute = &absolute_limits[i];
 
-        for (int j = 0; j < count; j++) {
-            if (strcmp(quotas[j].resource, absolute->resource) != 0)
+        for (int j = 0; j < limits->count; j++) {
+            if (strcmp(limits->quotas[j].resource, absolute->resource) != 0)
                 continue;
             out_key_text(out, absolute->limit_key);
-            out_int(out, quotas[j].limit);
-            if (used) {
+            out_int(out, limits->quotas[j].limit);
+            if (limits->used) {
                 out_key_text(out, absolute->used_key);
-                out_int(out, quotas[j].in_use);
+                out_int(out, limits->quotas[j].in_use);
             }
         }
     }
+    out_end_object(out);
 }
+
+static const struct shape_key absolute_keys[] = { SHAPE_ELSE(INT, 0), SHAPES_END };
+static const struct shape absolute_shape = { NULL, absolute_keys };
+
+static const struct shape_key limits_keys[] = {
+    SHAPE_BY(put_rate, "rate", LIST),
+    SHAPE_BY(put_absolute, "absolute", OBJECT, .of = &absolute_shape),
+    SHAPES_END,
+};
+static const struct shape limits_shape = { NULL, limits_keys };
 
 static const char *limits_project(const struct request *request) {
     const char *asked = request_query(request, "project_id");
@@ -226,25 +270,16 @@ static const char *limits_project(const struct request *request) {
 }
 
 static int show_limits(struct request *request, struct error *err) {
-    struct json_out *out = &request->out;
+    struct limits limits = { .used =
+                                 request_allows(request, "limits_extension:used_limits", NULL) };
     struct quota *quotas;
-    int count = quota_limit_list(&request->work, &volume_type_quotas, limits_project(request),
-                                 false, &quotas, err);
 
-    if (count < 0)
+    limits.count = quota_limit_list(&request->work, &volume_type_quotas, limits_project(request),
+                                    false, &quotas, err);
+    if (limits.count < 0)
         return -1;
-    out_begin_object(out);
-    out_key(out, "limits");
-    out_begin_object(out);
-    out_key(out, "rate");
-    out_begin_array(out);
-    out_end_array(out);
-    out_key(out, "absolute");
-    out_begin_object(out);
-    put_absolute(out, quotas, count, request_allows(request, "limits_extension:used_limits", NULL));
-    out_end_object(out);
-    out_end_object(out);
-    out_end_object(out);
+    limits.quotas = quotas;
+    answer_row(request, &limits, 0);
     return 0;
 }
 
@@ -261,25 +296,28 @@ static const struct route_query limits_queries[] = {
 
 const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-sets/{id}", .queries = set_queries,
-      .handler = show_quota_set, .status = 200 },
-    { .method = "GET", .path = "/os-quota-sets/{id}/defaults", .handler = show_quota_defaults,
-      .status = 200 },
+      ANSWER(QUOTA_SET, set_shape), .handler = show_quota_set, .status = 200 },
+    { .method = "GET", .path = "/os-quota-sets/{id}/defaults", ANSWER(QUOTA_SET, set_shape),
+      .handler = show_quota_defaults, .status = 200 },
     { .method = "PUT", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:update",
-      .wrapper = QUOTA_SET, .check = check_limits, .handler = update_quota_set, .status = 200 },
+      .wrapper = QUOTA_SET, .check = check_limits, ANSWER(QUOTA_SET, set_shape),
+      .handler = update_quota_set, .status = 200 },
     { .method = "DELETE", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:delete",
       .handler = delete_quota_set, .status = 200 },
     ABSENT("GET", "/os-quota-sets"),
     ABSENT("POST", "/os-quota-sets"),
 
     { .method = "GET", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:get",
-      .handler = show_class, .status = 200 },
+      ANSWER(CLASS_SET, set_shape), .handler = show_class, .status = 200 },
     { .method = "PUT", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:update",
-      .wrapper = CLASS_SET, .check = check_limits, .handler = update_class, .status = 200 },
+      .wrapper = CLASS_SET, .check = check_limits, ANSWER(CLASS_SET, set_shape),
+      .handler = update_class, .status = 200 },
     ABSENT("DELETE", "/os-quota-class-sets/{id}"),
     ABSENT("GET", "/os-quota-class-sets"),
     ABSENT("POST", "/os-quota-class-sets"),
 
-    { .method = "GET", .path = "/limits", .queries = limits_queries, .handler = show_limits,
+    { .method = "GET", .path = "/limits", .queries = limits_queries,
+      ANSWER("limits", limits_shape), .handler = show_limits,
       .status = 200 },
     ABSENT("POST", "/limits"),
     ABSENT("GET", "/limits/{id}"),

@@ -71,8 +71,7 @@ static void put_link(struct request *request, const char *rel, bool bookmark,
     out_end_object(&request->out);
 }
 
-void request_put_links(struct request *request, const char *collection, const char *id) {
-    out_key(&request->out, "links");
+void request_links(struct request *request, const char *collection, const char *id) {
     out_begin_array(&request->out);
     put_link(request, "self", false, collection, id);
     put_link(request, "bookmark", true, collection, id);

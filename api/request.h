@@ -43,12 +43,13 @@ struct request {
     /* The answer. status is the route's unless the handler sets another; empty `out` = no body. */
     int status;
     struct json_out out;
-    void *view; /* of resource->view() */
+    void *view;      /* of resource->view() */
+    unsigned rights; /* of the shape that is being written */
     /* answer only when this operation has ended: then route->after runs */
     const char *wait_operation;
     const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
 
-    /* private: see request_query(), request_put_links(), and owner */
+    /* private: see request_query(), request_links(), and owner */
     const struct pair *queries;
     unsigned query_count;
     const char *link_bases[2];
@@ -69,8 +70,8 @@ bool request_allows(struct request *request, const char *rule, const struct poli
 
 /* "<base>/v3[/<project>]/<collection>" */
 const char *request_collection(struct request *request, const char *collection);
-/* Writes "links": [self, bookmark]. */
-void request_put_links(struct request *request, const char *collection, const char *id);
+/* Writes the value of "links": [self, bookmark]. */
+void request_links(struct request *request, const char *collection, const char *id);
 
 void request_header(struct request *request, const char *name, const char *value);
 

@@ -13,6 +13,7 @@ struct pair;
 struct pair_rows;
 struct pairs;
 struct request;
+struct shape;
 struct work;
 
 /* A column that may sort or filter. */
@@ -81,6 +82,8 @@ struct resource {
     /* Writes a row; not `detail`: as the short list shows it.  request->view is its own, NULL at
      * first: for what the policy has said of other rows of this answer. */
     void (*view)(struct request *request, const void *row, bool detail);
+    const struct shape *shape;       /* of what view() writes (shape.h) */
+    const struct shape *short_shape; /* of the short list; NULL: the same */
 
     const struct resource_metadata *metadata; /* or NULL */
 };

@@ -1,11 +1,12 @@
+#include "api/answer.h"
 #include "api/routes.h"
 
 #include <string.h>
 
-static void put_filters(struct json_out *out, const struct resource *resource) {
-    out_begin_object(out);
-    out_put_text(out, "resource", resource->name);
-    out_key(out, "filters");
+static void put_filters(struct request *request, const void *row) {
+    const struct resource *resource = row;
+    struct json_out *out = &request->out;
+
     out_begin_array(out);
     for (const struct resource_column *column = resource->columns; column->name; column++)
         if (column->for_all)
@@ -13,8 +14,14 @@ static void put_filters(struct json_out *out, const struct resource *resource) {
     if (resource->other_filter)
         out_text(out, resource->other_filter);
     out_end_array(out);
-    out_end_object(out);
 }
+
+static const struct shape_key keys[] = {
+    SHAPE(struct resource, name, "resource", TEXT),
+    SHAPE_BY(put_filters, "filters", LIST),
+    SHAPES_END,
+};
+static const struct shape shape = { NULL, keys };
 
 static bool has_filters(const struct resource *resource) {
     bool found = resource->other_filter != NULL;
@@ -33,18 +40,14 @@ static bool route_lists(const struct route *route) {
 
 static int list_filters(struct request *request, struct error *err) {
     const char *asked = request_query(request, "resource");
-    struct json_out *out = &request->out;
 
     (void)err;
-    out_begin_object(out);
-    out_key(out, "resource_filters");
-    out_begin_array(out);
+    answer_open(request);
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++)
             if (route_lists(route) && (!asked || strcmp(asked, route->resource->name) == 0))
-                put_filters(out, route->resource);
-    out_end_array(out);
-    out_end_object(out);
+                shape_put(request, &shape, route->resource, 0);
+    answer_close(request);
     return 0;
 }
 
@@ -53,7 +56,8 @@ static const struct route_query queries[] = { { .name = "resource" }, { .name = 
 /* clang-format off */
 const struct route resource_filter_routes[] = {
     { .method = "GET", .path = "/resource_filters", .since = MV_RESOURCE_FILTERS,
-      .queries = queries, .handler = list_filters, .status = 200 },
+      .queries = queries, ANSWER("resource_filters", shape),
+      .handler = list_filters, .status = 200, .flags = ROUTE_MANY },
     ABSENT("POST", "/resource_filters"),
     ABSENT("GET", "/resource_filters/{id}"),
     ABSENT("PUT", "/resource_filters/{id}"),

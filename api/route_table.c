@@ -98,6 +98,12 @@ static struct route_node *table_node(struct route_table *table, const char *path
     return made;
 }
 
+/* By its resource alone. */
+static bool route_shows(const struct route *route) {
+    return route->handler == resource_list || route->handler == resource_list_detail ||
+           route->handler == resource_show;
+}
+
 static int table_add(struct route_table *table, const struct route *route, struct error *err) {
     struct route_entry *entry = arena_alloc(table->arena, sizeof(*entry));
     struct route_node *node = table_node(table, route->path, err);
@@ -107,6 +113,9 @@ static int table_add(struct route_table *table, const struct route *route, struc
         return -1;
     if (!metadata_route_works(route))
         return error_set(err, ERROR_INTERNAL, "Route %s has a resource without metadata to set.",
+                         route->path);
+    if (route_shows(route) && !route->resource->shape)
+        return error_set(err, ERROR_INTERNAL, "Route %s shows a resource without a shape.",
                          route->path);
     for (place = route->action ? &node->actions : &node->plain; *place; place = &(*place)->next)
         if (strcmp(route->action ? (*place)->route->action : (*place)->route->method,

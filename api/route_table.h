@@ -10,8 +10,8 @@
 struct route_table;
 struct route_node; /* one path pattern and its rows */
 
-/* `arrays` ends with NULL.  A row is refused that repeats another, has a path we cannot match, or
- * sets metadata of a resource that has none to set. */
+/* `arrays` ends with NULL.  A row is refused that repeats another, has a path we cannot match,
+ * sets metadata of a resource that has none to set, or shows one of no shape. */
 int route_table_new(const struct route *const *arrays, struct route_table **ret, struct error *err);
 void route_table_free(struct route_table *table);
 

@@ -5,6 +5,7 @@
 
 #include "api/request.h"
 #include "api/resource.h"
+#include "api/shape.h"
 
 typedef int route_handler(struct request *request, struct error *err);
 
@@ -19,6 +20,8 @@ enum route_flags {
     ROUTE_ROW_ALONE = 1 << 7,   /* the object's own row is enough: what other tables say of it stays
                                    where it is */
     ROUTE_BARE = 1 << 8,        /* the answer has no body, and the type of an empty page */
+    ROUTE_MANY = 1 << 9,        /* the answer is a list */
+    ROUTE_TEXT = 1 << 10,       /* the answer is bare text, no JSON */
 };
 
 /* A parameter of the query that the handler looks at; those of a list follow from its resource. */
@@ -46,12 +49,17 @@ struct route {
     route_handler *check;
     route_handler *handler;
     int status;
+    /* The answer: below this key; NULL: at the top.  Of a list or a plain show the resource says
+     * it, and where there is no shape either, there is no body. */
+    const char *answer;
+    const struct shape *shape;
     unsigned flags;
     route_handler *after; /* runs in a read transaction when wait_operation has ended */
 };
 /* clang-format off */
 #define ROUTES_END { .method = NULL }
 #define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
+#define ANSWER(key_, shape_) .answer = key_, .shape = &(shape_)
 #define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 /* clang-format on */
 

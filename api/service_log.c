@@ -1,5 +1,7 @@
 #include "api/service_log.h"
 
+#include "api/answer.h"
+
 #include "ledger/service_log.h"
 
 #include <string.h>
@@ -97,25 +99,38 @@ int service_log_set(struct request *request, struct error *err) {
 
 /* ---- get ---- */
 
-static void put_levels(struct request *request, const char *binary, const char *host,
-                       const struct service_levels *levels) {
+struct levels_row {
+    const char *host, *binary;
+    const struct service_levels *levels;
+};
+
+static void put_loggers(struct request *request, const void *row) {
+    const struct levels_row *said = row;
     const char *prefix = prefix_of(request->body);
     struct json_out *out = &request->out;
 
     out_begin_object(out);
-    out_put_text(out, "host", host);
-    out_put_text(out, "binary", binary);
-    out_key(out, "levels");
-    out_begin_object(out);
     for (unsigned i = 0; i < log_loggers(); i++) {
-        if (levels->of[i] == SERVICE_LEVEL_UNNAMED ||
+        if (said->levels->of[i] == SERVICE_LEVEL_UNNAMED ||
             strncmp(log_logger(i), prefix, strlen(prefix)) != 0)
             continue;
         out_key_text(out, log_logger(i));
-        out_text(out, log_level_name((enum log_level)levels->of[i]));
+        out_text(out, log_level_name((enum log_level)said->levels->of[i]));
     }
     out_end_object(out);
-    out_end_object(out);
+}
+
+static const struct shape_key keys[] = {
+    SHAPE(struct levels_row, host, "host", TEXT),
+    SHAPE(struct levels_row, binary, "binary", TEXT),
+    SHAPE_BY(put_loggers, "levels", PAIRS),
+    SHAPES_END,
+};
+const struct shape service_log_shape = { NULL, keys };
+
+static void put_levels(struct request *request, const char *binary, const char *host,
+                       const struct service_levels *levels) {
+    shape_put(request, &service_log_shape, &(struct levels_row){ host, binary, levels }, 0);
 }
 
 /* A service that is down has no levels, whatever it said before. */
@@ -141,15 +156,12 @@ int service_log_get(struct request *request, struct error *err) {
 
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "log_levels");
-    out_begin_array(&request->out);
+    answer_open(request);
     if (asks_for_us(request))
         put_levels(request, SERVICE_API, own_host(request), &own);
     for (int i = 0; i < count; i++)
         if (put_service(request, &services[i], err) < 0)
             return -1;
-    out_end_array(&request->out);
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }

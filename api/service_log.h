@@ -14,3 +14,4 @@ extern const struct field service_log_set_fields[], service_log_get_fields[];
 
 int service_log_set(struct request *request, struct error *err);
 int service_log_get(struct request *request, struct error *err);
+extern const struct shape service_log_shape;

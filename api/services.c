@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/hosts.h"
 #include "api/pools.h"
 #include "api/routes.h"
@@ -8,33 +9,51 @@
 
 /* ---- list ---- */
 
-static void put_volume_service(struct request *request, const struct service *service) {
-    struct json_out *out = &request->out;
+static void put_status(struct request *request, const void *row) {
+    const struct service *service = row;
 
-    out_put_text(out, "replication_status", "disabled");
-    out_put_null(out, "active_backend_id");
-    out_put_bool(out, "frozen", service->frozen);
-    if (request->minor >= MV_BACKEND_STATE)
-        out_put_text(out, "backend_state", service->up ? "up" : "down");
+    out_text(&request->out, service->disabled ? "disabled" : "enabled");
 }
 
-static void put_service(struct request *request, const struct service *service) {
-    struct json_out *out = &request->out;
+static void put_state(struct request *request, const void *row) {
+    const struct service *service = row;
 
-    out_begin_object(out);
-    out_put_text(out, "binary", service->binary);
-    out_put_text(out, "host", service->host);
-    out_put_text(out, "zone", service->availability_zone);
-    out_put_text(out, "status", service->disabled ? "disabled" : "enabled");
-    out_put_text(out, "state", service->up ? "up" : "down");
-    out_put_time(out, "updated_at", service->reported_at);
-    out_put_text(out, "disabled_reason", service->disabled_reason);
-    if (request->minor >= MV_CLUSTERS)
-        out_put_null(out, "cluster");
-    if (strcmp(service->binary, SERVICE_VOLUME) == 0)
-        put_volume_service(request, service);
-    out_end_object(out);
+    out_text(&request->out, service->up ? "up" : "down");
 }
+
+static void put_replication(struct request *request, const void *row) {
+    (void)row;
+    out_text(&request->out, "disabled");
+}
+
+static bool is_volume_service(const void *row) {
+    const struct service *service = row;
+
+    return strcmp(service->binary, SERVICE_VOLUME) == 0;
+}
+
+/* clang-format off */
+#define SERVICE(member, ...) SHAPE(struct service, member, __VA_ARGS__)
+#define NULLS .flags = SHAPE_NULLABLE
+
+static const struct shape_key service_keys[] = {
+    SERVICE(binary,            "binary",     TEXT),
+    SERVICE(host,              "host",       TEXT),
+    SERVICE(availability_zone, "zone",       TEXT, NULLS),
+    SHAPE_BY(put_status,       "status",     TEXT),
+    SHAPE_BY(put_state,        "state",      TEXT),
+    SERVICE(reported_at,       "updated_at", TIME, NULLS),
+    SERVICE(disabled_reason,   "disabled_reason", TEXT, NULLS),
+    { SHAPE_KEY("cluster", NULL), .since = MV_CLUSTERS },
+    SHAPE_BY(put_replication,  "replication_status", TEXT, .has = is_volume_service),
+    { SHAPE_KEY("active_backend_id", NULL), .has = is_volume_service },
+    SERVICE(frozen,            "frozen",        BOOL, .has = is_volume_service),
+    SHAPE_BY(put_state,        "backend_state", TEXT, .has = is_volume_service,
+             .since = MV_BACKEND_STATE),
+    SHAPES_END,
+};
+/* clang-format on */
+static const struct shape service_shape = { "service", service_keys };
 
 static int list_services(struct request *request, struct error *err) {
     struct service *services;
@@ -43,13 +62,7 @@ static int list_services(struct request *request, struct error *err) {
 
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "services");
-    out_begin_array(&request->out);
-    for (int i = 0; i < count; i++)
-        put_service(request, &services[i]);
-    out_end_array(&request->out);
-    out_end_object(&request->out);
+    answer_rows(request, services, (unsigned)count, sizeof(*services), 0);
     return 0;
 }
 
@@ -94,23 +107,33 @@ static int find_named(struct request *request, struct service *ret, struct error
                          binary, body->host);
 }
 
+static bool has_reason(const void *row) {
+    const struct service *service = row;
+
+    return service->disabled_reason != NULL;
+}
+
+static const struct shape_key state_keys[] = {
+    SERVICE(host, "host", TEXT),
+    SERVICE(binary, "service", TEXT),
+    SERVICE(binary, "binary", TEXT),
+    SHAPE_BY(put_status, "status", TEXT),
+    SERVICE(disabled, "disabled", BOOL),
+    SERVICE(disabled_reason, "disabled_reason", TEXT, .has = has_reason),
+    SHAPES_END,
+};
+static const struct shape state_shape = { NULL, state_keys };
+
 static int set_disabled(struct request *request, bool disabled, const char *reason,
                         struct error *err) {
-    struct json_out *out = &request->out;
     struct service service;
 
     if (find_named(request, &service, err) < 0 ||
         service_set_disabled(&request->work, &service, disabled, reason, err) < 0)
         return -1;
-    out_begin_object(out);
-    out_put_text(out, "host", service.host);
-    out_put_text(out, "service", service.binary);
-    out_put_text(out, "binary", service.binary);
-    out_put_text(out, "status", disabled ? "disabled" : "enabled");
-    out_put_bool(out, "disabled", disabled);
-    if (reason)
-        out_put_text(out, "disabled_reason", reason);
-    out_end_object(out);
+    service.disabled = disabled;
+    service.disabled_reason = reason;
+    answer_row(request, &service, 0);
     return 0;
 }
 
@@ -223,19 +246,27 @@ static int check_endpoint(const struct settings *settings, const char *endpoint,
                      "Invalid value for 'endpoint': it must begin with http:// or https://.");
 }
 
+static void put_up(struct request *request, const void *row) {
+    (void)row;
+    out_text(&request->out, "up");
+}
+
+static const struct shape_key report_keys[] = {
+    SHAPE(struct report_body, binary, "binary", TEXT),
+    SHAPE(struct report_body, host, "host", TEXT),
+    SHAPE_BY(put_up, "state", TEXT),
+    SHAPES_END,
+};
+static const struct shape report_shape = { NULL, report_keys };
+
 static int report_service(struct request *request, struct error *err) {
     const struct report_body *body = request->body;
-    struct json_out *out = &request->out;
 
     if (check_endpoint(request->work.settings, body->endpoint, err) < 0 ||
         service_report(&request->work, body->binary, body->host, body->zone, body->endpoint, err) <
             0)
         return -1;
-    out_begin_object(out);
-    out_put_text(out, "binary", body->binary);
-    out_put_text(out, "host", body->host);
-    out_put_text(out, "state", "up");
-    out_end_object(out);
+    answer_row(request, body, 0);
     return 0;
 }
 
@@ -250,49 +281,57 @@ static const struct route_query pool_queries[] = { { "detail", .is_boolean = tru
 
 /* clang-format off */
 #define RULE   "volume_extension:"
+#define STATE  , ANSWER(NULL, state_shape)
 #define READ(path_, rule_, handler_, ...) \
     { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200, \
       __VA_ARGS__ }
-#define CHANGE(name_, since_, type_, fields_, handler_, status_) \
+#define CHANGE(name_, since_, type_, fields_, handler_, status_, ...) \
     { .method = "PUT", .path = "/os-services/" name_, .since = since_, \
       .rule = RULE "services:update", BODY(fields_, struct type_), \
-      .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER }
+      .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER __VA_ARGS__ }
 
 const struct route service_routes[] = {
-    READ("/os-services", RULE "services:index", list_services, .queries = service_queries),
-    CHANGE("enable",             MV_LEAST,  service_body, state_fields,    enable_service,  200),
-    CHANGE("disable",            MV_LEAST,  service_body, state_fields,    disable_service, 200),
-    CHANGE("disable-log-reason", MV_LEAST,  service_body, reason_fields,   log_reason,      200),
-    CHANGE("freeze",             MV_LEAST,  service_body, freeze_fields,   freeze_host,     200),
-    CHANGE("thaw",               MV_LEAST,  service_body, freeze_fields,   thaw_host,       200),
-    CHANGE("failover_host",      MV_LEAST,  service_body, failover_fields, fail_over_host,  202),
-    CHANGE("failover",           MV_CLUSTER_REPLICATION, service_body, failover_fields, fail_over_host,  202),
-    CHANGE("set-log",            MV_SERVICE_LOG, service_log_body, service_log_set_fields, service_log_set, 202),
-    CHANGE("get-log",            MV_SERVICE_LOG, service_log_body, service_log_get_fields, service_log_get, 200),
-    CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200),
+    READ("/os-services", RULE "services:index", list_services, .queries = service_queries,
+         ANSWER("services", service_shape), .flags = ROUTE_MANY),
+    CHANGE("enable",             MV_LEAST,  service_body, state_fields,    enable_service,  200, STATE),
+    CHANGE("disable",            MV_LEAST,  service_body, state_fields,    disable_service, 200, STATE),
+    CHANGE("disable-log-reason", MV_LEAST,  service_body, reason_fields,   log_reason,      200, STATE),
+    CHANGE("freeze",             MV_LEAST,  service_body, freeze_fields,   freeze_host,     200, ),
+    CHANGE("thaw",               MV_LEAST,  service_body, freeze_fields,   thaw_host,       200, ),
+    CHANGE("failover_host",      MV_LEAST,  service_body, failover_fields, fail_over_host,  202, ),
+    CHANGE("failover",           MV_CLUSTER_REPLICATION, service_body, failover_fields, fail_over_host,  202, ),
+    CHANGE("set-log",            MV_SERVICE_LOG, service_log_body, service_log_set_fields, service_log_set, 202, ),
+    CHANGE("get-log",            MV_SERVICE_LOG, service_log_body, service_log_get_fields, service_log_get, 200, | ROUTE_MANY,
+           ANSWER("log_levels", service_log_shape)),
+    CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200, , ANSWER(NULL, report_shape)),
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
       .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
 
-    READ("/os-hosts", RULE "hosts", hosts_list, .queries = host_queries),
-    READ("/os-hosts/{id}", RULE "hosts", hosts_show, ),
+    READ("/os-hosts", RULE "hosts", hosts_list, .queries = host_queries, ANSWER("hosts", host_shape),
+         .flags = ROUTE_MANY),
+    READ("/os-hosts/{id}", RULE "hosts", hosts_show, ANSWER("host", host_resource_shape),
+         .flags = ROUTE_MANY),
     ABSENT("POST", "/os-hosts"),
     ABSENT("PUT", "/os-hosts/{id}"),
     ABSENT("DELETE", "/os-hosts/{id}"),
 
-    READ("/os-availability-zone", NULL, hosts_list_zones, ), /* everybody reads it */
+    READ("/os-availability-zone", NULL, hosts_list_zones, ANSWER("availabilityZoneInfo", zone_shape),
+         .flags = ROUTE_MANY), /* everybody reads it */
     ABSENT("POST", "/os-availability-zone"),
     ABSENT("GET", "/os-availability-zone/{id}"),
     ABSENT("PUT", "/os-availability-zone/{id}"),
     ABSENT("DELETE", "/os-availability-zone/{id}"),
 
     { .method = "GET", .path = "/scheduler-stats/get_pools", .resource = &pool_resource,
-      .rule = "scheduler_extension:scheduler_stats:get_pools", .queries = pool_queries, .handler = pools_list,
+      .rule = "scheduler_extension:scheduler_stats:get_pools", .queries = pool_queries,
+      ANSWER("pools", pool_shape), .flags = ROUTE_MANY, .handler = pools_list,
       .status = 200 },
     ABSENT("POST", "/scheduler-stats"),
     ABSENT("PUT", "/scheduler-stats/{id}"),
     ABSENT("DELETE", "/scheduler-stats/{id}"),
 
-    READ("/capabilities/{id}", RULE "capabilities", pools_show_capabilities, ),
+    READ("/capabilities/{id}", RULE "capabilities", pools_show_capabilities,
+         ANSWER(NULL, capabilities_shape)),
     ABSENT("GET", "/capabilities"),
     ABSENT("POST", "/capabilities"),
     ABSENT("PUT", "/capabilities/{id}"),

@@ -94,47 +94,51 @@ static bool shows_attributes(struct request *request, const struct snapshot *sna
     return rights->attributes;
 }
 
-static void put_row(struct request *request, const struct snapshot *snapshot) {
-    struct json_out *out = &request->out;
+enum { SEES_ATTRIBUTES = 1 };
 
-    out_put_text(out, "id", snapshot->id);
-    out_put_time(out, "created_at", snapshot->created_at);
-    out_put_time(out, "updated_at", snapshot->updated_at);
-    out_put_text(out, "name", snapshot->name);
-    out_put_text(out, "description", snapshot->description);
-    out_put_text(out, "volume_id", snapshot->volume_id);
-    out_put_text(out, "status", snapshot_status_text(snapshot->status));
-    out_put_int(out, "size", snapshot->size_gb);
-    out_key(out, "metadata");
-    view_pairs(out, &snapshot->metadata);
+static void put_status(struct request *request, const void *row) {
+    const struct snapshot *snapshot = row;
+
+    out_text(&request->out, snapshot_status_text(snapshot->status));
 }
 
-void snapshot_view(struct request *request, const struct snapshot *snapshot, bool attributes) {
-    struct json_out *out = &request->out;
+/* clang-format off */
+#define SNAPSHOT(member, ...) SHAPE(struct snapshot, member, __VA_ARGS__)
+#define NULLS .flags = SHAPE_NULLABLE
+#define SNAPSHOT_KEYS \
+    SNAPSHOT(id,          "id",          TEXT), \
+    SNAPSHOT(created_at,  "created_at",  TIME), \
+    SNAPSHOT(updated_at,  "updated_at",  TIME, NULLS), \
+    SNAPSHOT(name,        "name",        TEXT, NULLS), \
+    SNAPSHOT(description, "description", TEXT, NULLS), \
+    SNAPSHOT(volume_id,   "volume_id",   TEXT), \
+    SHAPE_BY(put_status,  "status",      TEXT), \
+    SNAPSHOT(size_gb,     "size",        INT), \
+    SNAPSHOT(metadata,    "metadata",    PAIRS)
 
-    out_begin_object(out);
-    put_row(request, snapshot);
-    if (request->minor >= MV_GROUP_SNAPSHOTS)
-        out_put_text(out, "group_snapshot_id", snapshot->group_snapshot_id);
-    if (request->minor >= MV_SNAPSHOT_USER)
-        out_put_text(out, "user_id", snapshot->user_id);
-    if (request->minor >= MV_CONSUMES_QUOTA)
-        out_put_bool(out, "consumes_quota", snapshot->use_quota);
-    if (attributes && shows_attributes(request, snapshot)) {
-        out_put_text(out, "os-extended-snapshot-attributes:project_id", snapshot->project_id);
-        out_put_text(out, "os-extended-snapshot-attributes:progress", snapshot->progress);
-    }
-    out_end_object(out);
-}
+static const struct shape_key snapshot_keys[] = {
+    SNAPSHOT_KEYS,
+    SNAPSHOT(group_snapshot_id, "group_snapshot_id", TEXT, NULLS, .since = MV_GROUP_SNAPSHOTS),
+    SNAPSHOT(user_id,           "user_id",           TEXT, .since = MV_SNAPSHOT_USER),
+    SNAPSHOT(use_quota,         "consumes_quota",    BOOL, .since = MV_CONSUMES_QUOTA),
+    SNAPSHOT(project_id, "os-extended-snapshot-attributes:project_id", TEXT,
+             .rights = SEES_ATTRIBUTES),
+    SNAPSHOT(progress,   "os-extended-snapshot-attributes:progress",   TEXT, NULLS,
+             .rights = SEES_ATTRIBUTES),
+    SHAPES_END,
+};
+const struct shape snapshot_shape = { "snapshot", snapshot_keys };
+
+static const struct shape_key snapshot_short_keys[] = { SNAPSHOT_KEYS, SHAPES_END };
+static const struct shape snapshot_short_shape = { "snapshot_short", snapshot_short_keys };
+/* clang-format on */
 
 static void view(struct request *request, const void *row, bool detail) {
-    if (detail) {
-        snapshot_view(request, row, true);
-        return;
-    }
-    out_begin_object(&request->out);
-    put_row(request, row);
-    out_end_object(&request->out);
+    if (detail)
+        shape_put(request, &snapshot_shape, row,
+                  shows_attributes(request, row) ? SEES_ATTRIBUTES : 0);
+    else
+        shape_put(request, &snapshot_short_shape, row, 0);
 }
 
 /* ---- metadata ---- */
@@ -179,6 +183,8 @@ const struct resource snapshot_resource = {
     .filter = filter,
     .list = list,
     .view = view,
+    .shape = &snapshot_shape,
+    .short_shape = &snapshot_short_shape,
 
     .metadata = &metadata,
 };

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "api/resource.h"
+#include "api/shape.h"
 #include "volume/snapshot.h"
 
 extern const struct resource snapshot_resource;
 
-/* The full object; os-extended-… only where `attributes`: show and detail. */
-void snapshot_view(struct request *request, const struct snapshot *snapshot, bool attributes);
+/* With the rights 0: without os-extended-…, which show and detail have. */
+extern const struct shape snapshot_shape;

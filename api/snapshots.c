@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
 #include "api/volume_resource.h"
@@ -8,10 +9,7 @@
 #include <string.h>
 
 static int answer_change(struct request *request, const struct snapshot *snapshot) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "snapshot");
-    snapshot_view(request, snapshot, false);
-    out_end_object(&request->out);
+    answer_row(request, snapshot, 0);
     return 0;
 }
 
@@ -173,13 +171,13 @@ const struct route snapshot_routes[] = {
       .rule = "volume:get_all_snapshots", .handler = resource_list_detail, .status = 200 },
     { .method = "POST", .path = "/snapshots", .wrapper = "snapshot",
       BODY(create_fields, struct create_body), .check = check_create,
-      .handler = create_snapshot, .status = 202 },
+      ANSWER("snapshot", snapshot_shape), .handler = create_snapshot, .status = 202 },
     { .method = "GET", .path = "/snapshots/{id}", .resource = &snapshot_resource,
       .rule = "volume:get_snapshot", .handler = resource_show, .status = 200 },
     { .method = "PUT", .path = "/snapshots/{id}", .resource = &snapshot_resource,
       .rule = "volume:update_snapshot", .wrapper = "snapshot",
       BODY(update_fields, struct update_body), .check = check_update,
-      .handler = update_snapshot, .status = 200 },
+      ANSWER("snapshot", snapshot_shape), .handler = update_snapshot, .status = 200 },
     { .method = "DELETE", .path = "/snapshots/{id}", .resource = &snapshot_resource,
       .rule = "volume:delete_snapshot", .handler = delete_snapshot, .status = 202,
       .flags = ROUTE_BARE },

@@ -4,6 +4,7 @@
  */
 #include "volume/type_encryption.h"
 
+#include "api/answer.h"
 #include "api/routes.h"
 #include "api/type_resource.h"
 #include "common/cleanup.h"
@@ -14,68 +15,40 @@
 
 /* ---- show ---- */
 
-static void put_text(struct json_out *out, const void *member) {
-    out_text(out, *(const char *const *)member);
-}
+static void put_size(struct request *request, const void *row) {
+    const struct type_encryption *encryption = row;
 
-static void put_size(struct json_out *out, const void *member) {
-    int64_t size = *(const int64_t *)member;
-
-    if (size == TYPE_ENCRYPTION_NO_SIZE)
-        out_null(out);
+    if (encryption->key_size == TYPE_ENCRYPTION_NO_SIZE)
+        out_null(&request->out);
     else
-        out_int(out, size);
+        out_int(&request->out, encryption->key_size);
 }
 
-static void put_time(struct json_out *out, const void *member) {
-    out_time(out, *(const int64_t *)member);
-}
-
-static void put_false(struct json_out *out, const void *member) {
-    (void)member;
-    out_bool(out, false);
-}
-
-static void put_null(struct json_out *out, const void *member) {
-    (void)member;
-    out_null(out);
+static void put_false(struct request *request, const void *row) {
+    (void)row;
+    out_bool(&request->out, false);
 }
 
 /* clang-format off */
-#define MEMBER(name, put, member) { name, put, offsetof(struct type_encryption, member) }
+#define NULLS .flags = SHAPE_NULLABLE | SHAPE_MAYBE
+#define MEMBER(member, ...) SHAPE(struct type_encryption, member, __VA_ARGS__)
 
-static const struct {
-    const char *key;
-    void (*put)(struct json_out *out, const void *member);
-    size_t offset;
-} members[] = {
-    MEMBER("volume_type_id",   put_text, volume_type_id),
-    MEMBER("encryption_id",    put_text, id),
-    MEMBER("provider",         put_text, provider),
-    MEMBER("control_location", put_text, control_location),
-    MEMBER("cipher",           put_text, cipher),
-    MEMBER("key_size",         put_size, key_size),
-    MEMBER("created_at",       put_time, created_at),
-    MEMBER("updated_at",       put_time, updated_at),
-    { "deleted", put_false, 0 },
-    { "deleted_at", put_null, 0 },
+/* Of a type without encryption the answer is empty. */
+static const struct shape_key members[] = {
+    MEMBER(volume_type_id,   "volume_type_id",   TEXT, .flags = SHAPE_MAYBE),
+    MEMBER(id,               "encryption_id",    TEXT, .flags = SHAPE_MAYBE),
+    MEMBER(provider,         "provider",         TEXT, .flags = SHAPE_MAYBE),
+    MEMBER(control_location, "control_location", TEXT, .flags = SHAPE_MAYBE),
+    MEMBER(cipher,           "cipher",           TEXT, NULLS),
+    SHAPE_BY(put_size,       "key_size",         INT,  NULLS),
+    MEMBER(created_at,       "created_at",       TIME, .flags = SHAPE_MAYBE),
+    MEMBER(updated_at,       "updated_at",       TIME, NULLS),
+    SHAPE_BY(put_false,      "deleted",          BOOL, .flags = SHAPE_MAYBE),
+    { SHAPE_KEY("deleted_at", NULL), .flags = SHAPE_MAYBE },
+    SHAPES_END,
 };
 /* clang-format on */
-
-/* The members of the encryption, or the one that is called `key`; how many. */
-static unsigned put_members(struct json_out *out, const struct type_encryption *encryption,
-                            const char *key) {
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < LENGTH(members); i++) {
-        if (key && strcmp(key, members[i].key) != 0)
-            continue;
-        out_key_text(out, members[i].key);
-        members[i].put(out, (const char *)encryption + members[i].offset);
-        count++;
-    }
-    return count;
-}
+static const struct shape shape = { "type_encryption", members };
 
 static int show_encryption(struct request *request, struct error *err) {
     struct type_encryption encryption;
@@ -83,24 +56,35 @@ static int show_encryption(struct request *request, struct error *err) {
 
     if (found < 0)
         return -1;
-    out_begin_object(&request->out);
     if (found > 0)
-        put_members(&request->out, &encryption, NULL);
-    out_end_object(&request->out);
+        answer_row(request, &encryption, 0);
+    else
+        out_value(&request->out, json_keep(request->work.arena, json_object()));
     return 0;
+}
+
+/* The one that is called `name`; two rows, as a table ends. */
+static bool find_member(const char *name, struct shape_key ret[2]) {
+    for (const struct shape_key *key = members; key->name; key++)
+        if (strcmp(key->name, name) == 0) {
+            ret[0] = *key;
+            ret[1].name = NULL;
+            return true;
+        }
+    return false;
 }
 
 static int show_member(struct request *request, struct error *err) {
     struct type_encryption encryption;
     int found = type_encryption_get(&request->work, request->object, &encryption, err);
+    struct shape_key keys[2];
 
     if (found < 0)
         return -1;
-    out_begin_object(&request->out);
-    if (found == 0 || put_members(&request->out, &encryption, request->key) == 0)
+    if (found == 0 || !find_member(request->key, keys))
         return error_set(err, ERROR_NOT_FOUND, "Volume type %s has no encryption with key %s.",
                          request->id, request->key);
-    out_end_object(&request->out);
+    shape_put(request, &(struct shape){ NULL, keys }, &encryption, 0);
     return 0;
 }
 
@@ -166,14 +150,13 @@ static int create_encryption(struct request *request, struct error *err) {
 
     if (type_encryption_create(&request->work, request->object, &encryption, err) < 0)
         return -1;
-    out_begin_object(out);
-    out_key(out, "encryption");
+    answer_open(request);
     out_begin_object(out);
     put_sent(request);
     out_put_text(out, "volume_type_id", encryption.volume_type_id);
     out_put_text(out, "encryption_id", encryption.id);
     out_end_object(out);
-    out_end_object(out);
+    answer_close(request);
     return 0;
 }
 
@@ -185,12 +168,11 @@ static int update_encryption(struct request *request, struct error *err) {
     encryption = encryption_wanted(request, encryption);
     if (type_encryption_update(&request->work, request->object, &encryption, err) < 0)
         return -1;
-    out_begin_object(&request->out);
-    out_key(&request->out, "encryption");
+    answer_open(request);
     out_begin_object(&request->out);
     put_sent(request);
     out_end_object(&request->out);
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }
 
@@ -205,12 +187,13 @@ static int delete_encryption(struct request *request, struct error *err) {
     .rule = "volume_extension:volume_type_encryption:" rule_, .handler = handler_, \
     .status = status_
 #define SENT(fields_) \
-    .wrapper = "encryption", BODY(fields_, struct encryption_body), .flags = ROUTE_OPEN
+    .wrapper = "encryption", BODY(fields_, struct encryption_body), .flags = ROUTE_OPEN, \
+    ANSWER("encryption", shape_any) /* what was sent */
 
 const struct route type_encryption_routes[] = {
-    { ENCRYPTION("GET", "", "get", show_encryption, 200) },
+    { ENCRYPTION("GET", "", "get", show_encryption, 200), ANSWER(NULL, shape) },
     { ENCRYPTION("POST", "", "create", create_encryption, 200), SENT(create_fields) },
-    { ENCRYPTION("GET", "/{key}", "get", show_member, 200) },
+    { ENCRYPTION("GET", "/{key}", "get", show_member, 200), ANSWER(NULL, shape) },
     { ENCRYPTION("PUT", "/{key}", "update", update_encryption, 200), SENT(update_fields) },
     { ENCRYPTION("DELETE", "/{key}", "delete", delete_encryption, 202), .flags = ROUTE_BARE },
     ROUTES_END

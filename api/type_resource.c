@@ -64,11 +64,11 @@ static void *load(struct request *request, const char *id, struct policy_target 
 static void view(struct request *request, const void *row, bool detail) {
     (void)detail;
     if (!request->view) {
-        const struct type_view asked = type_view_of(request, true);
+        const unsigned rights = type_view_rights(request, true);
 
-        request->view = arena_copy(request->work.arena, &asked, sizeof(asked));
+        request->view = arena_copy(request->work.arena, &rights, sizeof(rights));
     }
-    type_view_put(&request->out, request->view, row);
+    shape_put(request, &type_shape, row, *(const unsigned *)request->view);
 }
 
 const struct resource type_resource = {
@@ -92,4 +92,5 @@ const struct resource type_resource = {
     .narrow = page_filter_public,
     .list = list,
     .view = view,
+    .shape = &type_shape,
 };

@@ -7,14 +7,23 @@ bool type_view_sees_all(struct request *request) {
     return request_allows(request, "volume_extension:types_extra_specs:read_sensitive", NULL);
 }
 
-struct type_view type_view_of(struct request *request, bool with_access) {
-    return (struct type_view){
-        .specs = request_allows(request, "volume_extension:access_types_extra_specs", NULL),
-        .sensitive = type_view_sees_all(request),
-        .qos = request_allows(request, "volume_extension:access_types_qos_specs_id", NULL),
-        .access =
-            with_access && request_allows(request, "volume_extension:volume_type_access", NULL),
+unsigned type_view_rights(struct request *request, bool with_access) {
+    static const struct {
+        const char *rule;
+        unsigned right;
+    } rules[] = {
+        { "volume_extension:access_types_extra_specs", TYPE_SEES_SPECS },
+        { "volume_extension:types_extra_specs:read_sensitive", TYPE_SEES_ALL_SPECS },
+        { "volume_extension:access_types_qos_specs_id", TYPE_SEES_QOS },
+        { "volume_extension:volume_type_access", TYPE_SEES_ACCESS },
     };
+    unsigned rights = 0;
+
+    for (size_t i = 0; i < LENGTH(rules); i++)
+        if ((with_access || rules[i].right != TYPE_SEES_ACCESS) &&
+            request_allows(request, rules[i].rule, NULL))
+            rights |= rules[i].right;
+    return rights;
 }
 
 /* What a user needs to know to choose a type; every other extra spec tells about the backends. */
@@ -34,28 +43,24 @@ void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool s
     out_end_object(out);
 }
 
-void type_view_put(struct json_out *out, const struct type_view *view,
-                   const struct volume_type *type) {
-    out_begin_object(out);
-    out_put_text(out, "id", type->id);
-    out_put_text(out, "name", type->name);
-    out_put_bool(out, "is_public", type->is_public);
-    out_put_text(out, "description", type->description);
-    if (view->specs) {
-        out_key(out, "extra_specs");
-        type_view_put_specs(out, &type->extra_specs, view->sensitive);
-    }
-    if (view->qos)
-        out_put_text(out, "qos_specs_id", type->qos_specs_id);
-    if (view->access)
-        out_put_bool(out, "os-volume-type-access:is_public", type->is_public);
-    out_end_object(out);
+static void put_specs(struct request *request, const void *row) {
+    const struct volume_type *type = row;
+
+    type_view_put_specs(&request->out, &type->extra_specs, request->rights & TYPE_SEES_ALL_SPECS);
 }
 
-void type_view_answer(struct request *request, const struct type_view *view,
-                      const struct volume_type *type) {
-    out_begin_object(&request->out);
-    out_key(&request->out, "volume_type");
-    type_view_put(&request->out, view, type);
-    out_end_object(&request->out);
-}
+/* clang-format off */
+#define TYPE(member, ...) SHAPE(struct volume_type, member, __VA_ARGS__)
+
+static const struct shape_key keys[] = {
+    TYPE(id,             "id",           TEXT),
+    TYPE(name,           "name",         TEXT),
+    TYPE(is_public,      "is_public",    BOOL),
+    TYPE(description,    "description",  TEXT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_specs,  "extra_specs",  PAIRS, .rights = TYPE_SEES_SPECS),
+    TYPE(qos_specs_id,   "qos_specs_id", TEXT, .flags = SHAPE_NULLABLE, .rights = TYPE_SEES_QOS),
+    TYPE(is_public,      "os-volume-type-access:is_public", BOOL, .rights = TYPE_SEES_ACCESS),
+    SHAPES_END,
+};
+/* clang-format on */
+const struct shape type_shape = { "volume_type", keys };

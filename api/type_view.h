@@ -4,23 +4,22 @@
 #pragma once
 
 #include "api/request.h"
+#include "api/shape.h"
 #include "volume/type.h"
 
-struct type_view {
-    bool specs;     /* extra specs at all */
-    bool sensitive; /* all of them: not only what a user needs to choose a type */
-    bool qos, access;
+/* The rights of type_shape. */
+enum {
+    TYPE_SEES_SPECS = 1 << 0,     /* extra specs at all */
+    TYPE_SEES_ALL_SPECS = 1 << 1, /* not only what a user needs to choose a type */
+    TYPE_SEES_QOS = 1 << 2,
+    TYPE_SEES_ACCESS = 1 << 3,
 };
 
 /* Asks the policy; `with_access`: the answer has os-volume-type-access:is_public. */
-struct type_view type_view_of(struct request *request, bool with_access);
+unsigned type_view_rights(struct request *request, bool with_access);
 
-void type_view_put(struct json_out *out, const struct type_view *view,
-                   const struct volume_type *type);
+extern const struct shape type_shape;
 void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool sensitive);
-/* {"volume_type": …} */
-void type_view_answer(struct request *request, const struct type_view *view,
-                      const struct volume_type *type);
 
 /* May every user see the extra spec?  May this one see all of them? */
 bool type_view_shows_spec(const char *key);

@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/routes.h"
 #include "api/spec_body.h"
 #include "api/type_resource.h"
@@ -7,12 +8,11 @@
 /* ---- show, create, update, delete ---- */
 
 static int show_default_type(struct request *request, struct error *err) {
-    struct type_view view = type_view_of(request, false);
     struct volume_type type;
 
     if (volume_type_default(&request->work, &type, err) < 0)
         return -1;
-    type_view_answer(request, &view, &type);
+    answer_row(request, &type, type_view_rights(request, false));
     return 0;
 }
 
@@ -34,14 +34,12 @@ static int create_type(struct request *request, struct error *err) {
     const struct type_body *body = request->body;
     bool is_public = !json_has(request->json, "os-volume-type-access:is_public") || body->is_public;
     struct pairs specs = request_pairs(request, body->extra_specs);
-    struct type_view view = type_view_of(request, true);
     struct volume_type type;
 
     if (volume_type_create(&request->work, body->name, body->description, is_public, &specs, &type,
                            err) < 0)
         return -1;
-    view.qos = false;
-    type_view_answer(request, &view, &type);
+    answer_row(request, &type, type_view_rights(request, true) & ~(unsigned)TYPE_SEES_QOS);
     return 0;
 }
 
@@ -56,7 +54,6 @@ static const struct field update_fields[] = {
 static int update_type(struct request *request, struct error *err) {
     const struct type_body *body = request->body;
     bool set_public = json_has(request->json, "is_public");
-    struct type_view view = type_view_of(request, false);
     struct volume_type *type = request->object;
 
     if (!body->name && !body->description && !set_public)
@@ -67,8 +64,7 @@ static int update_type(struct request *request, struct error *err) {
                            body->description, set_public ? body->is_public : -1, err) < 0 ||
         volume_type_row(&request->work, type->id, type, err) < 0)
         return -1;
-    view.qos = false;
-    type_view_answer(request, &view, type);
+    answer_row(request, type, type_view_rights(request, false) & ~(unsigned)TYPE_SEES_QOS);
     return 0;
 }
 
@@ -88,10 +84,9 @@ static int list_specs(struct request *request, struct error *err) {
     const struct volume_type *type = request->object;
 
     (void)err;
-    out_begin_object(&request->out);
-    out_key(&request->out, "extra_specs");
+    answer_open(request);
     type_view_put_specs(&request->out, &type->extra_specs, type_view_sees_all(request));
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }
 
@@ -142,21 +137,24 @@ static int delete_spec(struct request *request, struct error *err) {
 
 /* ---- access of projects ---- */
 
+struct access {
+    const char *type_id, *project_id;
+};
+
+static const struct shape_key access_keys[] = {
+    SHAPE(struct access, type_id, "volume_type_id", TEXT),
+    SHAPE(struct access, project_id, "project_id", TEXT),
+    SHAPES_END,
+};
+static const struct shape access_shape = { NULL, access_keys };
+
 static void put_access(struct request *request, const char *const *projects, int count) {
     const struct volume_type *type = request->object;
-    struct json_out *out = &request->out;
 
-    out_begin_object(out);
-    out_key(out, "volume_type_access");
-    out_begin_array(out);
-    for (int i = 0; i < count; i++) {
-        out_begin_object(out);
-        out_put_text(out, "volume_type_id", type->id);
-        out_put_text(out, "project_id", projects[i]);
-        out_end_object(out);
-    }
-    out_end_array(out);
-    out_end_object(out);
+    answer_open(request);
+    for (int i = 0; i < count; i++)
+        shape_put(request, &access_shape, &(struct access){ type->id, projects[i] }, 0);
+    answer_close(request);
 }
 
 static int list_access(struct request *request, struct error *err) {
@@ -204,25 +202,28 @@ const struct route type_routes[] = {
     { .method = "GET", .path = "/types", .resource = &type_resource,
       .rule = RULE "type_get_all", .handler = resource_list, .status = 200 },
     { .method = "POST", .path = "/types", .rule = RULE "type_create", .wrapper = "volume_type",
-      BODY(create_fields, struct type_body), .handler = create_type, .status = 200 },
+      BODY(create_fields, struct type_body), ANSWER("volume_type", type_shape),
+      .handler = create_type, .status = 200 },
     { .method = "GET", .path = "/types/default", .rule = RULE "type_get",
-      .handler = show_default_type, .status = 200 },
+      ANSWER("volume_type", type_shape), .handler = show_default_type, .status = 200 },
     { TYPE("GET", "", "type_get", resource_show, 200) },
     { TYPE("PUT", "", "type_update", update_type, 200), .wrapper = "volume_type",
-      BODY(update_fields, struct type_body) },
+      BODY(update_fields, struct type_body), ANSWER("volume_type", type_shape) },
     { TYPE("DELETE", "", "type_delete", delete_type, 202), .flags = ROUTE_BARE },
 
-    { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200) },
+    { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200),
+      ANSWER("extra_specs", shape_pairs) },
     { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
-      BODY(specs_fields, struct spec_body), .flags = ROUTE_NO_WRAPPER },
-    { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200) },
+      BODY(specs_fields, struct spec_body), ANSWER(NULL, shape_any), .flags = ROUTE_NO_WRAPPER },
+    { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200),
+      ANSWER(NULL, shape_pairs) },
     { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
-      .flags = ROUTE_NO_WRAPPER },
+      ANSWER(NULL, shape_pairs), .flags = ROUTE_NO_WRAPPER },
     { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202),
       .flags = ROUTE_BARE },
 
     { TYPE("GET", "/os-volume-type-access", "volume_type_access:get_all_for_type", list_access,
-           200) },
+           200), ANSWER("volume_type_access", access_shape), .flags = ROUTE_MANY },
     ABSENT("POST", "/types/{id}/os-volume-type-access"),
     ABSENT("PUT", "/types/{id}/os-volume-type-access"),
     ABSENT("DELETE", "/types/{id}/os-volume-type-access"),

@@ -7,29 +7,28 @@
 #pragma once
 
 #include "api/request.h"
+#include "api/shape.h"
+#include "api/view_pairs.h"
 #include "volume/attachment.h"
 #include "volume/volume.h"
 
 struct volume_view {
     struct request *request;
     bool with_attributes; /* the os-vol-… keys and the image metadata: show and detail */
-    bool with_hosts;      /* host_name of attachments */
 
     /* The owner that was asked about last, and what the caller may see of its volumes. */
     const char *project_id, *user_id;
-    bool tenant, migration, host, image_metadata;
+    unsigned rights;
 };
 
 void view_open(struct request *request, bool with_attributes, struct volume_view *ret);
 /* The full object; the volume must have been read with its details. */
 void view_volume(struct volume_view *view, const struct volume *volume);
-/* id, name, links: needs the row only. */
-void view_volume_short(struct request *request, const struct volume *volume);
+extern const struct shape volume_shape;
+extern const struct shape volume_short_shape; /* of the row alone */
 
-/* An object of strings. */
-void view_pairs(struct json_out *out, const struct pairs *pairs);
-
-void view_attachment_short(struct json_out *out, const struct attachment *attachment);
+extern const struct shape attachment_shape;
+extern const struct shape attachment_short_shape; /* of the row alone */
 /* `format` goes into connection_info (a volume's admin metadata of that name); may be NULL. */
 void view_attachment(struct request *request, const struct attachment *attachment,
                      const char *format);

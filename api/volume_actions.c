@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/connect.h"
 #include "api/routes.h"
 #include "api/view.h"
@@ -253,10 +254,9 @@ static int connection_initialized(struct request *request, struct error *err) {
         return -1;
     if (answered == 0)
         return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
-    out_begin_object(&request->out);
-    out_key(&request->out, "connection_info");
+    answer_open(request);
     out_value(&request->out, json_object_get(answer, "connection_info"));
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }
 
@@ -313,10 +313,9 @@ static const struct field unset_image_fields[] = {
 static void put_image_metadata(struct request *request) {
     const struct volume *volume = request->object;
 
-    out_begin_object(&request->out);
-    out_key(&request->out, "metadata");
+    answer_open(request);
     view_pairs(&request->out, &volume->image_metadata);
-    out_end_object(&request->out);
+    answer_close(request);
 }
 
 static int set_image_metadata(struct request *request, struct error *err) {
@@ -389,7 +388,7 @@ const struct route volume_action_routes[] = {
       .handler = roll_detaching, .status = 202 },
 
     { ACTION("os-initialize_connection"), USER("initialize_connection"),
-      BODY(initialize_fields, struct connection_body),
+      BODY(initialize_fields, struct connection_body), ANSWER("connection_info", shape_any),
       .handler = initialize_connection, .status = 200, .after = connection_initialized },
     { ACTION("os-terminate_connection"), USER("terminate_connection"),
       BODY(terminate_fields, struct connection_body),
@@ -401,9 +400,9 @@ const struct route volume_action_routes[] = {
       BODY(readonly_fields, struct flag_body), .handler = set_readonly, .status = 202 },
 
     { ACTION("os-set_image_metadata"), .rule = "volume_extension:volume_image_metadata:set",
-      BODY(set_image_fields, struct image_body), .handler = set_image_metadata, .status = 200 },
+      BODY(set_image_fields, struct image_body), ANSWER("metadata", shape_pairs), .handler = set_image_metadata, .status = 200 },
     { ACTION("os-show_image_metadata"), .rule = "volume:get_volume_metadata",
-      .flags = ROUTE_ANY_VALUE, .handler = show_image_metadata, .status = 200 },
+      ANSWER("metadata", shape_pairs), .flags = ROUTE_ANY_VALUE, .handler = show_image_metadata, .status = 200 },
     { ACTION("os-unset_image_metadata"), .rule = "volume_extension:volume_image_metadata:remove",
       BODY(unset_image_fields, struct image_body),
       .handler = unset_image_metadata, .status = 200, .flags = ROUTE_BARE },

@@ -122,7 +122,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
 static void view(struct request *request, const void *row, bool detail) {
     if (!detail) {
-        view_volume_short(request, row);
+        shape_put(request, &volume_short_shape, row, 0);
         return;
     }
     if (!request->view) {
@@ -174,6 +174,8 @@ const struct resource volume_resource = {
     .narrow = narrow,
     .list = list,
     .view = view,
+    .shape = &volume_shape,
+    .short_shape = &volume_short_shape,
 
     .metadata = &metadata,
 };

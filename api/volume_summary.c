@@ -1,13 +1,23 @@
 #include "api/volume_summary.h"
 
+#include "api/answer.h"
+
 #include "volume/summary.h"
 
 #include <string.h>
 
-static void put_values_by_key(struct json_out *out, const struct pairs *pairs) {
+/* The numbers and, in a later version, each key with all its values. */
+struct whole {
+    struct summary volumes;
+    struct pairs metadata;
+};
+
+static void put_values_by_key(struct request *request, const void *row) {
+    const struct whole *whole = row;
+    const struct pairs *pairs = &whole->metadata;
+    struct json_out *out = &request->out;
     const char *key = NULL;
 
-    out_key(out, "metadata");
     out_begin_object(out);
     for (unsigned i = 0; i < pairs->count; i++) {
         const struct pair *pair = &pairs->items[i];
@@ -26,27 +36,29 @@ static void put_values_by_key(struct json_out *out, const struct pairs *pairs) {
     out_end_object(out);
 }
 
+static const struct shape_key values_keys[] = { SHAPE_ELSE(LIST, 0), SHAPES_END };
+static const struct shape values_shape = { NULL, values_keys };
+
+static const struct shape_key summary_keys[] = {
+    SHAPE(struct whole, volumes.count, "total_count", INT),
+    SHAPE(struct whole, volumes.size_gb, "total_size", INT),
+    SHAPE_BY(put_values_by_key, "metadata", OBJECT, .of = &values_shape,
+             .since = MV_SUMMARY_METADATA),
+    SHAPES_END,
+};
+const struct shape volume_summary_shape = { NULL, summary_keys };
+
 int volume_summary_show(struct request *request, struct error *err) {
     const char *asked = request_query(request, "all_tenants");
-    struct json_out *out = &request->out;
-    struct pairs metadata = { 0 };
-    struct summary volumes;
+    struct whole whole = { 0 };
     bool all = false;
 
     if (asked && !json_boolean_word(asked, true, &all))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid value for all_tenants: %s", asked);
-    if (summary_volumes(&request->work, all, &volumes, err) < 0 ||
+    if (summary_volumes(&request->work, all, &whole.volumes, err) < 0 ||
         (request->minor >= MV_SUMMARY_METADATA &&
-         summary_metadata(&request->work, all, &metadata, err) < 0))
+         summary_metadata(&request->work, all, &whole.metadata, err) < 0))
         return -1;
-    out_begin_object(out);
-    out_key(out, "volume-summary");
-    out_begin_object(out);
-    out_put_int(out, "total_count", volumes.count);
-    out_put_int(out, "total_size", volumes.size_gb);
-    if (request->minor >= MV_SUMMARY_METADATA)
-        put_values_by_key(out, &metadata);
-    out_end_object(out);
-    out_end_object(out);
+    answer_row(request, &whole, 0);
     return 0;
 }

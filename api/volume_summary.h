@@ -6,3 +6,4 @@
 #include "api/routes.h"
 
 route_handler volume_summary_show;
+extern const struct shape volume_summary_shape;

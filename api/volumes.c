@@ -1,3 +1,4 @@
+#include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
@@ -18,10 +19,9 @@ static int answer_change(struct request *request, const struct volume *volume) {
     struct volume_view view;
 
     view_open(request, false, &view);
-    out_begin_object(&request->out);
-    out_key(&request->out, "volume");
+    answer_open(request);
     view_volume(&view, volume);
-    out_end_object(&request->out);
+    answer_close(request);
     return 0;
 }
 
@@ -277,13 +277,15 @@ static int delete_volume(struct request *request, struct error *err) {
 
 /* ---- encryption ---- */
 
-static int show_encryption(struct request *request, struct error *err) {
-    const struct volume *volume = request->object;
+static const struct shape_key encryption_keys[] = {
+    SHAPE(struct volume, encryption_key_id, "encryption_key_id", TEXT, .flags = SHAPE_NULLABLE),
+    SHAPES_END,
+};
+static const struct shape encryption_shape = { NULL, encryption_keys };
 
+static int show_encryption(struct request *request, struct error *err) {
     (void)err;
-    out_begin_object(&request->out);
-    out_put_text(&request->out, "encryption_key_id", volume->encryption_key_id);
-    out_end_object(&request->out);
+    answer_row(request, request->object, 0);
     return 0;
 }
 
@@ -315,16 +317,18 @@ const struct route volume_routes[] = {
     { .method = "GET", .path = "/volumes/detail", .resource = &volume_resource, .rule = "volume:get_all",
       .handler = resource_list_detail, .status = 200 },
     { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
-      .queries = summary_queries, .handler = volume_summary_show, .status = 200 },
+      .queries = summary_queries, ANSWER("volume-summary", volume_summary_shape),
+      .handler = volume_summary_show, .status = 200 },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
-      .handler = create_volume, .status = 202 },
+      ANSWER("volume", volume_shape), .handler = create_volume, .status = 202 },
     { .method = "GET", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:get",
-      .handler = show_volume, .status = 200 },
+      ANSWER("volume", volume_shape), .handler = show_volume, .status = 200 },
     { .method = "PUT", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:update",
       .wrapper = "volume", BODY(update_fields, struct update_body),
-      .check = check_update, .handler = update_volume, .status = 200 },
+      ANSWER("volume", volume_shape), .check = check_update, .handler = update_volume,
+      .status = 200 },
     { .method = "DELETE", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:delete",
       .queries = delete_queries, .handler = delete_volume, .status = 202, .flags = ROUTE_BARE },
 
@@ -334,10 +338,10 @@ const struct route volume_routes[] = {
 
     { .method = "GET", .path = "/volumes/{id}/encryption", .resource = &volume_resource,
       .rule = "volume_extension:volume_encryption_metadata",
-      .handler = show_encryption, .status = 200 },
+      ANSWER(NULL, encryption_shape), .handler = show_encryption, .status = 200 },
     { .method = "GET", .path = "/volumes/{id}/encryption/{key}", .resource = &volume_resource,
       .rule = "volume_extension:volume_encryption_metadata",
-      .handler = show_encryption_key, .status = 200 },
+      .handler = show_encryption_key, .status = 200, .flags = ROUTE_TEXT },
 
     ABSENT("POST", "/volumes/{id}/encryption"),
     ABSENT("PUT", "/volumes/{id}/encryption/{key}"),

@@ -200,6 +200,16 @@ void out_key_n(struct json_out *out, const char *literal, size_t length) {
     out->comma = false;
 }
 
+/* A copy of known size is a few moves; what is too much of it the next value writes over. */
+void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length) {
+    char *to = make_room(out, OUT_KEY_ROOM + 1);
+
+    *to = ',';
+    memcpy(to + out->comma, text, OUT_KEY_ROOM);
+    out->size += out->comma + length;
+    out->comma = false;
+}
+
 void out_key_text(struct json_out *out, const char *key) {
     begin_value(out);
     put_text(out, key, strlen(key));
@@ -207,17 +217,24 @@ void out_key_text(struct json_out *out, const char *key) {
     out->comma = false;
 }
 
-void out_raw(struct json_out *out, const char *json, size_t length) {
+static inline void put_value(struct json_out *out, const char *json, size_t length) {
     begin_value(out);
     put_bytes(out, json, length);
 }
 
+void out_raw(struct json_out *out, const char *json, size_t length) {
+    put_value(out, json, length);
+}
+
 void out_null(struct json_out *out) {
-    out_raw(out, "null", 4);
+    put_value(out, "null", 4);
 }
 
 void out_bool(struct json_out *out, bool value) {
-    out_raw(out, value ? "true" : "false", value ? 4 : 5);
+    if (value)
+        put_value(out, "true", 4);
+    else
+        put_value(out, "false", 5);
 }
 
 void out_text(struct json_out *out, const char *value) {

@@ -36,6 +36,9 @@ void out_end_array(struct json_out *out);
 void out_key_n(struct json_out *out, const char *literal, size_t length);
 #define out_key(out, literal) out_key_n(out, "" literal "", sizeof(literal) - 1)
 void out_key_text(struct json_out *out, const char *key);
+/* The same of a table: "\"name\":", of `length` characters, in so much room. */
+#define OUT_KEY_ROOM 48
+void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length);
 
 void out_text(struct json_out *out, const char *value); /* NULL writes null */
 void out_int(struct json_out *out, int64_t value);

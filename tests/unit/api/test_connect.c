@@ -109,11 +109,12 @@ static int after_body(struct db_tx *tx, void *arg, struct error *err) {
     return after->handler(&after->request, err);
 }
 
-static int run_after(struct world *world, route_handler *handler, const char *attachment_id,
+static int run_after(struct world *world, const struct route *route, const char *attachment_id,
                      struct error *err) {
     struct attachment attachment = { .id = attachment_id };
-    struct after after = { .handler = handler };
+    struct after after = { .handler = route->after };
 
+    after.request.route = route;
     after.request.wait_operation = OPERATION;
     after.request.work.arena = world->arena;
     after.request.work.settings = &world->settings;
@@ -136,14 +137,14 @@ START_TEST(a_lost_answer_is_no_success) {
     for (const struct route *route = volume_action_routes; route->method; route++) {
         if (!route->after)
             continue;
-        ck_assert_int_eq(run_after(world, route->after, NULL, &err), -1);
+        ck_assert_int_eq(run_after(world, route, NULL, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_TRY_LATER);
         handlers++;
     }
     for (const struct route *route = attachment_routes; route->method; route++) {
         if (!route->after)
             continue;
-        ck_assert_int_eq(run_after(world, route->after, id, &err), -1);
+        ck_assert_int_eq(run_after(world, route, id, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_TRY_LATER);
         handlers++;
     }
@@ -158,7 +159,7 @@ START_TEST(the_attachments_row_tells_a_success_whose_record_is_gone) {
 
     for (const struct route *route = attachment_routes; route->method; route++)
         if (route->after)
-            ck_assert_int_eq(run_after(world, route->after, id, &err), 0);
+            ck_assert_int_eq(run_after(world, route, id, &err), 0);
 }
 END_TEST
 

@@ -166,10 +166,14 @@ static int plan(struct request *request, struct error *err) {
 }
 
 static const struct route page_routes[] = {
-    { .method = "GET", .path = "/list", .handler = list, .status = 200 },
-    { .method = "GET", .path = "/all", .handler = list_all, .status = 200 },
-    { .method = "GET", .path = "/present", .handler = list_present, .status = 200 },
-    { .method = "GET", .path = "/plan", .handler = plan, .status = 200 },
+    { .method = "GET", .path = "/list", .handler = list, .status = 200, .flags = ROUTE_TEXT },
+    { .method = "GET", .path = "/all", .handler = list_all, .status = 200, .flags = ROUTE_TEXT },
+    { .method = "GET",
+      .path = "/present",
+      .handler = list_present,
+      .status = 200,
+      .flags = ROUTE_TEXT },
+    { .method = "GET", .path = "/plan", .handler = plan, .status = 200, .flags = ROUTE_TEXT },
     ROUTES_END,
 };
 

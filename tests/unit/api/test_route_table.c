@@ -93,6 +93,9 @@ START_TEST(rows_that_cannot_work_are_refused) {
     refused(ROUTES(.method = "GET", .path = "/a/b/c/d/e/f/g/h/i"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/{name}"), "unknown place");
     refused(
+        ROUTES(.method = "GET", .path = "/a/{id}", .resource = &plain, .handler = resource_show),
+        "without a shape");
+    refused(
         (const struct route[]){ METADATA_ROUTES(plain, "/a/{id}", 0, "", "", "", ""), ROUTES_END },
         "without metadata");
     refused(

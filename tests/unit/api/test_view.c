@@ -17,8 +17,7 @@ bool request_allows(struct request *request, const char *rule, const struct poli
     return allowed_rules && strstr(allowed_rules, rule);
 }
 
-void request_put_links(struct request *request, const char *collection, const char *id) {
-    out_key(&request->out, "links");
+void request_links(struct request *request, const char *collection, const char *id) {
     out_text(&request->out, arena_format(request->work.arena, "%s/%s", collection, id));
 }
 
@@ -369,7 +368,7 @@ START_TEST(the_short_view_has_three_keys) {
     autojson json_t *tree = NULL;
 
     volume.name = "disk";
-    view_volume_short(request, &volume);
+    shape_put(request, &volume_short_shape, &volume, 0);
     tree = tree_of(request);
 
     assert_keys(tree, "id name links");
@@ -384,7 +383,7 @@ START_TEST(the_short_attachment_has_four_keys) {
     struct request *request = request_of(arena, 27, false);
     autojson json_t *tree = NULL;
 
-    view_attachment_short(&request->out, &two_attachments[1]);
+    shape_put(request, &attachment_short_shape, &two_attachments[1], 0);
     tree = tree_of(request);
 
     assert_keys(tree, "id status instance volume_id");
