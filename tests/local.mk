@@ -1,5 +1,6 @@
 check_LIBRARIES += libtests.a
 libtests_a_SOURCES = \
+	tests/lib/answers.c tests/lib/answers.h \
 	tests/lib/check_main.h \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \

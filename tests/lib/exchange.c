@@ -1,5 +1,6 @@
 #include "tests/lib/exchange.h"
 
+#include "tests/lib/answers.h"
 #include "json/json.h"
 
 #include <assert.h>
@@ -28,6 +29,7 @@ static const char *find_header(const struct http_exchange *exchange, const char 
 static void keep_answer(struct http_exchange *exchange) {
     struct test_exchange *test = exchange->transport;
 
+    answer_judge(exchange);
     pthread_mutex_lock(&test->lock);
     assert(!test->answered);
     test->answered = true;

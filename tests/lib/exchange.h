@@ -1,5 +1,6 @@
 /*
- * An HTTP exchange without a server: what a handler gets and what it answers.
+ * An HTTP exchange without a server: what a handler gets and what it answers.  What the API answers
+ * is held against its description (answers.h).
  */
 #pragma once
 

@@ -2,10 +2,16 @@
 
 #include "api/routes.h"
 #include "common/arena.h"
+#include "tests/lib/answers.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+#include "json/json.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static json_t *document(void) {
     static json_t *made;
@@ -172,6 +178,95 @@ START_TEST(the_text_is_made_once) {
 }
 END_TEST
 
+/* ---- answers that are held against it ---- */
+
+static const char *fault_of(const char *schema, unsigned minor, const char *value) {
+    static struct arena *arena;
+    const json_t *parsed;
+
+    if (!arena)
+        arena = arena_new();
+    parsed = json_parse(arena, value, strlen(value), NULL);
+    ck_assert_msg(parsed != NULL, "%s", value);
+    return schema_fault(document(), at(at(at(document(), "components"), "schemas"), schema), parsed,
+                        minor);
+}
+
+#define SNAPSHOT                                                                   \
+    "\"id\": \"i\", \"created_at\": \"c\", \"updated_at\": null, \"name\": null, " \
+    "\"description\": null, \"volume_id\": \"v\", \"status\": \"s\", \"metadata\": {\"a\": \"b\"}"
+
+START_TEST(an_answer_is_of_its_shape_and_nothing_else) {
+    static const struct {
+        unsigned minor;
+        const char *value, *why;
+    } cases[] = {
+        { 0, "{" SNAPSHOT ", \"size\": 1}", NULL },
+        { 0, "{" SNAPSHOT "}", "size is missing" },
+        { 0, "{" SNAPSHOT ", \"size\": \"1\"}", "size: it must be of the type integer" },
+        { 0, "{" SNAPSHOT ", \"size\": 1, \"colour\": 1}", "colour: it is unknown" },
+        { 13, "{" SNAPSHOT ", \"size\": 1, \"group_snapshot_id\": null}", "it is too new" },
+        { 14, "{" SNAPSHOT ", \"size\": 1, \"group_snapshot_id\": null}", NULL },
+        { 14, "{" SNAPSHOT ", \"size\": 1}", "group_snapshot_id is missing" },
+        { 0, "[]", "it must be of the type object" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        const char *fault = fault_of("snapshot", cases[i].minor, cases[i].value);
+
+        if (cases[i].why)
+            ck_assert_msg(fault && strstr(fault, cases[i].why), "%s: %s", cases[i].value, fault);
+        else
+            ck_assert_msg(fault == NULL, "%s: %s", cases[i].value, fault);
+    }
+    ck_assert_ptr_null(fault_of("quota_set", 0, "{\"id\": \"p\", \"volumes\": 1}"));
+    ck_assert_ptr_nonnull(fault_of("quota_set", 0, "{\"volumes\": \"1\"}"));
+}
+END_TEST
+
+/* How a process ends that gets this answer: 0, or the signal. */
+static int judged(const char *method, const char *path, int status, const char *body) {
+    int ended;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct test_exchange *test = test_exchange_new(method, path, NULL, NULL);
+        struct http_exchange *http = test_exchange_of(test);
+
+        freopen("/dev/null", "w", stderr);
+        http_add_header(http, "x-compute-request-id", "r");
+        http->status = status;
+        http->reply_body = body;
+        http->reply_size = strlen(body);
+        http_reply(http);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &ended, 0), child);
+    return WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended);
+}
+
+START_TEST(an_answer_that_differs_ends_the_test) {
+    static const char list[] = "{\"extensions\": []}",
+                      fault[] = "{\"itemNotFound\": {\"code\": 404, \"message\": \"m\"}}";
+
+    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, list), 0);
+    ck_assert_int_eq(judged("GET", "/v3/p/extensions.json", 200, list), 0);
+    ck_assert_int_eq(judged("GET", "/v3/extensions", 202, list), SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "{}"), SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "{\"extensions\": [], \"a\": 1}"),
+                     SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "no JSON"), SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/nothing", 200, ""), SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/messages", 200, "{\"messages\": []}"), SIGABRT); /* 3.3 */
+    ck_assert_int_eq(judged("GET", "/v3/nothing", 404, fault), 0);
+    ck_assert_int_eq(judged("GET", "/v3/nothing", 404, "{\"what\": {}}"), SIGABRT);
+    ck_assert_int_eq(judged("DELETE", "/v3/volumes/v", 202, ""), 0);
+    ck_assert_int_eq(judged("DELETE", "/v3/volumes/v", 202, "{}"), SIGABRT);
+    ck_assert_int_eq(judged("GET", "/v3/volumes/v/encryption/encryption_key_id", 200, "key"), 0);
+}
+END_TEST
+
 CHECK_MAIN("openapi", every_route_is_there_from_its_version_on, what_is_not_served_is_not_there,
            bodies_have_the_limits_of_their_fields, lists_have_what_their_resource_takes,
-           names_lead_somewhere_and_are_told_once, the_text_is_made_once)
+           names_lead_somewhere_and_are_told_once, the_text_is_made_once,
+           an_answer_is_of_its_shape_and_nothing_else, an_answer_that_differs_ends_the_test)
