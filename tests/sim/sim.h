@@ -259,6 +259,13 @@ void group_drop(struct sim *sim, void *arg); /* with the volume */
 void group_reset(struct sim *sim, void *arg);
 void group_check_usable(struct sim *sim, const char *volume_id);
 
+/* ---- group_snapshots.c: of the volume's group ---- */
+
+void group_snapshot_take(struct sim *sim, void *arg);
+void group_snapshot_drop(struct sim *sim, void *arg);
+void group_snapshot_reset(struct sim *sim, void *arg);
+void group_snapshots_check_end(struct sim *sim); /* all of them go */
+
 /* ---- model.c ---- */
 
 /* A request at rest: its status, and an id of the answer where `answer_id` is not NULL. */
