@@ -67,6 +67,8 @@ static int check_ours(struct work *work, const struct snapshot *snapshot, unsign
     struct operation operation;
     int found = operation_of(work, snapshot->id, &operation, err);
 
+    if (found == 0 && snapshot->group_snapshot_id)
+        found = operation_of(work, snapshot->group_snapshot_id, &operation, err);
     if (found > 0 && wanted != snapshot->status)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: The %s of snapshot %s goes on in this service, which "

@@ -345,6 +345,25 @@ START_TEST(a_reset_of_one_that_is_made_changes_nothing_of_its_end) {
 }
 END_TEST
 
+START_TEST(a_report_about_one_member_is_no_end_of_its_work) {
+    const char *volumes[MEMBERS], *id;
+    autoworld struct world *world = with_members(volumes);
+
+    id = new_group_snapshot(world);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            world_call(world, "POST",
+                       PATH("/snapshots/%s/action", member_of(world, id, volumes[0])),
+                       i == 0 ? "{\"os-update_snapshot_status\": {\"status\": \"available\"}}"
+                              : "{\"os-update_snapshot_status\": {\"status\": \"error\"}}"),
+            400);
+    assert_members(world, id, "creating");
+    world_settle(world);
+    assert_members(world, id, "available");
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_hundred_are_one_operation) {
     enum { MANY = 100 };
     const struct world_settings settings = { .quota_volumes = 1000 };
@@ -371,4 +390,5 @@ CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            death_at_any_moment_of_a_create_strands_nothing,
            death_at_any_moment_of_a_delete_strands_nothing,
            a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_puts_an_end_to_a_delete,
-           a_reset_of_one_that_is_made_changes_nothing_of_its_end, a_hundred_are_one_operation)
+           a_reset_of_one_that_is_made_changes_nothing_of_its_end,
+           a_report_about_one_member_is_no_end_of_its_work, a_hundred_are_one_operation)
