@@ -20,6 +20,7 @@
 #define DEFAULT_OUTPUT     ((size_t)64 * 1024)
 #define LONGEST_WAIT_MS    1000000
 #define LOOK_AGAIN_MS      10
+#define ASK_AGAIN_MS       500
 #define DEFAULT_PATH       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 enum { READ_END, WRITE_END };
@@ -287,13 +288,15 @@ static bool has_ended(pid_t pid) {
 }
 
 /*
- * 0 the child has ended, 1 it printed too much, -1 the time is over.  A kernel without pidfd_open()
- * does not tell when the child ends: it is looked at again and again.
+ * 0 the child has ended, 1 it printed too much, 2 it is not to go on, -1 the time is over.  A
+ * kernel without pidfd_open() does not tell when the child ends: it is looked at again and again.
  */
 static int watch(struct arena *arena, pid_t pid, const int fds[2], struct capture captures[2],
-                 size_t most, int64_t end_us) {
+                 size_t most, const struct process_limits *limits, int64_t end_us) {
     autoclose int child = (int)syscall(SYS_pidfd_open, pid, 0);
-    int64_t longest_ms = child < 0 ? LOOK_AGAIN_MS : LONGEST_WAIT_MS;
+    int64_t longest_ms = child < 0         ? LOOK_AGAIN_MS
+                         : limits->goes_on ? ASK_AGAIN_MS
+                                           : LONGEST_WAIT_MS;
 
     while (!has_ended(pid)) {
         int64_t left_ms = (end_us - clock_monotonic_us() + 999) / 1000;
@@ -305,6 +308,8 @@ static int watch(struct arena *arena, pid_t pid, const int fds[2], struct captur
 
         if (left_ms <= 0)
             return -1;
+        if (limits->goes_on && !limits->goes_on(limits->arg, captures[0].text, captures[0].size))
+            return 2;
         if (poll(polled, LENGTH(polled), (int)(left_ms < longest_ms ? left_ms : longest_ms)) <= 0)
             continue;
         for (int i = 0; i < 2; i++) {
@@ -338,7 +343,7 @@ int process_run(struct arena *arena, const char *const *arguments,
         return error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]);
     fds[0] = out.ends[READ_END];
     fds[1] = errors.ends[READ_END];
-    outcome = watch(arena, pid, fds, captures, most, end_us);
+    outcome = watch(arena, pid, fds, captures, most, limits, end_us);
     if (outcome == 0) {
         read_rest(arena, fds[0], &captures[0], most);
         read_rest(arena, fds[1], &captures[1], most);
@@ -348,6 +353,8 @@ int process_run(struct arena *arena, const char *const *arguments,
     if (outcome < 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s did not end within %lld ms", arguments[0],
                          (long long)timeout_ms);
+    if (outcome > 1)
+        return error_set(err, ERROR_CONFLICT, "%s was ended before its time", arguments[0]);
     if (outcome > 0 || captures[0].overflow || captures[1].overflow)
         return error_set(err, ERROR_BACKEND, "%s printed more than %zu bytes", arguments[0], most);
     *ret = (struct process_result){ .exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)

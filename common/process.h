@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,10 @@ struct process_limits {
     int64_t file_bytes;   /* RLIMIT_FSIZE, 0: none */
     /* most of stdout and of stderr that is kept; 0: 64 KiB; more is a failure */
     size_t output_bytes;
+    /* Asked while it runs, at least twice in each second, with what it has printed so far; false
+     * ends it.  NULL: nobody is asked. */
+    bool (*goes_on)(void *arg, const char *output, size_t size);
+    void *arg;
 };
 
 struct process_result {
@@ -31,7 +36,8 @@ struct process_result {
 /*
  * `arguments` is argv, ended with NULL; arguments[0] is looked up in PATH when it has no slash.
  * 0: the program ran and ended (look at exit_status). -1: it could not be started (ERROR_INTERNAL),
- * did not end in time (ERROR_UNAVAILABLE) or printed too much (ERROR_BACKEND).
+ * did not end in time (ERROR_UNAVAILABLE), printed too much (ERROR_BACKEND) or was not to go on
+ * (ERROR_CONFLICT).
  */
 int process_run(struct arena *arena, const char *const *arguments,
                 const struct process_limits *limits, struct process_result *ret, struct error *err);
