@@ -85,7 +85,8 @@ static double time_clone(struct arena *arena, const struct driver_volume *volume
     autosource struct image_source source = NO_SOURCE;
     double begin = now_s(), spent;
 
-    check(image_source_open_volume(&directory, arena, volume, &source, &err) == 0, "opening it");
+    check(image_source_open_volume(&directory, arena, volume, NULL, &source, &err) == 0,
+          "opening it");
     check(volume_file_clone(&directory, arena, &copy, &source, NULL, &err) == 0, "cloning it");
     spent = now_s() - begin;
     check(unlinkat(directory.fd, "volume-c", 0) == 0, "removing the clone");

@@ -2,6 +2,8 @@ libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
 	drivers/fault.c drivers/fault.h \
 	drivers/fault_plan.c drivers/fault_plan.h \
+	drivers/file/chain.c drivers/file/chain.h \
+	drivers/file/chain_snapshot.c drivers/file/chain_snapshot.h \
 	drivers/file/directory.c drivers/file/directory.h \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
 	drivers/file/directory_settings.c drivers/file/directory_settings.h \
@@ -40,10 +42,12 @@ slow_tests += \
 	tests/contract/test_driver_contract \
 	tests/contract/test_driver_features \
 	tests/contract/test_driver_guest \
-	tests/contract/test_driver_snapshots
+	tests/contract/test_driver_snapshots \
+	tests/fault/test_chain_calls
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
 	tests/fault/test_snapshot_calls \
+	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \

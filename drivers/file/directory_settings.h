@@ -12,6 +12,7 @@ struct directory_settings {
     struct qemu_img qemu_img;
     bool sparse;                   /* raw: blocks are taken when they are written */
     bool qcow2;                    /* format of new volumes; else raw */
+    bool overlays;                 /* a snapshot that shares no blocks is a qcow2 overlay */
     mode_t mode;                   /* of new files */
     int64_t copy_bytes_per_second; /* of each copy; 0: no limit */
     bool over_subscription_given;  /* by the backend's own section: then it is reported */

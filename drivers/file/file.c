@@ -36,6 +36,13 @@ static const struct option own_options[] = {
       .type = OPTION_BOOL,
       .fallback = "false",
       .help = "Make volumes as qcow2 images instead of raw files." },
+    { .section = OPTION_BACKEND,
+      .key = "file_snapshot_overlays",
+      .type = OPTION_BOOL,
+      .fallback = "false",
+      .help =
+          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
+          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
     OPTIONS_END
 };
 
@@ -79,6 +86,8 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     directory_settings_load(source, &backend->settings);
     backend->settings.sparse = config_bool(source->config, source->name, "file_sparsed_volumes");
     backend->settings.qcow2 = config_bool(source->config, source->name, "file_qcow2_volumes");
+    backend->settings.overlays =
+        config_bool(source->config, source->name, "file_snapshot_overlays");
     path =
         path ? arena_text(arena, path) : arena_format(arena, "%s/volumes", source->state_directory);
     if (path[0] != '/' || !utf8_valid(path, strlen(path)))
@@ -198,9 +207,7 @@ static enum driver_outcome file_delete_snapshot(void *handle, struct arena *aren
                                                 struct error *err) {
     const struct file_backend *backend = handle;
 
-    (void)volume, (void)progress;
-    return snapshot_file_delete(&backend->directory, arena, snapshot, err) < 0 ? DRIVER_FAILED
-                                                                               : DRIVER_DONE;
+    return snapshot_file_delete(&backend->directory, arena, volume, snapshot, progress, err);
 }
 
 static int file_list_snapshots(void *handle, struct arena *arena,
@@ -231,7 +238,7 @@ static int file_clone_volume(void *handle, struct arena *arena, const struct dri
     const struct file_backend *backend = handle;
     autosource struct image_source image = NO_SOURCE;
 
-    if (image_source_open_volume(&backend->directory, arena, source, &image, err) < 0)
+    if (image_source_open_volume(&backend->directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(backend, arena, volume, &image, progress, ret, err);
 }
@@ -244,7 +251,7 @@ static int file_clone_snapshot(void *handle, struct arena *arena,
     const struct file_backend *backend = handle;
     autosource struct image_source image = NO_SOURCE;
 
-    if (image_source_open_snapshot(&backend->directory, arena, source, &image, err) < 0)
+    if (image_source_open_snapshot(&backend->directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(backend, arena, volume, &image, progress, ret, err);
 }
@@ -255,7 +262,7 @@ static int file_revert_volume(void *handle, struct arena *arena, const struct dr
     const struct file_backend *backend = handle;
     autosource struct image_source image = NO_SOURCE;
 
-    if (image_source_open_snapshot(&backend->directory, arena, snapshot, &image, err) < 0)
+    if (image_source_open_snapshot(&backend->directory, arena, snapshot, NULL, &image, err) < 0)
         return -1;
     return volume_file_revert(&backend->directory, arena, volume, &image, progress, err);
 }

@@ -22,10 +22,14 @@ enum {
     QCOW2_CRYPT_METHOD = 32,
     QCOW2_VERSION_2_END = 72,
     QCOW2_INCOMPATIBLE = 72,
+    QCOW2_HEADER_LENGTH = 100,
     QCOW2_VERSION_3_END = 104,
     QCOW2_CORRUPT = 1 << 1, /* bits of QCOW2_INCOMPATIBLE */
     QCOW2_EXTERNAL_DATA = 1 << 2,
+    EXTENSIONS_MOST = 64, /* QEMU writes a handful */
 };
+
+#define EXTENSION_BACKING_FORMAT 0xe2792acaU
 
 bool image_format_known(const char *format) {
     return format && (strcmp(format, "raw") == 0 || strcmp(format, "qcow2") == 0);
@@ -79,6 +83,35 @@ bool image_looks_luks(int fd) {
     return begins_with(fd, luks_magic, sizeof(luks_magic));
 }
 
+/* Extensions follow the header: type, length, content to a multiple of eight. */
+static int read_backing_format(int fd, uint64_t at, uint64_t end, struct image_facts *facts,
+                               struct error *err) {
+    unsigned char head[8];
+
+    for (int i = 0; i < EXTENSIONS_MOST && at + sizeof(head) <= end; i++) {
+        uint64_t type, size;
+
+        if (pread(fd, head, sizeof(head), (off_t)at) != (ssize_t)sizeof(head))
+            return error_set(err, ERROR_BACKEND, "The qcow2 header ends among its extensions.");
+        type = big_endian(head, 4);
+        size = big_endian(head + 4, 4);
+        at += sizeof(head);
+        if (type == 0)
+            return 0;
+        if (size > end - at)
+            return error_set(err, ERROR_BACKEND, "A qcow2 header extension is too long.");
+        if (type == EXTENSION_BACKING_FORMAT) {
+            if (size >= sizeof(facts->backing_format) ||
+                pread(fd, facts->backing_format, size, (off_t)at) != (ssize_t)size)
+                return error_set(err, ERROR_BACKEND,
+                                 "The qcow2 header has a wrong backing format.");
+            return 0;
+        }
+        at += (size + 7) / 8 * 8;
+    }
+    return 0;
+}
+
 static int read_backing(int fd, const unsigned char *header, struct image_facts *facts,
                         struct error *err) {
     uint64_t offset = big_endian(header + QCOW2_BACKING_OFFSET, 8);
@@ -91,7 +124,11 @@ static int read_backing(int fd, const unsigned char *header, struct image_facts 
         return error_set(err, ERROR_BACKEND, "The qcow2 header places its backing name wrongly.");
     if (pread(fd, facts->backing, size, (off_t)offset) != (ssize_t)size)
         return error_set(err, ERROR_BACKEND, "The qcow2 header ends before its backing name.");
-    return 0;
+    return read_backing_format(fd,
+                               big_endian(header + QCOW2_VERSION, 4) == 3
+                                   ? big_endian(header + QCOW2_HEADER_LENGTH, 4)
+                                   : QCOW2_VERSION_2_END,
+                               offset, facts, err);
 }
 
 static int read_qcow2_facts(int fd, struct image_facts *facts, struct error *err) {

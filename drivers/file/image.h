@@ -19,9 +19,10 @@
 /* What the header says; believed only after the checks of image_read_facts(). */
 struct image_facts {
     int64_t virtual_bytes;
-    bool encrypted;     /* the content is; a secret is needed to resize it */
-    bool external_data; /* qcow2 whose clusters lie in another file */
-    char backing[1024]; /* name of the image below as written in the header, "" for none */
+    bool encrypted;          /* the content is; a secret is needed to resize it */
+    bool external_data;      /* qcow2 whose clusters lie in another file */
+    char backing[1024];      /* name of the image below as written in the header, "" for none */
+    char backing_format[16]; /* as the header states it, "" when it does not */
 };
 
 bool image_format_known(const char *format); /* "raw" or "qcow2"; NULL is neither */

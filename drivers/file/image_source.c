@@ -4,12 +4,16 @@
 #include "drivers/file/image_copy.h"
 #include "drivers/file/volume_name.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 void image_source_close(struct image_source *source) {
     if (source->fd >= 0)
         close(source->fd);
+    if (source->lock >= 0)
+        close(source->lock);
 }
 
 static int check_whole(const char *id, const struct image_facts *facts, struct error *err) {
@@ -22,54 +26,106 @@ static int check_whole(const char *id, const struct image_facts *facts, struct e
 }
 
 int image_source_open_volume(const struct directory *directory, struct arena *arena,
-                             const struct driver_volume *volume, struct image_source *ret,
-                             struct error *err) {
+                             const struct driver_volume *volume, const struct driver_volume *reader,
+                             struct image_source *ret, struct error *err) {
     struct volume_image image;
-    autoclose int fd = -1;
+    autoclose int fd = -1, lock = -1;
+    bool layered;
 
     if (volume->encrypted)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume %s is encrypted: this backend copies only what is not.",
                          volume->id);
+    if (reader && volume_image_lock(directory, arena, volume, false, reader->fence, &lock, err) < 0)
+        return -1;
     fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
-    if (fd < 0 || check_whole(image.name, &image.facts, err) < 0)
+    layered = fd >= 0 && chain_is_layered(&image.chain);
+    if (fd < 0 || (layered ? volume_image_check_own(directory, arena, volume, &image, err)
+                           : check_whole(image.name, &image.facts, err)) < 0)
         return -1;
     *ret = (struct image_source){ .fd = take_fd(fd),
                                   .id = volume->id,
-                                  .format = image.format,
+                                  .format = volume->format,
                                   .size_gb = volume->size_gb,
                                   .virtual_bytes = image.facts.virtual_bytes,
-                                  .attached = volume->attached };
+                                  .attached = volume->attached,
+                                  .name = image.name,
+                                  .layered = layered,
+                                  .chain = image.chain,
+                                  .lock = take_fd(lock) };
     return 0;
 }
 
-int image_source_open_snapshot(const struct directory *directory, struct arena *arena,
-                               const struct driver_snapshot *snapshot, struct image_source *ret,
-                               struct error *err) {
-    const char *name = snapshot_name(arena, snapshot->name_id, err);
-    autoclose int fd = name ? image_open(directory->fd, name, O_RDONLY, err) : -1;
+/* The file below a snapshot's overlay: 1 there is such a one. */
+static int find_below(const struct directory *directory, struct arena *arena,
+                      const struct driver_snapshot *snapshot, const struct driver_volume *reader,
+                      struct image_source *source, struct error *err) {
+    struct chain_link links[CHAIN_FILES_MOST];
+    struct chain chain;
+    int found = chain_find_snapshot(directory, arena, snapshot->name_id, &chain, err);
+
+    if (found <= 0)
+        return found;
+    if ((reader && chain_lock(directory, &chain, false, reader->fence, &source->lock, err) < 0) ||
+        chain_walk(directory, arena, &chain, chain.active, snapshot->format, links, err) < 0)
+        return -1;
+    source->overlay = chain.active;
+    source->name = links[1].name;
+    source->layered = strcmp(source->name, chain.base) != 0;
+    source->virtual_bytes = links[1].virtual_bytes;
+    source->fd = image_open(directory->fd, source->name, O_RDONLY, err);
+    return source->fd < 0 ? -1 : 1;
+}
+
+/* A file of its own. */
+static int open_own(const struct directory *directory, struct image_source *source,
+                    struct error *err) {
+    autoclose int fd = image_open(directory->fd, source->name, O_RDONLY, err);
     struct image_facts facts;
 
     if (fd < 0)
         return -1;
-    if (!image_format_known(snapshot->format))
-        return error_set(err, ERROR_BACKEND, "Snapshot %s is recorded with the format %s.",
-                         snapshot->id, snapshot->format ? snapshot->format : "(none)");
-    if (image_read_facts(fd, snapshot->format, &facts, err) < 0)
-        return error_context(err, "%s", name);
-    if (check_whole(name, &facts, err) < 0)
+    if (image_read_facts(fd, source->format, &facts, err) < 0)
+        return error_context(err, "%s", source->name);
+    if (check_whole(source->name, &facts, err) < 0)
         return -1;
-    *ret = (struct image_source){ .fd = take_fd(fd),
-                                  .id = snapshot->id,
-                                  .format = snapshot->format,
-                                  .size_gb = snapshot->size_gb,
-                                  .virtual_bytes = facts.virtual_bytes,
-                                  .fixed = true };
+    source->virtual_bytes = facts.virtual_bytes;
+    source->fd = take_fd(fd);
     return 0;
 }
 
-/* 0: nobody writes while the source is open here.  1: somebody may. */
-static int hold_still(const struct image_source *source, struct error *err) {
+int image_source_open_snapshot(const struct directory *directory, struct arena *arena,
+                               const struct driver_snapshot *snapshot,
+                               const struct driver_volume *reader, struct image_source *ret,
+                               struct error *err) {
+    autosource struct image_source source = { .fd = -1,
+                                              .id = snapshot->id,
+                                              .format = snapshot->format,
+                                              .size_gb = snapshot->size_gb,
+                                              .fixed = true,
+                                              .name = snapshot_name(arena, snapshot->name_id, err),
+                                              .lock = -1 };
+    struct stat status;
+    int below = 0;
+
+    if (!source.name)
+        return -1;
+    if (fstatat(directory->fd, source.name, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
+        image_format_known(snapshot->format))
+        below = find_below(directory, arena, snapshot, reader, &source, err);
+    if (below < 0)
+        return -1;
+    if (!below && !image_format_known(snapshot->format))
+        return error_set(err, ERROR_BACKEND, "Snapshot %s is recorded with the format %s.",
+                         snapshot->id, snapshot->format ? snapshot->format : "(none)");
+    if (!below && open_own(directory, &source, err) < 0)
+        return -1;
+    *ret = source;
+    source = NO_SOURCE;
+    return 0;
+}
+
+int image_source_hold(const struct image_source *source, struct error *err) {
     enum image_hold hold;
 
     if (source->fixed)
@@ -80,11 +136,27 @@ static int hold_still(const struct image_source *source, struct error *err) {
     return hold == IMAGE_LOCKED ? 0 : hold == IMAGE_HELD ? 1 : -1;
 }
 
+/* Of a file with others below it. */
+static int flatten(const struct image_source *source, const struct draft *draft, bool thick,
+                   const struct image_copy *how, struct error *err) {
+    const struct directory *directory = draft->directory;
+    autoarena struct arena *arena = arena_new();
+    const struct qemu_img_copy to = { directory_path(directory, arena, draft->unfinished),
+                                      source->format, thick };
+    enum driver_outcome outcome = qemu_img_convert(arena, &directory->settings->qemu_img,
+                                                   directory_path(directory, arena, source->name),
+                                                   &to, source->virtual_bytes, how, err);
+
+    if (outcome != DRIVER_DONE)
+        return outcome == DRIVER_DEFERRED ? 1 : -1;
+    return image_flush(draft->fd, err);
+}
+
 static int copy(const struct image_source *source, const struct draft *draft, bool thick,
                 const struct image_copy *how, struct error *err) {
     const int64_t block = 512;
     struct stat status;
-    int result = hold_still(source, err);
+    int result = image_source_hold(source, err);
 
     if (result != 0)
         return result;
@@ -93,7 +165,15 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
     if (directory_check_room(draft->directory,
                              thick ? status.st_size : (int64_t)status.st_blocks * block, err) < 0)
         return -1;
-    return image_copy(source->fd, draft->fd, !thick, how, err);
+    return source->layered ? flatten(source, draft, thick, how, err)
+                           : image_copy(source->fd, draft->fd, !thick, how, err);
+}
+
+int image_source_share(const struct image_source *source, const struct draft *draft,
+                       struct error *err) {
+    int result = source->layered ? 1 : image_share(source->fd, draft->fd, err);
+
+    return result == 0 ? image_flush(draft->fd, err) : result;
 }
 
 int image_source_take(const struct image_source *source, const struct draft *draft, bool thick,
@@ -102,11 +182,9 @@ int image_source_take(const struct image_source *source, const struct draft *dra
     const struct image_copy how = { fence, progress,
                                     draft->directory->settings->copy_bytes_per_second };
     struct image_facts facts;
-    int result = thick ? 1 : image_share(source->fd, draft->fd, err);
+    int result = thick ? 1 : image_source_share(source, draft, err);
 
-    if (result == 0)
-        result = image_flush(draft->fd, err);
-    else if (result > 0)
+    if (result > 0)
         result = copy(source, draft, thick, &how, err);
     if (result != 0)
         return result;

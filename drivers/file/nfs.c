@@ -53,6 +53,13 @@ static const struct option own_options[] = {
       .type = OPTION_BOOL,
       .fallback = "false",
       .help = "Make volumes as qcow2 images instead of raw files." },
+    { .section = OPTION_BACKEND,
+      .key = "nfs_snapshot_support",
+      .type = OPTION_BOOL,
+      .fallback = "false",
+      .help =
+          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
+          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
     OPTIONS_END
 };
 

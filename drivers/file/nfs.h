@@ -16,4 +16,5 @@ int nfs_mount(const struct driver_backend *backend, struct arena *arena,
 #define NFS_KIND                                                                        \
     .volume_type = "nfs", .mount_program = "mount", .base_key = "nfs_mount_point_base", \
     .sparse_key = "nfs_sparsed_volumes", .qcow2_key = "nfs_qcow2_volumes",              \
-    .load_shares = nfs_load_shares, .method = { .mount = nfs_mount }
+    .overlay_key = "nfs_snapshot_support", .load_shares = nfs_load_shares,              \
+    .method = { .mount = nfs_mount }

@@ -1,6 +1,7 @@
 #include "drivers/file/qemu_img.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/process.h"
 
 #include <inttypes.h>
@@ -22,45 +23,164 @@ static int fail(struct arena *arena, const struct process_result *result, const 
                      result->exit_status, first_line(arena, result->errors));
 }
 
-int qemu_img_create(struct arena *arena, const struct qemu_img *tool, const char *path,
-                    int64_t bytes, struct error *err) {
-    const char *const arguments[] = { tool->program,
-                                      "create",
-                                      "-q",
-                                      "-f",
-                                      "qcow2",
-                                      "-o",
-                                      "preallocation=metadata",
-                                      path,
-                                      arena_format(arena, "%" PRId64, bytes),
-                                      NULL };
-    const struct process_limits limits = { .timeout_ms = tool->timeout_s * 1000 };
+/* `arguments[1]` is the command. */
+static enum driver_outcome run(struct arena *arena, const char *const *arguments,
+                               const struct process_limits *limits, struct error *err) {
     struct process_result result;
 
-    if (process_run(arena, arguments, &limits, &result, err) < 0)
-        return error_context(err, "qemu-img create");
-    if (result.exit_status != 0)
-        return fail(arena, &result, "create", err);
-    return 0;
+    if (process_run(arena, arguments, limits, &result, err) < 0)
+        return error_context(err, "qemu-img %s", arguments[1]);
+    if (result.exit_status == 0)
+        return DRIVER_DONE;
+    fail(arena, &result, arguments[1], err);
+    return result.exit_status == 1 && image_lock_told(result.errors) ? DRIVER_DEFERRED
+                                                                     : DRIVER_FAILED;
+}
+
+static enum driver_outcome run_short(struct arena *arena, const struct qemu_img *tool,
+                                     const char *const *arguments, struct error *err) {
+    const struct process_limits limits = { .timeout_ms = tool->timeout_s * 1000 };
+
+    return run(arena, arguments, &limits, err);
+}
+
+static const char *number(struct arena *arena, int64_t value) {
+    return arena_format(arena, "%" PRId64, value);
+}
+
+int qemu_img_create(struct arena *arena, const struct qemu_img *tool, const char *path,
+                    int64_t bytes, struct error *err) {
+    const char *const arguments[] = {
+        tool->program,        "create", "-q", "-f", "qcow2", "-o", "preallocation=metadata", path,
+        number(arena, bytes), NULL
+    };
+
+    return run_short(arena, tool, arguments, err) == DRIVER_DONE ? 0 : -1;
+}
+
+/* -u: the image below is not opened. */
+int qemu_img_create_above(struct arena *arena, const struct qemu_img *tool, const char *path,
+                          int64_t bytes, const struct qemu_img_below *below, struct error *err) {
+    const char *const arguments[] = { tool->program, "create",      "-q", "-f",
+                                      "qcow2",       "-u",          "-b", below->name,
+                                      "-F",          below->format, path, number(arena, bytes),
+                                      NULL };
+
+    return run_short(arena, tool, arguments, err) == DRIVER_DONE ? 0 : -1;
 }
 
 enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *tool,
                                     const char *path, const char *format, int64_t bytes,
                                     struct error *err) {
-    const char *const arguments[] = {
-        tool->program, "resize", "-f", format, path, arena_format(arena, "%" PRId64, bytes), NULL
-    };
-    const struct process_limits limits = { .timeout_ms = tool->timeout_s * 1000 };
-    struct process_result result;
+    const char *const arguments[] = { tool->program,        "resize", "-f", format, path,
+                                      number(arena, bytes), NULL };
 
-    if (process_run(arena, arguments, &limits, &result, err) < 0)
-        return error_context(err, "qemu-img resize");
-    if (result.exit_status == 0)
-        return DRIVER_DONE;
-    if (result.exit_status == 1 && image_lock_told(result.errors))
-        return DRIVER_DEFERRED;
-    return fail(arena, &result, "resize", err);
+    return run_short(arena, tool, arguments, err);
 }
+
+/* ---- what takes long ---- */
+
+#define LONGEST_MS ((int64_t)30 * 86400 * 1000) /* it is watched, and can be cancelled */
+#define LEAST_RATE ((int64_t)65536)
+
+struct watch {
+    const struct image_copy *how;
+    int64_t all_bytes;
+    int64_t asked_us; /* as for image_fence_check() */
+    int64_t told_us;
+    struct error why;
+};
+
+/* "    (12.34/100%)", the last one. */
+static int64_t read_progress(const char *output, size_t size, int64_t all_bytes) {
+    double percent = 0;
+    size_t at = size;
+
+    while (at > 0 && output[at - 1] != '(')
+        at--;
+    for (; at > 0 && at < size && output[at] >= '0' && output[at] <= '9'; at++)
+        percent = percent * 10 + (output[at] - '0');
+    return percent < 100 ? (int64_t)(percent / 100 * (double)all_bytes) : all_bytes;
+}
+
+static bool goes_on(void *arg, const char *output, size_t size) {
+    enum { TELL_EVERY_US = 500000 };
+    struct watch *watch = arg;
+    int64_t now_us = clock_boottime_us();
+
+    if (image_fence_check(watch->how->fence, &watch->asked_us, &watch->why) < 0)
+        return false;
+    if (watch->told_us && now_us - watch->told_us < TELL_EVERY_US)
+        return true;
+    watch->told_us = now_us;
+    return driver_progress_tell(watch->how->progress, read_progress(output, size, watch->all_bytes),
+                                watch->all_bytes, &watch->why) == 0;
+}
+
+static enum driver_outcome run_long(struct arena *arena, const char *const *arguments,
+                                    const struct image_copy *how, int64_t all_bytes,
+                                    struct error *err) {
+    struct watch watch = { .how = how, .all_bytes = all_bytes };
+    const struct process_limits limits = { .timeout_ms = LONGEST_MS,
+                                           .goes_on = goes_on,
+                                           .arg = &watch };
+    enum driver_outcome outcome = run(arena, arguments, &limits, err);
+
+    if (watch.why.kind != ERROR_NONE)
+        return error_pass(err, &watch.why);
+    return outcome;
+}
+
+/* 0 is no limit for the program, and less than a piece of its own work nearly none. */
+static const char *rate(struct arena *arena, const struct image_copy *how) {
+    int64_t limit = how->bytes_per_second;
+
+    return number(arena, limit > 0 && limit < LEAST_RATE ? LEAST_RATE : limit);
+}
+
+enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *tool,
+                                    const char *path, int64_t all_bytes,
+                                    const struct image_copy *how, struct error *err) {
+    /* -d: the image stays as it is, and whole. */
+    const char *const arguments[] = { tool->program, "commit",         "-p", "-d", "-f", "qcow2",
+                                      "-r",          rate(arena, how), path, NULL };
+
+    return run_long(arena, arguments, how, all_bytes, err);
+}
+
+enum driver_outcome qemu_img_rebase(struct arena *arena, const struct qemu_img *tool,
+                                    const char *path, const struct qemu_img_below *below,
+                                    int64_t all_bytes, const struct image_copy *how,
+                                    struct error *err) {
+    const char *const arguments[] = { tool->program, "rebase", "-p",          "-f", "qcow2", "-b",
+                                      below->name,   "-F",     below->format, path, NULL };
+
+    return run_long(arena, arguments, how, all_bytes, err);
+}
+
+enum driver_outcome qemu_img_convert(struct arena *arena, const struct qemu_img *tool,
+                                     const char *from, const struct qemu_img_copy *to,
+                                     int64_t all_bytes, const struct image_copy *how,
+                                     struct error *err) {
+    const char *const arguments[] = { tool->program,
+                                      "convert",
+                                      "-p",
+                                      "-f",
+                                      "qcow2",
+                                      "-O",
+                                      to->format,
+                                      "-o",
+                                      to->thick ? "preallocation=falloc" : "preallocation=off",
+                                      "-r",
+                                      rate(arena, how),
+                                      from,
+                                      to->path,
+                                      NULL };
+
+    return run_long(arena, arguments, how, all_bytes, err);
+}
+
+/* ---- info ---- */
 
 static int read_info(const json_t *info, const char *format, struct image_facts *ret,
                      struct error *err) {

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "drivers/driver.h"
 #include "drivers/file/image.h"
+#include "drivers/file/image_copy.h"
 
 struct qemu_img {
     const char *program; /* executable, usually "qemu-img" */
@@ -20,10 +21,45 @@ struct qemu_img {
 int qemu_img_create(struct arena *arena, const struct qemu_img *tool, const char *path,
                     int64_t bytes, struct error *err);
 
+/* An image below another one: its name relative to that one's directory. */
+struct qemu_img_below {
+    const char *name, *format;
+};
+
+/* Writes an empty qcow2 image above another one, which is not opened. */
+int qemu_img_create_above(struct arena *arena, const struct qemu_img *tool, const char *path,
+                          int64_t bytes, const struct qemu_img_below *below, struct error *err);
+
 /* DEFERRED: a guest holds the image (R28); every other failure is FAILED (R29). */
 enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *tool,
                                     const char *path, const char *format, int64_t bytes,
                                     struct error *err);
+
+/*
+ * What takes long: the fence is asked all the time and ends the program when it is lost.  These
+ * open what the headers name: only files that were checked (chain.h).  DEFERRED as with resize.
+ */
+
+/* All of a qcow2 image goes into the one below it as well. */
+enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *tool,
+                                    const char *path, int64_t all_bytes,
+                                    const struct image_copy *how, struct error *err);
+/* A qcow2 image reads the same and lies above another one, which must be there. */
+enum driver_outcome qemu_img_rebase(struct arena *arena, const struct qemu_img *tool,
+                                    const char *path, const struct qemu_img_below *below,
+                                    int64_t all_bytes, const struct image_copy *how,
+                                    struct error *err);
+
+struct qemu_img_copy {
+    const char *path, *format;
+    bool thick;
+};
+
+/* A qcow2 image and what lies below it as one file. */
+enum driver_outcome qemu_img_convert(struct arena *arena, const struct qemu_img *tool,
+                                     const char *from, const struct qemu_img_copy *to,
+                                     int64_t all_bytes, const struct image_copy *how,
+                                     struct error *err);
 
 /* Facts of an image, whoever has it open; never opens a backing image.  `format` as QEMU names
  * it. */

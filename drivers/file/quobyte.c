@@ -30,6 +30,13 @@ static const struct option own_options[] = {
       .type = OPTION_BOOL,
       .fallback = "true",
       .help = "Make volumes as qcow2 images instead of raw files." },
+    { .section = OPTION_BACKEND,
+      .key = "quobyte_snapshot_overlays",
+      .type = OPTION_BOOL,
+      .fallback = "false",
+      .help =
+          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
+          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
     OPTIONS_END
 };
 
@@ -87,6 +94,7 @@ static const struct remotefs_kind kind = {
     .base_key = "quobyte_mount_point_base",
     .sparse_key = "quobyte_sparsed_volumes",
     .qcow2_key = "quobyte_qcow2_volumes",
+    .overlay_key = "quobyte_snapshot_overlays",
     .load_shares = quobyte_load_shares,
     .method = { .mount = quobyte_mount, .check = quobyte_check_mount },
 };

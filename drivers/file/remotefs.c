@@ -85,6 +85,7 @@ static void load_mounter(struct mounter *mounter, const struct remotefs_kind *ki
     directory_settings_load(backend, &mounter->settings);
     mounter->settings.sparse = config_bool(config, backend->name, kind->sparse_key);
     mounter->settings.qcow2 = config_bool(config, backend->name, kind->qcow2_key);
+    mounter->settings.overlays = config_bool(config, backend->name, kind->overlay_key);
     mounter->settings.mode = strcmp(secure, "false") == 0 ? 0666 : 0660;
     mounter->programs = (struct mount_programs){
         .mount = program ? program : kind->mount_program,

@@ -45,10 +45,8 @@ enum driver_outcome remotefs_delete_snapshot(void *handle, struct arena *arena,
                                             ? snapshot_directory(handle, snapshot, err)
                                             : remotefs_volume_directory(handle, volume, err);
 
-    (void)progress;
-    if (!directory || snapshot_file_delete(directory, arena, snapshot, err) < 0)
-        return DRIVER_FAILED;
-    return DRIVER_DONE;
+    return directory ? snapshot_file_delete(directory, arena, volume, snapshot, progress, err)
+                     : DRIVER_FAILED;
 }
 
 int remotefs_list_snapshots(void *handle, struct arena *arena,
@@ -92,7 +90,7 @@ int remotefs_clone_volume(void *handle, struct arena *arena, const struct driver
     const struct directory *directory = remotefs_volume_directory(handle, source, err);
     autosource struct image_source image = NO_SOURCE;
 
-    if (!directory || image_source_open_volume(directory, arena, source, &image, err) < 0)
+    if (!directory || image_source_open_volume(directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(handle, arena, volume, &image, source->provider_location, progress, ret,
                         err);
@@ -105,7 +103,7 @@ int remotefs_clone_snapshot(void *handle, struct arena *arena, const struct driv
     const struct directory *directory = snapshot_directory(handle, source, err);
     autosource struct image_source image = NO_SOURCE;
 
-    if (!directory || image_source_open_snapshot(directory, arena, source, &image, err) < 0)
+    if (!directory || image_source_open_snapshot(directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(handle, arena, volume, &image, source->provider_location, progress, ret,
                         err);
@@ -118,7 +116,7 @@ int remotefs_revert_volume(void *handle, struct arena *arena, const struct drive
     const struct directory *from = to ? snapshot_directory(handle, snapshot, err) : NULL;
     autosource struct image_source image = NO_SOURCE;
 
-    if (!from || image_source_open_snapshot(from, arena, snapshot, &image, err) < 0)
+    if (!from || image_source_open_snapshot(from, arena, snapshot, NULL, &image, err) < 0)
         return -1;
     return volume_file_revert(to, arena, volume, &image, progress, err);
 }

@@ -1,26 +1,60 @@
 #include "drivers/file/snapshot_file.h"
 
-#include "drivers/file/image_source.h"
+#include "common/cleanup.h"
+#include "drivers/file/chain_snapshot.h"
 #include "drivers/file/volume_name.h"
+
+/* As a file of its own, shared or copied; 1: it cannot be one now. */
+static int make_own(const struct directory *directory, struct arena *arena,
+                    const struct image_source *source, const struct driver_snapshot *snapshot,
+                    const char *name, bool only_shared, const struct driver_progress *progress,
+                    struct error *err) {
+    autodraft struct draft draft = { 0 };
+    int64_t bytes;
+    int result;
+
+    if (draft_open(directory, arena, name, snapshot->attempt, &draft, err) < 0)
+        return -1;
+    result = only_shared
+                 ? image_source_share(source, &draft, err)
+                 : image_source_take(source, &draft, false, snapshot->fence, progress, &bytes, err);
+    if (result != 0)
+        return result;
+    return image_source_publish(&draft, source->format, 0, snapshot->fence, err);
+}
 
 static enum driver_outcome make(const struct directory *directory, struct arena *arena,
                                 const struct driver_volume *volume,
                                 const struct driver_snapshot *snapshot, const char *name,
                                 const struct driver_progress *progress, struct error *err) {
-    autodraft struct draft draft = { 0 };
     autosource struct image_source source = NO_SOURCE;
-    int64_t bytes;
+    bool overlays;
     int result;
 
-    if (image_source_open_volume(directory, arena, volume, &source, err) < 0 ||
-        driver_progress_tell(progress, 0, source.virtual_bytes, err) < 0 ||
-        draft_open(directory, arena, name, snapshot->attempt, &draft, err) < 0)
+    if (image_source_open_volume(directory, arena, volume, NULL, &source, err) < 0 ||
+        driver_progress_tell(progress, 0, source.virtual_bytes, err) < 0)
         return DRIVER_FAILED;
-    result = image_source_take(&source, &draft, false, snapshot->fence, progress, &bytes, err);
-    if (result != 0)
-        return result > 0 ? DRIVER_DEFERRED : DRIVER_FAILED;
-    result = image_source_publish(&draft, volume->format, 0, snapshot->fence, err);
-    return result < 0 ? DRIVER_FAILED : DRIVER_DONE;
+    overlays = source.layered || (directory->settings->overlays && !volume->multiattach);
+    result = make_own(directory, arena, &source, snapshot, name, overlays, progress, err);
+    if (result > 0 && overlays)
+        return chain_snapshot_create(directory, arena, volume, snapshot, &source, err);
+    return result > 0 ? DRIVER_DEFERRED : result < 0 ? DRIVER_FAILED : DRIVER_DONE;
+}
+
+/* Was it made before, as a file of its own or by an overlay? */
+static int find_made(const struct directory *directory, struct arena *arena,
+                     const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                     const char *name, struct error *err) {
+    const char *image = volume_name(arena, volume->name_id, err);
+    struct chain chain;
+
+    if (!image || !image_format_known(volume->format))
+        return image ? 0 : -1;
+    if (chain_read(directory, arena, image, &chain, err) < 0)
+        return -1;
+    return chain_has(&chain, snapshot->name_id)
+               ? 1
+               : image_source_find_made(directory, name, volume->format, 0, err);
 }
 
 enum driver_outcome snapshot_file_create(const struct directory *directory, struct arena *arena,
@@ -30,13 +64,13 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
                                          struct error *err) {
     const char *name = snapshot_name(arena, snapshot->name_id, err);
     enum driver_outcome outcome;
+    autoclose int lock = -1;
     int existing;
 
-    if (!name || driver_fence_check(snapshot->fence, err) < 0)
+    if (!name || driver_fence_check(snapshot->fence, err) < 0 ||
+        volume_image_lock(directory, arena, volume, true, snapshot->fence, &lock, err) < 0)
         return DRIVER_FAILED;
-    existing = image_format_known(volume->format)
-                   ? image_source_find_made(directory, name, volume->format, 0, err)
-                   : 0;
+    existing = find_made(directory, arena, volume, snapshot, name, err);
     if (existing < 0)
         return DRIVER_FAILED;
     outcome =
@@ -49,18 +83,38 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
     return DRIVER_DONE;
 }
 
-int snapshot_file_delete(const struct directory *directory, struct arena *arena,
-                         const struct driver_snapshot *snapshot, struct error *err) {
+enum driver_outcome snapshot_file_delete(const struct directory *directory, struct arena *arena,
+                                         const struct driver_volume *volume,
+                                         const struct driver_snapshot *snapshot,
+                                         const struct driver_progress *progress,
+                                         struct error *err) {
     const char *name = snapshot_name(arena, snapshot->name_id, err);
 
-    if (!name)
-        return -1;
-    return volume_file_remove(directory, arena, name, snapshot->provider_location != NULL,
-                              snapshot->fence, err);
+    if (!name || volume_file_remove(directory, arena, name, snapshot->provider_location != NULL,
+                                    snapshot->fence, err) < 0)
+        return DRIVER_FAILED;
+    return chain_snapshot_delete(directory, arena, volume, snapshot, progress, err);
+}
+
+struct listing {
+    void (*found)(void *arg, const char *name_id, int64_t bytes);
+    void *arg;
+};
+
+static void tell_overlay(void *arg, const char *rest) {
+    const struct listing *listing = arg;
+    const char *id = chain_snapshot_id(rest);
+
+    if (id)
+        listing->found(listing->arg, id, -1);
 }
 
 int snapshot_file_list(const struct directory *directory,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                        struct error *err) {
-    return volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err);
+    struct listing listing = { found, arg };
+
+    if (volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err) < 0)
+        return -1;
+    return volume_name_each(directory, VOLUME_NAME_PREFIX, tell_overlay, &listing, err);
 }

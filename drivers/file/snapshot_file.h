@@ -1,7 +1,9 @@
 /*
  * One snapshot as a file beside its volume: the calls of driver.h once the directory is known.
  *
- * The file is whole: it needs no other one, and none needs it.
+ * The file is whole: it needs no other one, and none needs it.  Where the backend is told so and
+ * the file system does not share blocks, the snapshot is the volume's image itself, which goes on
+ * in an overlay (chain.h).
  */
 #pragma once
 
@@ -12,8 +14,10 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
                                          const struct driver_volume *volume,
                                          const struct driver_snapshot *snapshot,
                                          const struct driver_progress *progress, struct error *err);
-int snapshot_file_delete(const struct directory *directory, struct arena *arena,
-                         const struct driver_snapshot *snapshot, struct error *err);
+enum driver_outcome snapshot_file_delete(const struct directory *directory, struct arena *arena,
+                                         const struct driver_volume *volume,
+                                         const struct driver_snapshot *snapshot,
+                                         const struct driver_progress *progress, struct error *err);
 /* As volume_file_list(). */
 int snapshot_file_list(const struct directory *directory,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,

@@ -2,10 +2,12 @@
 
 #include "common/cleanup.h"
 #include "drivers/file/volume_name.h"
+#include "json/json.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -56,12 +58,50 @@ int volume_file_remove(const struct directory *directory, struct arena *arena, c
     return directory_flush(directory, err);
 }
 
+/* From then on nobody uses what is left of it. */
+static int mark_deleted(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const struct chain *chain,
+                        struct error *err) {
+    json_t *info = json_keep(arena, json_copy(chain->info));
+
+    if (chain->deleted)
+        return 0;
+    json_object_del(info, "active");
+    json_object_set_new(info, "deleted", json_string(chain->active));
+    return chain_write(directory, arena, chain, info, volume->attempt, volume->fence, err);
+}
+
+/* The info names all of them, whatever their headers say. */
+static int remove_chain(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const struct chain *chain,
+                        struct error *err) {
+    const char *key;
+    json_t *value;
+
+    if (check_unused(directory, chain->active, err) < 0 ||
+        chain_settle(directory, arena, chain, err) < 0 ||
+        mark_deleted(directory, arena, volume, chain, err) < 0)
+        return -1;
+    json_object_foreach(chain->info, key, value) {
+        const char *overlay = chain_overlay(chain, arena, key, NULL);
+
+        if (overlay && volume_file_remove(directory, arena, overlay, false, volume->fence, err) < 0)
+            return -1;
+    }
+    if (volume_file_remove(directory, arena, chain->base, true, volume->fence, err) < 0)
+        return -1;
+    return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);
+}
+
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
+    struct chain chain;
 
-    if (!name)
+    if (!name || chain_read(directory, arena, name, &chain, err) < 0)
         return -1;
+    if (chain.info)
+        return remove_chain(directory, arena, volume, &chain, err);
     return volume_file_remove(directory, arena, name, volume->provider_location != NULL,
                               volume->fence, err);
 }
@@ -85,6 +125,29 @@ static int leave_name(const struct directory *directory, const char *from, const
     return volume_name_remove(directory, from, err);
 }
 
+/* Of a volume with an info that alone gets the new name.  1: it has none. */
+static int rename_info(const struct directory *directory, struct arena *arena, const char *from,
+                       const char *to, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+    struct chain chain, renamed;
+
+    if (chain_read(directory, arena, to, &renamed, err) < 0 ||
+        chain_read(directory, arena, from, &chain, err) < 0)
+        return -1;
+    if (renamed.info)
+        return 0;
+    if (!chain.info)
+        return 1;
+    if (chain_settle(directory, arena, &chain, err) < 0 ||
+        volume_name_remove_unfinished(directory, arena, chain.active, err) < 0)
+        return -1;
+    if (directory_rename(directory, chain.info_name, renamed.info_name, &why) != 0 &&
+        why.kind != ERROR_NOT_FOUND)
+        return error_set(err, ERROR_BACKEND, "%s cannot become %s: %s", chain.info_name,
+                         renamed.info_name, why.message);
+    return 0;
+}
+
 int volume_file_rename(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char *new_name_id,
                        struct error *err) {
@@ -97,6 +160,9 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     if (!to || driver_fence_check(volume->fence, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, from, err) < 0)
         return -1;
+    taken = rename_info(directory, arena, from, to, err);
+    if (taken <= 0)
+        return taken < 0 ? -1 : directory_flush(directory, err);
     taken = directory_rename(directory, from, to, &why);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
         return error_pass(err, &why);
@@ -125,7 +191,8 @@ int volume_file_connect(const struct directory *directory, struct arena *arena,
     struct volume_image image;
     autoclose int fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
 
-    if (fd < 0 || volume_image_check_own(volume, &image, err) < 0)
+    if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
+        chain_settle(directory, arena, &image.chain, err) < 0)
         return -1;
     *ret = image;
     return 0;
@@ -144,34 +211,79 @@ static int64_t listed_size(int directory_fd, const char *name) {
     return facts.virtual_bytes;
 }
 
-static void cleanup_closedir(DIR *const *stream) {
-    if (*stream)
-        closedir(*stream);
+struct listing {
+    const struct directory *directory;
+    const char *begins;
+    void (*found)(void *arg, const char *name_id, int64_t bytes);
+    void *arg;
+};
+
+static void tell_named(void *arg, const char *rest) {
+    const struct listing *listing = arg;
+    char name[NAME_MAX + 1];
+
+    if (!volume_name_fits(rest))
+        return;
+    snprintf(name, sizeof(name), "%s%s", listing->begins, rest);
+    listing->found(listing->arg, rest, listed_size(listing->directory->fd, name));
 }
 
 int volume_file_list_named(const struct directory *directory, const char *begins,
                            void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                            struct error *err) {
-    const size_t prefix = strlen(begins);
-    /* Opened anew: a position of its own, so that lists may run side by side. */
-    autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
+    struct listing listing = { directory, begins, found, arg };
 
-    if (!stream)
-        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
-    fd = -1; /* the stream's from now on */
-    while ((errno = 0, entry = readdir(stream))) {
-        if (strncmp(entry->d_name, begins, prefix) == 0 && volume_name_fits(entry->d_name + prefix))
-            found(arg, entry->d_name + prefix, listed_size(directory->fd, entry->d_name));
-    }
-    if (errno)
-        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
-    return 0;
+    return volume_name_each(directory, begins, tell_named, &listing, err);
+}
+
+/* A volume that got another name when it had an info: its files keep the old one. */
+struct renamed {
+    const char *name_id;
+    const char *base;
+    const struct renamed *next;
+};
+
+struct volumes {
+    struct listing listing;
+    struct arena *arena;
+    const struct renamed *renamed;
+};
+
+static void look_renamed(void *arg, const char *rest) {
+    struct volumes *volumes = arg;
+    struct arena *arena = volumes->arena;
+    size_t length = strcspn(rest, ".");
+    const char *name = arena_format(arena, VOLUME_NAME_PREFIX "%.*s", (int)length, rest);
+    struct renamed *renamed;
+    struct chain chain;
+
+    /* One that cannot be read says so when its volume is used. */
+    if (strcmp(rest + length, ".info") != 0 ||
+        chain_read(volumes->listing.directory, arena, name, &chain, NULL) < 0 || !chain.info ||
+        strcmp(chain.base, name) == 0)
+        return;
+    renamed = arena_alloc(arena, sizeof(*renamed));
+    *renamed = (struct renamed){ arena_text_n(arena, rest, length), chain.base, volumes->renamed };
+    volumes->renamed = renamed;
+}
+
+static void tell_volume(void *arg, const char *name_id, int64_t bytes) {
+    const struct volumes *volumes = arg;
+    const struct renamed *renamed = volumes->renamed;
+
+    while (renamed && strcmp(renamed->base + strlen(VOLUME_NAME_PREFIX), name_id) != 0)
+        renamed = renamed->next;
+    volumes->listing.found(volumes->listing.arg, renamed ? renamed->name_id : name_id, bytes);
 }
 
 int volume_file_list(const struct directory *directory,
                      void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                      struct error *err) {
-    return volume_file_list_named(directory, VOLUME_NAME_PREFIX, found, arg, err);
+    autoarena struct arena *arena = arena_new();
+    struct volumes volumes = { .listing = { directory, VOLUME_NAME_PREFIX, found, arg },
+                               .arena = arena };
+
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look_renamed, &volumes, err) < 0)
+        return -1;
+    return volume_file_list_named(directory, VOLUME_NAME_PREFIX, tell_volume, &volumes, err);
 }

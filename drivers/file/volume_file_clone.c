@@ -1,6 +1,7 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_snapshot.h"
 #include "drivers/file/volume_name.h"
 
 #include <fcntl.h>
@@ -113,19 +114,54 @@ static int put_back(const struct directory *directory, struct arena *arena,
     return draft_replace(&draft, volume->fence, err);
 }
 
+/* An empty overlay above the snapshot's own file, in place of the active one. */
+static int put_overlay(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct chain *chain,
+                       struct error *err) {
+    struct chain_link links[CHAIN_FILES_MOST];
+    struct qemu_img_below below;
+    autodraft struct draft draft = { 0 };
+
+    if (chain_walk(directory, arena, chain, chain->active, volume->format, links, err) < 0)
+        return -1;
+    below = (struct qemu_img_below){ links[1].name, links[1].format };
+    if (draft_open(directory, arena, chain->active, volume->attempt, &draft, err) < 0 ||
+        chain_snapshot_fill(&draft, arena, &below, links[1].virtual_bytes, err) < 0)
+        return -1;
+    return draft_replace(&draft, volume->fence, err);
+}
+
+static int replace(const struct directory *directory, struct arena *arena,
+                   const struct driver_volume *volume, const struct chain *chain,
+                   const struct image_source *source, const struct driver_progress *progress,
+                   struct error *err) {
+    if (!chain_is_layered(chain))
+        return put_back(directory, arena, volume, source, chain->active, progress, err);
+    if (!source->overlay || strcmp(source->overlay, chain->active) != 0)
+        return error_set(err, ERROR_BACKEND, "Snapshot %s is not the newest one of volume %s.",
+                         source->id, volume->id);
+    return put_overlay(directory, arena, volume, chain, err);
+}
+
 int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
-    autoclose int fd = -1;
+    struct chain chain;
+    autoclose int lock = -1, fd = -1;
 
-    if (!name || driver_fence_check(volume->fence, err) < 0)
+    if (!name || driver_fence_check(volume->fence, err) < 0 ||
+        volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0 ||
+        chain_read(directory, arena, name, &chain, err) < 0)
         return -1;
     if (volume->attached)
         return error_set(err, ERROR_BACKEND, "Volume %s is attached.", volume->id);
-    fd = image_open(directory->fd, name, O_RDWR, err);
-    if (fd < 0 || hold_alone(volume, fd, err) < 0 ||
-        put_back(directory, arena, volume, source, name, progress, err) < 0 ||
+    name = chain.active;
+    fd = chain.deleted ? error_set(err, ERROR_NOT_FOUND, "Volume %s is being deleted.", volume->id)
+                       : image_open(directory->fd, name, O_RDWR, err);
+    if (fd < 0 || chain_settle(directory, arena, &chain, err) < 0 ||
+        hold_alone(volume, fd, err) < 0 ||
+        replace(directory, arena, volume, &chain, source, progress, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0 ||
         (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0))
         return -1;

@@ -67,9 +67,13 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
                                        struct error *err) {
     int64_t bytes = volume_image_bytes(new_gb);
     struct volume_image image;
-    autoclose int fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
+    autoclose int lock = -1, fd = -1;
 
-    if (fd < 0 || volume_image_check_own(volume, &image, err) < 0)
+    if (volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0)
+        return DRIVER_FAILED;
+    fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
+    if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
+        chain_settle(directory, arena, &image.chain, err) < 0)
         return DRIVER_FAILED;
     /* Somebody else made it so, a guest or a worker that died: perhaps in memory only. */
     if (image.facts.virtual_bytes >= bytes && volume_image_flush(fd, volume, &image, err) < 0)

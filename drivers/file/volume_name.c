@@ -1,6 +1,10 @@
 #include "drivers/file/volume_name.h"
 
+#include "common/cleanup.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,5 +62,30 @@ int volume_name_remove_unfinished(const struct directory *directory, struct aren
     for (unsigned attempt = 1; attempt < UNFINISHED_NAMES; attempt++)
         if (volume_name_remove(directory, volume_name_unfinished(arena, name, attempt), err) < 0)
             return -1;
+    return 0;
+}
+
+static void cleanup_closedir(DIR *const *stream) {
+    if (*stream)
+        closedir(*stream);
+}
+
+int volume_name_each(const struct directory *directory, const char *begins,
+                     void (*each)(void *arg, const char *rest), void *arg, struct error *err) {
+    const size_t prefix = strlen(begins);
+    /* Opened anew: a position of its own, so that lists may run side by side. */
+    autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!stream)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
+    fd = -1; /* the stream's from now on */
+    while ((errno = 0, entry = readdir(stream))) {
+        if (strncmp(entry->d_name, begins, prefix) == 0)
+            each(arg, entry->d_name + prefix);
+    }
+    if (errno)
+        return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
     return 0;
 }

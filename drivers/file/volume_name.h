@@ -18,6 +18,10 @@ const char *snapshot_name(struct arena *arena, const char *name_id, struct error
 /* Of the half-made file of one worker; `attempt` as in struct driver_volume. */
 const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt);
 
+/* Every name of the directory that begins so, with the rest of it. */
+int volume_name_each(const struct directory *directory, const char *begins,
+                     void (*each)(void *arg, const char *rest), void *arg, struct error *err);
+
 /* A name that is not there is no failure. */
 int volume_name_remove(const struct directory *directory, const char *name, struct error *err);
 /* Those of the workers before this one: whoever comes later keeps its own. */

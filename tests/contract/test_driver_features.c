@@ -87,36 +87,63 @@ static bool do_io(struct place *place, const char *path, const char *what, int64
     return BENCH_RUN("qemu-io", "-f", "qcow2", "-c", command, path) == 0;
 }
 
+/* Of the file that a guest would open, which need not be the one of the volume's name. */
+static const char *guest_path(struct place *place, const struct driver_volume *volume,
+                              bool *ret_raw) {
+    struct arena *arena = place->bench.arena;
+    char *directory = arena_text(arena, image_path(place, volume->name_id));
+    json_t *info = NULL, *data;
+    const char *path;
+
+    *strrchr(directory, '/') = '\0';
+    ck_assert_int_eq(connect_volume(place, volume, &info), 0);
+    data = json_object_get(info, "data");
+    path =
+        arena_format(arena, "%s/%s", directory, json_string_value(json_object_get(data, "name")));
+    *ret_raw = strcmp(json_string_value(json_object_get(data, "format")), "raw") == 0;
+    json_decref(info);
+    return path;
+}
+
 /* What a guest has written: one number stands for all of it. */
 static void write_content(struct place *place, const struct driver_volume *volume,
                           int64_t content) {
-    const char byte = (char)content;
+    char bytes[1 << 16];
+    const char *path;
+    autoclose int fd = -1;
+    bool raw;
 
     if (place->subject->driver == &memory_driver) {
         ck_assert(memory_write(place->inner, volume->name_id, content));
-    } else if (strcmp(volume->format, "qcow2") == 0) {
-        ck_assert(do_io(place, image_path(place, volume->name_id), "write", content));
-    } else {
-        autoclose int fd = open(image_path(place, volume->name_id), O_WRONLY | O_CLOEXEC);
-
-        ck_assert_int_eq(pwrite(fd, &byte, 1, 1 << 20), 1);
+        return;
     }
+    path = guest_path(place, volume, &raw);
+    if (!raw) {
+        ck_assert(do_io(place, path, "write", content));
+        return;
+    }
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    memset(bytes, (int)content, sizeof(bytes));
+    ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), 1 << 20), (ssize_t)sizeof(bytes));
 }
 
 static int64_t read_content(struct place *place, const struct driver_volume *volume) {
-    static const int64_t contents[] = { 11, 12, 0 };
+    static const int64_t contents[] = { 11, 12, 13, 0 };
     autoclose int fd = -1;
     char byte = -1;
+    const char *path;
+    bool raw;
 
     if (place->subject->driver == &memory_driver)
         return memory_read(place->inner, volume->name_id);
-    if (strcmp(volume->format, "raw") == 0) {
-        fd = open(image_path(place, volume->name_id), O_RDONLY | O_CLOEXEC);
+    path = guest_path(place, volume, &raw);
+    if (raw) {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
         ck_assert_int_eq(pread(fd, &byte, 1, 1 << 20), 1);
         return byte;
     }
     for (size_t i = 0; i < LENGTH(contents); i++)
-        if (do_io(place, image_path(place, volume->name_id), "read", contents[i]))
+        if (do_io(place, path, "read", contents[i]))
             return contents[i];
     return -1;
 }
@@ -293,6 +320,38 @@ static void take_and_drop_snapshots(struct place *place, bool reported) {
     ck_assert_int_eq(read_content(place, &volume), 12);
 }
 
+/* Of three the one in the middle goes, then the newest, then the oldest; the others keep what they
+ * have, and so does the volume, whatever it is called meanwhile. */
+static void drop_any_snapshot(struct place *place, bool reported) {
+    static const int order[] = { 1, 2, 0 };
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshots[] = { A_SNAPSHOT, A_SNAPSHOT, A_SNAPSHOT };
+
+    (void)reported;
+    assert_created(place, &volume);
+    for (int i = 0; i < 3; i++) {
+        write_content(place, &volume, 11 + i);
+        snapshots[i].id = snapshots[i].name_id = arena_format(place->bench.arena, "s%d", i);
+        ck_assert_int_eq(take_snapshot(place, &volume, &snapshots[i], NULL), DRIVER_DONE);
+    }
+    write_content(place, &volume, 11);
+    ck_assert_int_eq(bench_extend(&place->bench, &volume, 2), DRIVER_DONE);
+    for (int i = 0; i < 3; i++) {
+        for (int j = i; j < 3; j++)
+            ck_assert_int_eq(snapshot_content(place, &snapshots[order[j]]), 11 + order[j]);
+        lose_answer(place, "delete_snapshot");
+        drop_snapshot(place, &volume, &snapshots[order[i]]);
+        ck_assert_msg(drop_snapshot(place, &volume, &snapshots[order[i]]) == DRIVER_DONE, "%s: %s",
+                      place->subject->name, place->bench.err.message);
+        ck_assert_int_eq(read_content(place, &volume), 11);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
+        ck_assert_int_eq(count_snapshots(place), 2 - i);
+        ck_assert_int_eq(count_volumes(place), 1);
+    }
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
+    ck_assert_int_eq(count_volumes(place), 0);
+}
+
 /* Taken below the guest, or left to its host with nothing done. */
 static void snapshot_below_guest(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
@@ -390,6 +449,7 @@ static const struct {
     { DRIVER_THIN, take_room_late },
     { DRIVER_THICK, take_room_at_once },
     { DRIVER_SNAPSHOT, take_and_drop_snapshots },
+    { DRIVER_SNAPSHOT, drop_any_snapshot },
     { DRIVER_SNAPSHOT, snapshot_below_guest },
     { DRIVER_CLONE, make_clones },
     { DRIVER_CLONE, refuse_clones },

@@ -112,6 +112,58 @@ START_TEST(below_a_guest_nothing_is_copied) {
 }
 END_TEST
 
+/* The guest has an overlay open: what lies below it stays, whatever the rows say. */
+static void expect_chain_stays(bool attached) {
+    autobench struct bench bench;
+    autoguest struct guest guest = { 0 };
+    struct driver_volume volume;
+    struct driver_snapshot older = first, newer = first;
+    const char *active;
+
+    open_with_volume(&bench, "file_snapshot_overlays=true", &volume);
+    newer.id = newer.name_id = "2";
+    ck_assert_msg(take_snapshot(&bench, &volume, &older) == DRIVER_DONE, "%s", bench.err.message);
+    ck_assert_msg(take_snapshot(&bench, &volume, &newer) == DRIVER_DONE, "%s", bench.err.message);
+    older.format = newer.format = volume.format;
+    older.provider_location = newer.provider_location = volume.provider_location;
+    active = bench_path(&bench, "volumes/" FILE_NAME ".2");
+    ck_assert(start_guest(&bench, active, "qcow2", false, &guest));
+    for (int running = 1; running >= 0; running--) {
+        enum driver_outcome expected = running ? DRIVER_DEFERRED : DRIVER_DONE;
+        struct driver_snapshot third = first;
+
+        third.id = third.name_id = "3";
+        volume.attached = running && attached;
+        ck_assert_int_eq(bench_extend(&bench, &volume, 2), expected);
+        ck_assert_int_eq(clone_volume(&bench, &volume), running ? -1 : 0);
+        ck_assert_int_eq(
+            file_driver.revert_volume(bench.handle, bench.arena, &volume, &newer, NULL, &bench.err),
+            running ? -1 : 0);
+        ck_assert_int_eq(take_snapshot(&bench, &volume, &third), expected);
+        ck_assert_int_eq(file_driver.delete_snapshot(bench.handle, bench.arena, &volume, &older,
+                                                     NULL, &bench.err),
+                         expected);
+        ck_assert_int_eq(file_driver.delete_snapshot(bench.handle, bench.arena, &volume, &newer,
+                                                     NULL, &bench.err),
+                         expected);
+        if (running) {
+            ck_assert_int_eq(bench_delete(&bench, &volume), -1);
+            ck_assert(!has(&bench, FILE_NAME ".3"));
+            stop_guest(&guest);
+        }
+    }
+    ck_assert(has(&bench, FILE_NAME ".3") && !has(&bench, FILE_NAME ".2"));
+    ck_assert_int_eq(bench_delete(&bench, &volume), 0);
+}
+
+START_TEST(below_a_guest_a_chain_stays) {
+    if (!have_qemu() || !enter_tmpfs())
+        return;
+    for (int attached = 0; attached <= 1; attached++)
+        expect_chain_stays(attached);
+}
+END_TEST
+
 START_TEST(a_guest_cannot_start_while_its_image_is_copied) {
     static const int bytes[] = { 100, 201, 203 }; /* as the copy takes them */
     autobench struct bench bench;
@@ -268,5 +320,5 @@ START_TEST(a_shared_snapshot_of_qcow2_is_whole) {
 END_TEST
 
 CHECK_MAIN("driver snapshots", below_a_guest_blocks_are_shared, below_a_guest_nothing_is_copied,
-           a_guest_cannot_start_while_its_image_is_copied, a_shared_snapshot_is_of_one_moment,
-           a_shared_snapshot_of_qcow2_is_whole)
+           below_a_guest_a_chain_stays, a_guest_cannot_start_while_its_image_is_copied,
+           a_shared_snapshot_is_of_one_moment, a_shared_snapshot_of_qcow2_is_whole)

@@ -310,7 +310,8 @@ START_TEST(delete_survives_every_failure) {
         ck_assert(!has(&place, FILE_NAME));
     }
     ck_assert_int_eq(
-        n, 22); /* the look for a guest (3), the name, 15 of half-made ones, the flush, and none */
+        n, 23); /* the info, the look for a guest (3), the name, 15 of half-made ones, the flush,
+                   and none */
 }
 END_TEST
 
@@ -571,7 +572,7 @@ START_TEST(rename_survives_every_failure) {
         ck_assert_int_eq(rename_to(&place, "new"), 0);
         assert_renamed(&place);
     }
-    ck_assert_int_eq(n, 19); /* 15 half-made ones, the name, the flush, and none */
+    ck_assert_int_eq(n, 21); /* both infos, 15 half-made ones, the name, the flush, and none */
 }
 END_TEST
 

@@ -44,8 +44,8 @@ static int snapshot(struct place *place) {
 }
 
 static int drop(struct place *place) {
-    return snapshot_file_delete(&place->directory, place->bench.arena, &place->snapshot,
-                                &place->bench.err);
+    return snapshot_file_delete(&place->directory, place->bench.arena, &place->volume,
+                                &place->snapshot, NULL, &place->bench.err);
 }
 
 /* Of the snapshot, larger than that. */
@@ -53,8 +53,8 @@ static int clone_larger(struct place *place) {
     struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 2 };
     autosource struct image_source source = NO_SOURCE;
 
-    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
-                                   &place->bench.err) < 0)
+    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, NULL,
+                                   &source, &place->bench.err) < 0)
         return -1;
     return volume_file_clone(&place->directory, place->bench.arena, &copy, &source, NULL,
                              &place->bench.err);
@@ -63,8 +63,8 @@ static int clone_larger(struct place *place) {
 static int revert(struct place *place) {
     autosource struct image_source source = NO_SOURCE;
 
-    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
-                                   &place->bench.err) < 0)
+    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, NULL,
+                                   &source, &place->bench.err) < 0)
         return -1;
     return volume_file_revert(&place->directory, place->bench.arena, &place->volume, &source, NULL,
                               &place->bench.err);

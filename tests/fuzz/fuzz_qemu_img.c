@@ -25,6 +25,7 @@ static void check_facts(int result, const struct image_facts *facts, const struc
     }
     must(facts->virtual_bytes >= 0);
     must(memchr(facts->backing, '\0', sizeof(facts->backing)) != NULL);
+    must(memchr(facts->backing_format, '\0', sizeof(facts->backing_format)) != NULL);
 }
 
 static void read_header(const uint8_t *bytes, size_t size) {

@@ -54,16 +54,16 @@ static enum driver_outcome snapshot(struct place *place) {
 }
 
 static int drop(struct place *place) {
-    return snapshot_file_delete(&place->directory, place->bench.arena, &place->snapshot,
-                                &place->bench.err);
+    return snapshot_file_delete(&place->directory, place->bench.arena, &place->volume,
+                                &place->snapshot, NULL, &place->bench.err);
 }
 
 static int clone_volume(struct place *place, const struct driver_volume *copy) {
     autosource struct image_source source = NO_SOURCE;
 
     place->bench.err = (struct error){ .kind = ERROR_NONE };
-    if (image_source_open_volume(&place->directory, place->bench.arena, &place->volume, &source,
-                                 &place->bench.err) < 0)
+    if (image_source_open_volume(&place->directory, place->bench.arena, &place->volume, NULL,
+                                 &source, &place->bench.err) < 0)
         return -1;
     return volume_file_clone(&place->directory, place->bench.arena, copy, &source, NULL,
                              &place->bench.err);
@@ -73,8 +73,8 @@ static int revert(struct place *place) {
     autosource struct image_source source = NO_SOURCE;
 
     place->bench.err = (struct error){ .kind = ERROR_NONE };
-    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, &source,
-                                   &place->bench.err) < 0)
+    if (image_source_open_snapshot(&place->directory, place->bench.arena, &place->snapshot, NULL,
+                                   &source, &place->bench.err) < 0)
         return -1;
     return volume_file_revert(&place->directory, place->bench.arena, &place->volume, &source, NULL,
                               &place->bench.err);

@@ -1,0 +1,277 @@
+#include "drivers/file/chain.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/draft.h"
+#include "drivers/file/volume_name.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const char *const reserved[] = { "active", "deleted", "info" };
+
+static bool is_snapshot_id(const char *text) {
+    for (size_t i = 0; i < LENGTH(reserved); i++)
+        if (strcmp(text, reserved[i]) == 0)
+            return false;
+    return volume_name_fits(text);
+}
+
+/* The base's name, or one of its overlays'. */
+static bool is_ours(const struct chain *chain, const char *name) {
+    size_t length = strlen(chain->base);
+
+    return strncmp(name, chain->base, length) == 0 &&
+           (name[length] == '\0' || (name[length] == '.' && is_snapshot_id(name + length + 1)));
+}
+
+/* ---- the info ---- */
+
+static json_t *read_json(struct arena *arena, int fd, struct error *err) {
+    enum { INFO_MOST = 1 << 18 };
+    struct stat status;
+    char *text;
+
+    if (fstat(fd, &status) < 0) {
+        error_errno(err, ERROR_BACKEND, "looking at its length");
+        return NULL;
+    }
+    if (status.st_size > INFO_MOST) {
+        error_set(err, ERROR_BACKEND, "It has %jd bytes.", (intmax_t)status.st_size);
+        return NULL;
+    }
+    text = arena_alloc(arena, (size_t)status.st_size + 1);
+    if (pread(fd, text, (size_t)status.st_size, 0) != status.st_size) {
+        error_set(err, ERROR_BACKEND, "It cannot be read.");
+        return NULL;
+    }
+    return json_parse(arena, text, (size_t)status.st_size, err);
+}
+
+/* The file that it names says what the base is called: a volume may have another name by now. */
+static int read_active(struct arena *arena, struct chain *chain, struct error *err) {
+    const char *deleted = json_text_of(chain->info, "deleted");
+    const char *name = deleted ? deleted : json_text_of(chain->info, "active");
+    const size_t prefix = strlen(VOLUME_NAME_PREFIX);
+
+    if (!name || strncmp(name, VOLUME_NAME_PREFIX, prefix) != 0)
+        return error_set(err, ERROR_BACKEND, "It names no file of a volume as the active one.");
+    chain->base = arena_text_n(arena, name, strcspn(name, "."));
+    if (!volume_name_fits(chain->base + prefix) || !is_ours(chain, name))
+        return error_set(err, ERROR_BACKEND, "It names no file of a volume as the active one.");
+    chain->active = name;
+    chain->deleted = deleted;
+    return 0;
+}
+
+int chain_read(const struct directory *directory, struct arena *arena, const char *volume_name,
+               struct chain *ret, struct error *err) {
+    struct chain chain = { .info_name = arena_format(arena, "%s.info", volume_name),
+                           .base = volume_name,
+                           .active = volume_name };
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, chain.info_name, O_RDONLY, &fd, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0) {
+        struct error why = { .kind = ERROR_NONE };
+
+        chain.info = read_json(arena, fd, &why);
+        if (!chain.info || read_active(arena, &chain, &why) < 0)
+            return error_set(err, ERROR_BACKEND, "%s cannot be believed: %s", chain.info_name,
+                             why.message);
+    }
+    *ret = chain;
+    return 0;
+}
+
+bool chain_is_layered(const struct chain *chain) {
+    return strcmp(chain->active, chain->base) != 0;
+}
+
+const char *chain_overlay(const struct chain *chain, struct arena *arena, const char *snapshot_id,
+                          struct error *err) {
+    if (is_snapshot_id(snapshot_id))
+        return arena_format(arena, "%s.%s", chain->base, snapshot_id);
+    error_set(err, ERROR_BAD_REQUEST, "The id \"%.64s\" cannot stand in a file's name.",
+              snapshot_id);
+    return NULL;
+}
+
+const char *chain_snapshot_id(const char *rest) {
+    size_t length = strcspn(rest, ".");
+
+    return length > 0 && rest[length] == '.' && is_snapshot_id(rest + length + 1)
+               ? rest + length + 1
+               : NULL;
+}
+
+bool chain_has(const struct chain *chain, const char *snapshot_id) {
+    return is_snapshot_id(snapshot_id) && json_has(chain->info, snapshot_id);
+}
+
+int chain_settle(const struct directory *directory, struct arena *arena, const struct chain *chain,
+                 struct error *err) {
+    if (!chain->info && !directory->settings->overlays)
+        return 0;
+    return volume_name_remove_unfinished(directory, arena, chain->info_name, err);
+}
+
+static int fill(int fd, const char *text, struct error *err) {
+    size_t size = strlen(text);
+    ssize_t written = pwrite(fd, text, size, 0);
+
+    if (written < 0)
+        return error_errno(err, ERROR_BACKEND, "writing the info");
+    if ((size_t)written < size)
+        return error_set(err, ERROR_BACKEND, "There is no room for the info.");
+    return image_flush(fd, err);
+}
+
+int chain_write(const struct directory *directory, struct arena *arena, const struct chain *chain,
+                const json_t *info, unsigned attempt, const struct driver_fence *fence,
+                struct error *err) {
+    autodraft struct draft draft = { 0 };
+    int taken;
+
+    if (draft_open(directory, arena, chain->info_name, attempt, &draft, err) < 0 ||
+        fill(draft.fd, json_text(arena, info), err) < 0)
+        return -1;
+    taken = chain->info ? draft_replace(&draft, fence, err) : draft_publish(&draft, fence, err);
+    if (taken > 0)
+        return error_set(err, ERROR_CONFLICT, "%s was made meanwhile.", chain->info_name);
+    if (taken < 0 || driver_fence_check(fence, err) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
+/* ---- who works on it ---- */
+
+#define LOCK_BYTE ((off_t)1 << 40) /* QEMU's are below 256 */
+
+/* 1: somebody else has it. */
+static int try_lock(int fd, bool alone, struct error *err) {
+    struct flock lock = {
+        .l_type = alone ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1
+    };
+
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return 0;
+    if (errno == EAGAIN || errno == EACCES)
+        return 1;
+    return error_errno(err, ERROR_BACKEND, "locking a volume's files");
+}
+
+int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
+               const struct driver_fence *fence, int *ret_fd, struct error *err) {
+    const struct timespec pause = { .tv_nsec = 100000000 };
+    int64_t asked_us = 0;
+    autoclose int fd = -1;
+    int taken;
+
+    *ret_fd = -1;
+    if (!chain->info && !directory->settings->overlays && !chain_is_layered(chain))
+        return 0;
+    fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, err);
+    if (fd < 0)
+        return -1;
+    while ((taken = try_lock(fd, alone, err)) > 0) {
+        if (image_fence_check(fence, &asked_us, err) < 0)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    if (taken == 0)
+        *ret_fd = take_fd(fd);
+    return taken;
+}
+
+/* ---- the files ---- */
+
+static int check_below(const struct chain *chain, const char *name, const struct image_facts *facts,
+                       const char *base_format, struct error *err) {
+    const char *wanted = strcmp(facts->backing, chain->base) == 0 ? base_format : "qcow2";
+
+    if (!is_ours(chain, facts->backing))
+        return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
+                         name);
+    if (strcmp(facts->backing_format, wanted) != 0)
+        return error_set(err, ERROR_BACKEND, "%s does not say that %s below it is %s.", name,
+                         facts->backing, wanted);
+    return 0;
+}
+
+/* *ret_below: the next name; NULL behind the last one. */
+static int read_link(const struct directory *directory, struct arena *arena,
+                     const struct chain *chain, const char *base_format, struct chain_link *link,
+                     const char **ret_below, struct error *err) {
+    bool last = strcmp(link->name, chain->base) == 0;
+    struct image_facts facts;
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, link->name, O_RDONLY, &fd, err);
+
+    link->format = last ? base_format : "qcow2";
+    if (found == 0)
+        return error_set(err, ERROR_BACKEND, "%s is missing: others lie above it.", link->name);
+    if (found < 0 || image_read_facts(fd, link->format, &facts, err) < 0)
+        return error_context(err, "%s", link->name);
+    if (facts.external_data || (last && facts.backing[0]))
+        return error_set(err, ERROR_BACKEND, "%s keeps a part of its data in another file.",
+                         link->name);
+    link->virtual_bytes = facts.virtual_bytes;
+    if (!last && check_below(chain, link->name, &facts, base_format, err) < 0)
+        return -1;
+    *ret_below = last ? NULL : arena_text(arena, facts.backing);
+    return 0;
+}
+
+int chain_walk(const struct directory *directory, struct arena *arena, const struct chain *chain,
+               const char *from, const char *base_format, struct chain_link links[CHAIN_FILES_MOST],
+               struct error *err) {
+    int count = 0;
+
+    for (const char *name = from; name; count++) {
+        if (count == CHAIN_FILES_MOST)
+            return error_set(err, ERROR_BACKEND, "More than %d files lie below %s.",
+                             CHAIN_SNAPSHOTS_MOST, from);
+        links[count] = (struct chain_link){ .name = name };
+        if (read_link(directory, arena, chain, base_format, &links[count], &name, err) < 0)
+            return -1;
+    }
+    return count;
+}
+
+/* ---- by a snapshot ---- */
+
+struct search {
+    struct arena *arena;
+    const char *snapshot_id;
+    const char *base;
+};
+
+static void look(void *arg, const char *rest) {
+    struct search *search = arg;
+    const char *id = chain_snapshot_id(rest);
+
+    if (id && strcmp(id, search->snapshot_id) == 0)
+        search->base =
+            arena_format(search->arena, VOLUME_NAME_PREFIX "%.*s", (int)(id - 1 - rest), rest);
+}
+
+int chain_find_snapshot(const struct directory *directory, struct arena *arena,
+                        const char *snapshot_id, struct chain *ret, struct error *err) {
+    struct search search = { .arena = arena, .snapshot_id = snapshot_id };
+
+    if (!is_snapshot_id(snapshot_id))
+        return 0;
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look, &search, err) < 0)
+        return -1;
+    if (!search.base || !volume_name_fits(search.base + strlen(VOLUME_NAME_PREFIX)))
+        return 0;
+    *ret = (struct chain){ .base = search.base };
+    ret->active = chain_overlay(ret, arena, snapshot_id, err);
+    return 1;
+}

@@ -1,0 +1,95 @@
+/*
+ * Volumes whose snapshots are qcow2 overlays, where a file system cannot share blocks.
+ *
+ *     volume-<id>  ←  volume-<id>.<snapshot>  ←  volume-<id>.<snapshot>      volume-<id>.info
+ *
+ * A snapshot's content is the file below the overlay that bears its id; the overlay holds what was
+ * written since.  Names below are relative, and in the directory itself.  The info is JSON as other
+ * services of this API write it: "active" is the file that guests use, and each snapshot's id has
+ * the name of its overlay.  Keys that are not known are kept.  Without an info the volume's own
+ * file is active.
+ *
+ * The info is the truth.  It alone says which file is active and which snapshots exist, it is
+ * replaced in one step, and each step in front of that leaves what it says whole:
+ *
+ *     create   an empty overlay gets its name (nobody reads it yet), then the info names it
+ *     delete   the overlay is written into the file below, which is the content that goes; what
+ *              is above still sees its own.  Then the overlay above, if there is one, is put above
+ *              the file below: both read the same.  Then the info loses the snapshot, then the
+ *              overlay its name.  Begun again it does all of that again, which changes nothing.
+ *     revert   an empty overlay takes the place of the active one
+ *     rename   the info alone gets the new name; the files keep the one that they were born with
+ *     delete   of the volume: the info says "deleted" in place of "active", then the files go,
+ *              the info last
+ *
+ * A worker that comes late would give the volume an info of before.  It has that under a name of
+ * its attempt (draft.h), and whoever builds on the volume takes those names away first
+ * (chain_settle()): then it finds nothing.  The rest harms nobody late: an overlay's name is never
+ * used again, the programs that write into files refuse those that a guest has open, and putting
+ * one file above another needs both to be there.
+ *
+ * Headers are believed only so far: each name is the base's or one of its overlays', a regular file
+ * and no link; formats are stated by the header and must be those that we know; nothing keeps its
+ * data elsewhere; and there is an end to it.
+ */
+#pragma once
+
+#include "drivers/file/directory.h"
+#include "drivers/file/image.h"
+
+#define CHAIN_SNAPSHOTS_MOST 100
+#define CHAIN_FILES_MOST     (CHAIN_SNAPSHOTS_MOST + 1)
+
+struct chain {
+    const char *info_name;
+    json_t *info;       /* NULL: there is none; the arena's */
+    const char *base;   /* name of the file below all others */
+    const char *active; /* of the file that guests use */
+    bool deleted;       /* a delete of the volume has begun: nothing of it can be used */
+};
+
+struct chain_link {
+    const char *name, *format;
+    int64_t virtual_bytes;
+};
+
+/* Of the volume whose own file has this name. */
+int chain_read(const struct directory *directory, struct arena *arena, const char *volume_name,
+               struct chain *ret, struct error *err);
+/* Are there overlays below the active file, or is it one? */
+bool chain_is_layered(const struct chain *chain);
+/* The name of a snapshot's overlay; NULL when the id cannot stand there. */
+const char *chain_overlay(const struct chain *chain, struct arena *arena, const char *snapshot_id,
+                          struct error *err);
+/* The id in an overlay's name behind "volume-", or NULL. */
+const char *chain_snapshot_id(const char *rest);
+bool chain_has(const struct chain *chain, const char *snapshot_id);
+
+/*
+ * Calls about a volume and about its snapshots may come side by side, and a chain is of all of
+ * them: who changes it takes it `alone`, who reads a part for long takes it with others, and waits
+ * for the others as long as the work is his own.  The descriptor is the lock, -1 where there is
+ * nothing to lock: no info, and none is made here.  What was read of the chain before may have
+ * changed.
+ */
+int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
+               const struct driver_fence *fence, int *ret_fd, struct error *err);
+
+/* The files from the one named `from` downwards, checked; how many. `base_format`: the recorded
+ * one. */
+int chain_walk(const struct directory *directory, struct arena *arena, const struct chain *chain,
+               const char *from, const char *base_format, struct chain_link links[CHAIN_FILES_MOST],
+               struct error *err);
+
+/* A worker of before that comes late can change the info no more. */
+int chain_settle(const struct directory *directory, struct arena *arena, const struct chain *chain,
+                 struct error *err);
+/* The info becomes `info`, on the disk. */
+int chain_write(const struct directory *directory, struct arena *arena, const struct chain *chain,
+                const json_t *info, unsigned attempt, const struct driver_fence *fence,
+                struct error *err);
+
+/* The chain that a snapshot's overlay is in, which is `active` there: by its name, as nothing else
+ * is known.  1 found, 0 there is none. */
+int chain_find_snapshot(const struct directory *directory, struct arena *arena,
+                        const char *snapshot_id, struct chain *ret, struct error *err);

@@ -1,0 +1,418 @@
+/*
+ * Every system call fails in turn while snapshots are made and taken away as overlays.  After each
+ * failure everybody reads what he wrote, and the same call, repeated in a world that works, ends as
+ * if nothing had happened.
+ */
+#include "drivers/file/snapshot_file.h"
+#include "drivers/file/volume_name.h"
+
+#include "tests/fault/place.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+/* Of the volume and its snapshots "1" and "2": what was written before each, and last. */
+#define FIRST  "1"
+#define SECOND "2"
+
+static bool does_io(struct place *place, const char *name, const char *format,
+                    const char *command) {
+    return BENCH_RUN("qemu-io", "-f", format, "-c", command,
+                     directory_path(&place->directory, place->bench.arena, name)) == 0;
+}
+
+static struct volume_image image_of(struct place *place) {
+    struct volume_image image;
+
+    ck_assert_msg(volume_file_connect(&place->directory, place->bench.arena, &place->volume, &image,
+                                      &place->bench.err) == 0,
+                  "%s", place->bench.err.message);
+    return image;
+}
+
+static bool try_write(struct place *place, int content) {
+    struct volume_image image = image_of(place);
+
+    return does_io(place, image.name, image.format,
+                   arena_format(place->bench.arena, "write -P %d 40M 64k", content));
+}
+
+static void write_volume(struct place *place, int content) {
+    ck_assert(try_write(place, content));
+}
+
+static bool reads(struct place *place, const char *name, const char *format, int content) {
+    return does_io(place, name, format,
+                   arena_format(place->bench.arena, "read -P %d 40M 64k", content));
+}
+
+static bool volume_reads(struct place *place, int content) {
+    struct volume_image image = image_of(place);
+
+    return reads(place, image.name, image.format, content);
+}
+
+static struct driver_snapshot snapshot_of(const struct place *place, const char *id) {
+    return (struct driver_snapshot){
+        .id = id, .name_id = id, .size_gb = 1, .format = place->volume.format
+    };
+}
+
+static bool snapshot_reads(struct place *place, const char *id, int content) {
+    struct driver_snapshot snapshot = snapshot_of(place, id);
+    autosource struct image_source source = NO_SOURCE;
+
+    ck_assert_msg(image_source_open_snapshot(&place->directory, place->bench.arena, &snapshot, NULL,
+                                             &source, &place->bench.err) == 0,
+                  "%s", place->bench.err.message);
+    return reads(place, source.name, source.layered ? "qcow2" : source.format, content);
+}
+
+static bool is_listed(struct place *place, const char *id) {
+    struct chain chain;
+
+    ck_assert_int_eq(chain_read(&place->directory, place->bench.arena,
+                                volume_name(place->bench.arena, place->volume.name_id, NULL),
+                                &chain, &place->bench.err),
+                     0);
+    return chain_has(&chain, id);
+}
+
+/* ---- calls ---- */
+
+static int make_snapshot(struct place *place, const char *id) {
+    struct driver_snapshot snapshot = snapshot_of(place, id);
+
+    return (int)snapshot_file_create(&place->directory, place->bench.arena, &place->volume,
+                                     &snapshot, NULL, &place->bench.err);
+}
+
+static int drop_snapshot(struct place *place, const char *id) {
+    struct driver_snapshot snapshot = snapshot_of(place, id);
+
+    return (int)snapshot_file_delete(&place->directory, place->bench.arena, &place->volume,
+                                     &snapshot, NULL, &place->bench.err);
+}
+
+static int take_second(struct place *place) {
+    return make_snapshot(place, SECOND);
+}
+
+static int drop_first(struct place *place) {
+    return drop_snapshot(place, FIRST);
+}
+
+static int drop_second(struct place *place) {
+    return drop_snapshot(place, SECOND);
+}
+
+static int revert(struct place *place) {
+    struct driver_snapshot snapshot = snapshot_of(place, SECOND);
+    autosource struct image_source source = NO_SOURCE;
+
+    if (image_source_open_snapshot(&place->directory, place->bench.arena, &snapshot, NULL, &source,
+                                   &place->bench.err) < 0)
+        return -1;
+    return volume_file_revert(&place->directory, place->bench.arena, &place->volume, &source, NULL,
+                              &place->bench.err);
+}
+
+static int rename_volume(struct place *place) {
+    struct driver_volume volume = A_VOLUME;
+
+    return volume_file_rename(&place->directory, place->bench.arena, &volume, "other",
+                              &place->bench.err);
+}
+
+static int delete_volume(struct place *place) {
+    return volume_file_delete(&place->directory, place->bench.arena, &place->volume,
+                              &place->bench.err);
+}
+
+/* ---- what holds whenever a call has ended, however ---- */
+
+static void check_taken(struct place *place, bool done) {
+    ck_assert(volume_reads(place, 2) && snapshot_reads(place, FIRST, 1));
+    ck_assert(is_listed(place, SECOND) || !done);
+    ck_assert(!is_listed(place, SECOND) || snapshot_reads(place, SECOND, 2));
+}
+
+static void check_first_dropped(struct place *place, bool done) {
+    ck_assert(volume_reads(place, 3) && snapshot_reads(place, SECOND, 2));
+    ck_assert(!done || (!is_listed(place, FIRST) && !has(place, FILE_NAME "." FIRST)));
+}
+
+static void check_second_dropped(struct place *place, bool done) {
+    ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
+    ck_assert(!done || (!is_listed(place, SECOND) && !has(place, FILE_NAME "." SECOND)));
+}
+
+static void check_reverted(struct place *place, bool done) {
+    ck_assert(volume_reads(place, 2) || (!done && volume_reads(place, 3)));
+    ck_assert(snapshot_reads(place, SECOND, 2) && snapshot_reads(place, FIRST, 1));
+}
+
+static void check_renamed(struct place *place, bool done) {
+    ck_assert(has(place, "volume-other.info") || !done);
+    place->volume.name_id = has(place, "volume-other.info") ? "other" : place->volume.id;
+    ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
+    place->volume.name_id = place->volume.id;
+}
+
+static void count_files(void *arg, const char *rest) {
+    (void)rest;
+    ++*(int *)arg;
+}
+
+/* All of it is there, or nobody can use it any more. */
+static void check_deleted(struct place *place, bool done) {
+    int64_t bytes;
+    int files = 0, got;
+
+    ck_assert_int_eq(
+        volume_name_each(&place->directory, "volume-", count_files, &files, &place->bench.err), 0);
+    ck_assert(files == 0 || !done);
+    got = volume_file_get_size(&place->directory, place->bench.arena, &place->volume, &bytes,
+                               &place->bench.err);
+    ck_assert(got == 0 ? volume_reads(place, 3) : place->bench.err.kind == ERROR_NOT_FOUND);
+}
+
+/* ---- every one in turn ---- */
+
+/* What is flushed there takes no time. */
+static bool enter_tmpfs(const char *options) {
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", "/tmp", "tmpfs", 0, options) == 0;
+}
+
+static void make_chain(struct place *place, int snapshots) {
+    const char *format;
+
+    open_place(place, 0);
+    place->settings.overlays = true;
+    place->settings.over_subscription = 1000;
+    ck_assert_int_eq(volume_file_create(&place->directory, place->bench.arena, &place->volume,
+                                        &format, &place->bench.err),
+                     0);
+    write_volume(place, 1);
+    fail_all("ioctl", EOPNOTSUPP); /* whatever /tmp can */
+    ck_assert_msg(make_snapshot(place, FIRST) == 0, "%s", place->bench.err.message);
+    fail_none();
+    write_volume(place, 2);
+    if (snapshots < 2)
+        return;
+    ck_assert_msg(make_snapshot(place, SECOND) == 0, "%s", place->bench.err.message);
+    write_volume(place, 3);
+}
+
+static struct place made[3]; /* by the number of snapshots */
+
+static void forget_chains(void) {
+    for (size_t i = 0; i < LENGTH(made); i++)
+        if (made[i].bench.arena)
+            close_place(&made[i]);
+}
+
+/* Made once, and copied from then on. */
+static void open_chain(struct place *place, int snapshots) {
+    struct place *from = &made[snapshots];
+    const char *script;
+
+    if (!from->bench.arena)
+        make_chain(from, snapshots);
+    open_place(place, 0);
+    place->settings.overlays = true;
+    place->settings.over_subscription = 1000;
+    script = arena_format(place->bench.arena, "cp --sparse=always %s/volume-* %s/",
+                          from->directory.path, place->directory.path);
+    ck_assert_int_eq(BENCH_RUN("sh", "-c", script), 0);
+}
+
+static const struct {
+    const char *name;
+    int snapshots;
+    int (*call)(struct place *place);
+    void (*check)(struct place *place, bool done);
+} calls[] = {
+    { "snapshot", 1, take_second, check_taken },
+    { "delete of the oldest", 2, drop_first, check_first_dropped },
+    { "delete of the newest", 2, drop_second, check_second_dropped },
+    { "revert", 2, revert, check_reverted },
+    { "rename", 2, rename_volume, check_renamed },
+    { "delete", 2, delete_volume, check_deleted },
+};
+
+enum { MOST_CALLS = 250 };
+
+static bool survive(size_t i, int n) {
+    autoplace struct place place;
+    bool reached;
+    int result;
+
+    open_chain(&place, calls[i].snapshots);
+    fail_nth(n, EIO);
+    result = calls[i].call(&place);
+    reached = fault.countdown == 0;
+    fail_none();
+    ck_assert_msg(reached || result == 0, "%s %d: %s", calls[i].name, n, place.bench.err.message);
+    calls[i].check(&place, result == 0);
+    ck_assert_msg(calls[i].call(&place) == 0, "%s %d: %s", calls[i].name, n,
+                  place.bench.err.message);
+    calls[i].check(&place, true);
+    return reached;
+}
+
+START_TEST(chains_survive_every_failure) {
+    enter_tmpfs(NULL);
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        int n = 1;
+
+        while (survive(i, n))
+            ck_assert_int_lt(++n, MOST_CALLS);
+        ck_assert_int_gt(n, 4);
+    }
+    forget_chains();
+}
+END_TEST
+
+/* ---- late workers ---- */
+
+struct lease {
+    struct driver_fence fence;
+    struct place *place;
+    int left; /* the worker is paused behind this look */
+    void (*meanwhile)(struct place *place, bool *ret_wrote);
+    bool wrote;
+};
+
+static bool pauses(const struct driver_fence *fence) {
+    struct lease *lease = (struct lease *)(uintptr_t)fence;
+
+    if (--lease->left == 0) {
+        fault.locks_lost = true;
+        lease->meanwhile(lease->place, &lease->wrote);
+        fault.locks_lost = false;
+    }
+    return lease->left >= 0; /* the pause came behind the look; the next one tells */
+}
+
+/* The delete was given up meanwhile, and a guest has begun to write; it finds a lock where a
+ * program is at work. */
+static void guest_writes(struct place *place, bool *ret_wrote) {
+    *ret_wrote = try_write(place, 4);
+}
+
+static bool late_drop(const char *id, int n, int *wrote) {
+    bool oldest = strcmp(id, FIRST) == 0;
+    autoplace struct place place;
+    struct lease lease = { { pauses }, &place, n, guest_writes, false };
+    struct driver_snapshot snapshot;
+    struct error err = { .kind = ERROR_NONE };
+
+    open_chain(&place, 2);
+    snapshot = snapshot_of(&place, id);
+    snapshot.fence = &lease.fence;
+    snapshot_file_delete(&place.directory, place.bench.arena, &place.volume, &snapshot, NULL, &err);
+    if (lease.left > 0)
+        return false;
+    *wrote += lease.wrote;
+    ck_assert_msg(volume_reads(&place, lease.wrote ? 4 : 3), "%s, look %d", id, n);
+    ck_assert(snapshot_reads(&place, oldest ? SECOND : FIRST, oldest ? 2 : 1));
+    return true;
+}
+
+START_TEST(a_late_delete_takes_nothing_from_the_volume) {
+    static const char *const ids[] = { FIRST, SECOND };
+
+    enter_tmpfs(NULL);
+    for (size_t i = 0; i < LENGTH(ids); i++) {
+        int n = 1, wrote = 0;
+
+        while (late_drop(ids[i], n, &wrote))
+            n++;
+        ck_assert_int_gt(wrote, 3);
+    }
+    forget_chains();
+}
+END_TEST
+
+/* Another worker has ended the same work, and the volume went on. */
+static void others_go_on(struct place *place, bool *ret_wrote) {
+    ck_assert_int_eq(make_snapshot(place, SECOND), 0);
+    write_volume(place, 3);
+    ck_assert_int_eq(make_snapshot(place, "3"), 0);
+    write_volume(place, 4);
+    *ret_wrote = true;
+}
+
+/* It was given up, and taken away. */
+static void others_drop(struct place *place, bool *ret_wrote) {
+    /* Once the info names it, the late worker's own lock on the file below keeps it. */
+    ck_assert_int_eq(drop_snapshot(place, SECOND),
+                     is_listed(place, SECOND) ? DRIVER_DEFERRED : DRIVER_DONE);
+    *ret_wrote = try_write(place, 4);
+}
+
+static bool late_take(int n, bool dropped) {
+    autoplace struct place place;
+    struct lease lease = { { pauses }, &place, n, dropped ? others_drop : others_go_on, false };
+    struct driver_snapshot snapshot;
+    struct error err = { .kind = ERROR_NONE };
+
+    open_chain(&place, 1);
+    snapshot = snapshot_of(&place, SECOND);
+    snapshot.fence = &lease.fence;
+    snapshot.attempt = 1;
+    snapshot_file_create(&place.directory, place.bench.arena, &place.volume, &snapshot, NULL, &err);
+    if (lease.left > 0)
+        return false;
+    ck_assert(volume_reads(&place, lease.wrote ? 4 : 2) && snapshot_reads(&place, FIRST, 1));
+    ck_assert(dropped ? !is_listed(&place, SECOND) || snapshot_reads(&place, SECOND, 2)
+                      : snapshot_reads(&place, SECOND, 2) && snapshot_reads(&place, "3", 3));
+    return true;
+}
+
+START_TEST(a_late_create_changes_no_chain) {
+    enter_tmpfs(NULL);
+    for (int dropped = 0; dropped <= 1; dropped++) {
+        int n = 1;
+
+        while (late_take(n, dropped))
+            n++;
+        ck_assert_int_gt(n, 3);
+    }
+    forget_chains();
+}
+END_TEST
+
+/* ---- a disk that is full ---- */
+
+START_TEST(a_full_disk_leaves_the_chain_whole) {
+    struct place place;
+
+    if (!enter_tmpfs("size=16m")) {
+        fputs("not tested: tmpfs needs root\n", stderr);
+        return;
+    }
+    make_chain(&place, 2);
+    {
+        struct volume_image image = image_of(&place);
+        autoclose int filler =
+            openat(place.directory.fd, "filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        ck_assert(does_io(&place, image.name, image.format, "write -P 5 100M 6M"));
+        ck_assert_int_eq(fallocate(filler, 0, 0, 7 << 20), 0);
+        ck_assert_int_eq(drop_snapshot(&place, SECOND), DRIVER_FAILED);
+        ck_assert_ptr_nonnull(strstr(place.bench.err.message, "No space left"));
+        ck_assert(volume_reads(&place, 3) && snapshot_reads(&place, FIRST, 1));
+        ck_assert(is_listed(&place, SECOND));
+        ck_assert_int_eq(unlinkat(place.directory.fd, "filler", 0), 0);
+    }
+    ck_assert_msg(drop_snapshot(&place, SECOND) == DRIVER_DONE, "%s", place.bench.err.message);
+    ck_assert(volume_reads(&place, 3) && snapshot_reads(&place, FIRST, 1));
+    close_place(&place);
+}
+END_TEST
+
+CHECK_MAIN("chain calls", chains_survive_every_failure, a_late_delete_takes_nothing_from_the_volume,
+           a_late_create_changes_no_chain, a_full_disk_leaves_the_chain_whole)
