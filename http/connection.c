@@ -254,6 +254,15 @@ static bool is_welcome(struct http_connection *connection) {
     return !connection->server->tls.ca || connection->client_trusted;
 }
 
+bool http_connection_refuse(struct http_connection *connection) {
+    const struct mount *mount = find_mount(connection->server, "/");
+
+    if (!mount || !is_welcome(connection))
+        return false;
+    mount->handler(mount->arg, &connection->exchange);
+    return true;
+}
+
 /* Called with the headers, with each piece of the body, at its end, and after a resumption. */
 enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, const char *url,
                                       const char *method, const char *version, const char *upload,
@@ -295,6 +304,7 @@ static struct http_connection *connection_new(struct http_server *server,
 
     connection->server = server;
     connection->mhd = mhd;
+    connection->thread = pthread_self();
     connection->exchange.arena = arena_new();
     connection->owners = 1;
     connection->turn = HTTP_TURN_REQUEST;

@@ -55,6 +55,7 @@ struct http_connection {
     struct http_exchange exchange; /* of the request at hand */
     struct http_server *server;
     struct MHD_Connection *mhd;
+    pthread_t thread;     /* libmicrohttpd's, which works on it */
     pthread_mutex_t lock; /* `mhd` is only looked into with it held and the state not ABANDONED */
     _Atomic enum reply_state state;
     atomic_uint owners; /* the connection, and an abandoned exchange: the last one frees */
@@ -121,6 +122,8 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
 void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code);
 
+/* Hands an exchange that is malformed over to whoever answers such, at once; false: nobody does. */
+bool http_connection_refuse(struct http_connection *connection);
 /* False: it was shown out. */
 bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn);
 /* One owner has done with it. */

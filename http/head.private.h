@@ -10,10 +10,7 @@
  * but a colon, blanks and CRLF stands between two of them.  1.0 refuses all this by itself, but for
  * what is asked of the fields here.
  *
- * A length that is no number, or too large for one, 0.9.75 answers itself, with a page of its own
- * whose head it sends twice, and closes.  It shows a head to nobody before, and what stands in the
- * socket is not the head of a later request, nor anybody's under TLS: only a reader of our own in
- * front of it could answer better.
+ * A length that is no number, or too large for one, 0.9 shows to nobody: see refusal.private.h.
  */
 #pragma once
 

@@ -9,7 +9,7 @@ libscoria_a_SOURCES += \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
 	http/peer.c http/peer.private.h \
-	http/reply.c http/reply.private.h \
+	http/refusal.c http/refusal.private.h http/reply.c http/reply.private.h \
 	http/server.c http/server.h \
 	http/tls.c http/tls.private.h \
 	http/unix_socket.c http/unix_socket.h

@@ -9,6 +9,7 @@
 #include "http/crowd.private.h"
 #include "http/head.private.h"
 #include "http/listen.h"
+#include "http/refusal.private.h"
 #include "http/reply.private.h"
 
 #include <errno.h>
@@ -82,8 +83,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         pool[0].option = MHD_OPTION_END;
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
-            (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
-        0, NULL, NULL, http_connection_serve, server, MHD_OPTION_CONNECTION_LIMIT,
+            MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
+        0, NULL, NULL, http_connection_serve, server, MHD_OPTION_EXTERNAL_LOGGER,
+        http_refusal_logged, server, MHD_OPTION_CONNECTION_LIMIT,
         2 * threads * (server->most_connections + HTTP_CROWD_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
         server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
         MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE,

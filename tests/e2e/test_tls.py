@@ -4,6 +4,7 @@ start that cannot be secure says.
 """
 
 import http.client
+import json
 import os
 import shutil
 import socket
@@ -79,6 +80,22 @@ class Versions(TlsCase):
         with socket.create_connection((url.hostname, url.port), 30) as connection:
             with context.wrap_socket(connection, server_hostname="127.0.0.1") as secured:
                 return secured.version()
+
+    def test_a_length_that_is_none_is_refused_once(self):
+        url = urllib.parse.urlsplit(self.service.endpoint)
+        context = self.certificates.context()
+        answer = b""
+        with socket.create_connection((url.hostname, url.port), 30) as connection:
+            with context.wrap_socket(connection, server_hostname="127.0.0.1") as secured:
+                secured.sendall(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
+                                b"Content-Length: x\r\n\r\n")
+                while piece := secured.recv(65536):
+                    answer += piece
+        head, body = answer.split(b"\r\n\r\n", 1)
+        self.assertTrue(head.startswith(b"HTTP/1.1 400 "), answer)
+        self.assertIn(b"\r\nx-openstack-request-id: req-", head)
+        self.assertEqual(list(json.loads(body)), ["badRequest"])
+        self.assert_answers()
 
     @unittest.skipUnless(ssl.HAS_TLSv1_1, "this OpenSSL speaks no TLS 1.1")
     def test_old_versions_are_not_spoken(self):

@@ -1,0 +1,86 @@
+#include "http/refusal.private.h"
+
+#include "http/head.private.h"
+
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { UNREAD_LOOKS = 16 };
+
+/* The one of this thread's whose head has been read and not been shown to us: a thread of
+ * libmicrohttpd works on one at a time. */
+static struct http_connection *find_refused(struct http_server *server) {
+    struct http_connection *connection, *found = NULL;
+
+    pthread_mutex_lock(&server->lock);
+    LIST_FOREACH(connection, &server->all, all)
+    if (pthread_equal(connection->thread, pthread_self()) && !connection->headers_seen &&
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE))
+        found = connection;
+    pthread_mutex_unlock(&server->lock);
+    return found;
+}
+
+static const char *answer_text(const struct http_exchange *exchange) {
+    struct arena *arena = exchange->arena;
+    const char *headers = "";
+    time_t now = time(NULL);
+    struct tm tm;
+    char date[40];
+
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+    for (unsigned i = 0; i < exchange->reply_header_count; i++)
+        if (!strpbrk(exchange->reply_headers[i].value, "\r\n"))
+            headers = arena_format(arena, "%s%s: %s\r\n", headers, exchange->reply_headers[i].name,
+                                   exchange->reply_headers[i].value);
+    return arena_format(arena,
+                        "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\n%sContent-Length: "
+                        "%zu\r\n\r\n%.*s",
+                        exchange->status, MHD_get_reason_phrase_for((unsigned)exchange->status),
+                        date, headers, exchange->reply_size, (int)exchange->reply_size,
+                        exchange->reply_size ? exchange->reply_body : "");
+}
+
+static int socket_of(const struct http_connection *connection) {
+    return MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+/* What the client has sent and nobody reads would tear the answer away from it. */
+static void end_socket(int fd) {
+    char unread[4096];
+
+    shutdown(fd, SHUT_WR);
+    for (unsigned i = 0; i < UNREAD_LOOKS && recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0; i++)
+        ;
+}
+
+static void send_at_once(struct http_exchange *exchange) {
+    struct http_connection *connection = exchange->transport;
+    int fd = socket_of(connection);
+    const union MHD_ConnectionInfo *tls =
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const char *text = answer_text(exchange);
+
+    if (tls && tls->tls_session) {
+        gnutls_record_send(tls->tls_session, text, strlen(text));
+        gnutls_bye(tls->tls_session, GNUTLS_SHUT_WR);
+    } else {
+        send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
+void http_refusal_logged(void *arg, const char *format, va_list values) {
+    struct http_connection *connection = http_head_lies_as_sent() ? find_refused(arg) : NULL;
+
+    (void)format, (void)values;
+    if (!connection)
+        return;
+    connection->headers_seen = true; /* it says more of it than once */
+    connection->exchange.method = "";
+    connection->exchange.malformed = "The Content-Length is malformed, or too large for anybody.";
+    connection->exchange.send = send_at_once;
+    http_connection_refuse(connection);
+    end_socket(socket_of(connection));
+}
