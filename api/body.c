@@ -43,6 +43,8 @@ static int body_unwrap(struct request *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST, "The body must be an object with the key %s.",
                          wrapper);
     request->json = json_object_get(request->json_outer, wrapper);
+    if (json_object_size(request->json_outer) == 0 && request->route->flags & ROUTE_EMPTY_BODY)
+        request->json = json_null();
     if (!request->json)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid body: '%s' is a required property.",
                          wrapper);

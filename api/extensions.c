@@ -54,6 +54,10 @@ static const struct extension extensions[] = {
       "Capabilities support." },
     { "OS-SCH-HNT", "SchedulerHints", "2013-04-18T00:00:00+00:00",
       "Pass arbitrary key/value pairs to the scheduler." },
+    { "consistencygroups", "Consistencygroups", "2014-08-18T00:00:00+00:00",
+      "consistency groups support." },
+    { "cgsnapshots", "Cgsnapshots", "2014-08-18T00:00:00+00:00",
+      "cgsnapshots support." },
     { "os-extend-volume-completion", "ExtendVolumeCompletion", "2026-08-01T00:00:00+00:00",
       "The compute service reports the end of the growth of an attached volume." },
 };

@@ -3,6 +3,7 @@
 #include "api/page.h"
 #include "api/request.h"
 #include "volume/group_type.h"
+#include "volume/reserved_type.h"
 
 #include <string.h>
 
@@ -13,20 +14,35 @@ static int with_volumes(struct request *request, bool *ret, struct error *err) {
     return request->minor >= MV_GROUP_VOLUMES ? request_flag(request, "list_volume", ret, err) : 0;
 }
 
-static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
-                  struct error *err) {
+static struct volume_group *find(struct request *request, const char *id,
+                                 struct policy_target *ret_owner, struct error *err) {
     struct volume_group *group = arena_alloc(request->work.arena, sizeof *group);
-    bool volumes;
 
-    if (with_volumes(request, &volumes, err) < 0 || group_get(&request->work, id, group, err) < 0 ||
-        (volumes && group_volumes(&request->work, group, err) < 0))
+    if (group_get(&request->work, id, group, err) < 0)
         return NULL;
     *ret_owner = (struct policy_target){ group->project_id, group->user_id };
-    if (strcmp(group->group_type_name, GROUP_TYPE_RESERVED) != 0)
+    return group;
+}
+
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct volume_group *group = find(request, id, ret_owner, err);
+    bool volumes;
+
+    if (!group || with_volumes(request, &volumes, err) < 0 ||
+        group_type_refuse_reserved(group->group_type_name, err) < 0 ||
+        (volumes && group_volumes(&request->work, group, err) < 0))
+        return NULL;
+    return group;
+}
+
+static void *load_consistency(struct request *request, const char *id,
+                              struct policy_target *ret_owner, struct error *err) {
+    struct volume_group *group = find(request, id, ret_owner, err);
+
+    if (!group || group_type_is_reserved(group->group_type_name))
         return group;
-    error_set(err, ERROR_BAD_REQUEST,
-              "Group type %s is reserved for consistency groups, which this service has not.",
-              GROUP_TYPE_RESERVED);
+    error_set(err, ERROR_NOT_FOUND, "Group %s is no consistency group.", id);
     return NULL;
 }
 
@@ -57,13 +73,23 @@ static int filter(struct request *request, struct page *page, const char *key, c
     return request->minor >= MV_GROUP_VOLUMES && strcmp(key, "list_volume") == 0;
 }
 
-/* Groups of the reserved type are consistency groups, and not here. */
-static int narrow(struct request *request, struct page *page, struct error *err) {
+void group_narrow(struct request *request, struct page *page, const char *column_in) {
     const struct db_value reserved = DB_TEXT(GROUP_TYPE_RESERVED);
+    const char *condition = arena_format(
+        request->work.arena, "%s (SELECT rt.id FROM group_types rt WHERE rt.name = ?)", column_in);
 
+    page_and(request, page, condition, &reserved, 1);
+}
+
+static int narrow(struct request *request, struct page *page, struct error *err) {
     (void)err;
-    page_and(request, page, "g.group_type_id NOT IN (SELECT id FROM group_types WHERE name = ?)",
-             &reserved, 1);
+    group_narrow(request, page, "g.group_type_id NOT IN");
+    return 0;
+}
+
+static int narrow_consistency(struct request *request, struct page *page, struct error *err) {
+    (void)err;
+    group_narrow(request, page, "g.group_type_id IN");
     return 0;
 }
 
@@ -142,13 +168,15 @@ enum { SEES_PROJECT = 1 };
 #define GROUP_KEYS \
     GROUP(id,   "id",   TEXT), \
     GROUP(name, "name", TEXT, NULLS)
+#define FULL_KEYS \
+    GROUP_KEYS, \
+    SHAPE_BY(put_status,      "status",             TEXT), \
+    GROUP(availability_zone,  "availability_zone",  TEXT, NULLS), \
+    GROUP(created_at,         "created_at",         TIME), \
+    GROUP(description,        "description",        TEXT, NULLS)
 
 static const struct shape_key group_keys[] = {
-    GROUP_KEYS,
-    SHAPE_BY(put_status,      "status",             TEXT),
-    GROUP(availability_zone,  "availability_zone",  TEXT, NULLS),
-    GROUP(created_at,         "created_at",         TIME),
-    GROUP(description,        "description",        TEXT, NULLS),
+    FULL_KEYS,
     GROUP(group_type_id,      "group_type",         TEXT),
     SHAPE_BY(put_types,       "volume_types",       LIST),
     GROUP(group_snapshot_id,  "group_snapshot_id",  TEXT, NULLS, .since = MV_GROUP_SNAPSHOTS),
@@ -162,6 +190,13 @@ static const struct shape_key group_keys[] = {
 };
 static const struct shape group_shape = { "group", group_keys };
 
+static const struct shape_key consistency_keys[] = {
+    FULL_KEYS,
+    SHAPE_BY(put_types,       "volume_types",       LIST),
+    SHAPES_END,
+};
+static const struct shape consistency_shape = { "consistencygroup", consistency_keys };
+
 static const struct shape_key short_keys[] = { GROUP_KEYS, SHAPES_END };
 const struct shape group_short_shape = { "group_short", short_keys };
 /* clang-format on */
@@ -171,6 +206,10 @@ static void view(struct request *request, const void *row, bool detail) {
         shape_put(request, &group_shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
     else
         shape_put(request, &group_short_shape, row, 0);
+}
+
+static void view_consistency(struct request *request, const void *row, bool detail) {
+    shape_put(request, detail ? &consistency_shape : &group_short_shape, row, 0);
 }
 
 const struct resource group_resource = {
@@ -198,5 +237,32 @@ const struct resource group_resource = {
     .list = list,
     .view = view,
     .shape = &group_shape,
+    .short_shape = &group_short_shape,
+};
+
+const struct resource consistency_group_resource = {
+    .name = "consistencygroup",
+    .plural = "consistencygroups",
+    .collection = "consistencygroups",
+    .label = "ConsistencyGroup",
+    RESOURCE_ROW(struct volume_group),
+
+    .load = load_consistency,
+    .sees = "group:get",
+    .sees_told = true,
+
+    .table = "volume_groups",
+    .alias = "g",
+    .columns = columns,
+    .default_sort = "created_at",
+    .links_word = "consistencygroup_links",
+    .links_short = true,
+    .by_project = true,
+    .all_tenants_by_presence = true,
+    .large = true,
+    .narrow = narrow_consistency,
+    .list = list,
+    .view = view_consistency,
+    .shape = &consistency_shape,
     .short_shape = &group_short_shape,
 };

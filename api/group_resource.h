@@ -7,7 +7,13 @@
 #include "api/shape.h"
 #include "volume/group.h"
 
-extern const struct resource group_resource;
+struct page;
+
+/* A group, or a consistency group: one of the reserved type.  Neither is there as the other. */
+extern const struct resource group_resource, consistency_group_resource;
+
+/* Conditions the type of what is listed: "g.group_type_id IN" those that are reserved, or "NOT IN". */
+void group_narrow(struct request *request, struct page *page, const char *column_in);
 
 /* What a change answers. */
 extern const struct shape group_short_shape;

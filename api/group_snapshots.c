@@ -7,58 +7,65 @@
 #include "volume/group_snapshot_create.h"
 #include "volume/group_snapshot_delete.h"
 #include "volume/group_type.h"
-
-#include <string.h>
+#include "volume/reserved_type.h"
 
 /* ---- the resource ---- */
 
-/* Snapshots of consistency groups are none of these. */
-static int check_reserved(struct request *request, const char *group_type_id, struct error *err) {
-    struct group_type type;
-
-    if (group_type_row(&request->work, group_type_id, &type, err) < 0)
-        return -1;
-    if (strcmp(type.name, GROUP_TYPE_RESERVED) != 0)
-        return 0;
-    return error_set(
-        err, ERROR_BAD_REQUEST,
-        "Group type %s is reserved for consistency groups, which this service has not.",
-        GROUP_TYPE_RESERVED);
-}
-
-static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
-                  struct error *err) {
+static struct group_snapshot *find(struct request *request, const char *id,
+                                   struct policy_target *ret_owner, struct error *err) {
     struct group_snapshot *group_snapshot =
         arena_alloc(request->work.arena, sizeof *group_snapshot);
 
-    if (group_snapshot_get(&request->work, id, group_snapshot, err) < 0 ||
-        check_reserved(request, group_snapshot->group_type_id, err) < 0)
+    if (group_snapshot_get(&request->work, id, group_snapshot, err) < 0)
         return NULL;
     *ret_owner = (struct policy_target){ group_snapshot->project_id, group_snapshot->user_id };
     return group_snapshot;
 }
 
-static const struct resource_column columns[] = {
-    { "id", "gs.id", COLUMN_TEXT, false, 0 },
-    { "name", "gs.display_name", COLUMN_TEXT, true, 0 },
-    { "description", "gs.display_description", COLUMN_TEXT, false, 0 },
-    { "status", "gs.status", COLUMN_STATUS, true, 0 },
-    { "group_id", "gs.group_id", COLUMN_TEXT, true, 0 },
-    { "group_type_id", "gs.group_type_id", COLUMN_TEXT, false, 0 },
-    { "project_id", "gs.project_id", COLUMN_TEXT, false, 0 },
-    { "user_id", "gs.user_id", COLUMN_TEXT, false, 0 },
-    { "created_at", "gs.created_at", COLUMN_TIME, false, 0 },
-    { "updated_at", "gs.updated_at", COLUMN_TIME, false, 0 },
-    { .name = NULL },
-};
+static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
+                  struct error *err) {
+    struct group_snapshot *row = find(request, id, ret_owner, err);
+
+    return row && group_type_refuse_reserved(row->group_type_name, err) == 0 ? row : NULL;
+}
+
+static void *load_cgsnapshot(struct request *request, const char *id,
+                             struct policy_target *ret_owner, struct error *err) {
+    struct group_snapshot *row = find(request, id, ret_owner, err);
+
+    if (!row || group_type_is_reserved(row->group_type_name))
+        return row;
+    error_set(err, ERROR_NOT_FOUND, "Group snapshot %s is of no consistency group.", id);
+    return NULL;
+}
+
+/* clang-format off */
+#define COLUMNS(group_id_) \
+    { "id", "gs.id", COLUMN_TEXT, false, 0 }, \
+    { "name", "gs.display_name", COLUMN_TEXT, true, 0 }, \
+    { "description", "gs.display_description", COLUMN_TEXT, false, 0 }, \
+    { "status", "gs.status", COLUMN_STATUS, true, 0 }, \
+    { group_id_, "gs.group_id", COLUMN_TEXT, true, 0 }, \
+    { "group_type_id", "gs.group_type_id", COLUMN_TEXT, false, 0 }, \
+    { "project_id", "gs.project_id", COLUMN_TEXT, false, 0 }, \
+    { "user_id", "gs.user_id", COLUMN_TEXT, false, 0 }, \
+    { "created_at", "gs.created_at", COLUMN_TIME, false, 0 }, \
+    { "updated_at", "gs.updated_at", COLUMN_TIME, false, 0 }, \
+    { .name = NULL }
+/* clang-format on */
+
+static const struct resource_column columns[] = { COLUMNS("group_id") };
+static const struct resource_column cgsnapshot_columns[] = { COLUMNS("consistencygroup_id") };
 
 static int narrow(struct request *request, struct page *page, struct error *err) {
-    const struct db_value reserved = DB_TEXT(GROUP_TYPE_RESERVED);
-
     (void)err;
-    page_and(request, page,
-             "gs.group_type_id NOT IN (SELECT t.id FROM group_types t WHERE t.name = ?)", &reserved,
-             1);
+    group_narrow(request, page, "gs.group_type_id NOT IN");
+    return 0;
+}
+
+static int narrow_cgsnapshots(struct request *request, struct page *page, struct error *err) {
+    (void)err;
+    group_narrow(request, page, "gs.group_type_id IN");
     return 0;
 }
 
@@ -108,6 +115,16 @@ static const struct shape shape = { "group_snapshot", keys };
 static const struct shape_key short_keys[] = { SHORT_KEYS, SHAPES_END };
 static const struct shape short_shape = { "group_snapshot_short", short_keys };
 
+static const struct shape_key cgsnapshot_keys[] = {
+    SHORT_KEYS,
+    GROUP_SNAPSHOT(group_id,      "consistencygroup_id", TEXT),
+    SHAPE_BY(put_status,          "status",        TEXT),
+    GROUP_SNAPSHOT(created_at,    "created_at",    TIME),
+    GROUP_SNAPSHOT(description,   "description",   TEXT, NULLS),
+    SHAPES_END,
+};
+static const struct shape cgsnapshot_shape = { "cgsnapshot", cgsnapshot_keys };
+
 static const struct shape_key made_keys[] = {
     SHORT_KEYS,
     GROUP_SNAPSHOT(group_type_id, "group_type_id", TEXT),
@@ -121,6 +138,10 @@ static void view(struct request *request, const void *row, bool detail) {
         shape_put(request, &shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
     else
         shape_put(request, &short_shape, row, 0);
+}
+
+static void view_cgsnapshot(struct request *request, const void *row, bool detail) {
+    shape_put(request, detail ? &cgsnapshot_shape : &short_shape, row, 0);
 }
 
 const struct resource group_snapshot_resource = {
@@ -150,6 +171,31 @@ const struct resource group_snapshot_resource = {
     .short_shape = &short_shape,
 };
 
+const struct resource cgsnapshot_resource = {
+    .name = "cgsnapshot",
+    .plural = "cgsnapshots",
+    .collection = "cgsnapshots",
+    .label = "CgSnapshot",
+    RESOURCE_ROW(struct group_snapshot),
+
+    .load = load_cgsnapshot,
+    .sees = "group:get_group_snapshot",
+    .sees_told = true,
+
+    .table = "group_snapshots",
+    .alias = "gs",
+    .columns = cgsnapshot_columns,
+    .default_sort = "created_at",
+    .limit_0_is_none = true,
+    .by_project = true,
+    .all_tenants_by_presence = true,
+    .narrow = narrow_cgsnapshots,
+    .list = list,
+    .view = view_cgsnapshot,
+    .shape = &cgsnapshot_shape,
+    .short_shape = &short_shape,
+};
+
 /* ---- what can be done ---- */
 
 struct create_body {
@@ -163,19 +209,34 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-static int create(struct request *request, struct error *err) {
+static const struct field cgsnapshot_fields[] = {
+    FIELD_UUID(struct create_body, group_id, "consistencygroup_id", FIELD_REQUIRED),
+    FIELD_NAME0(struct create_body, name, "name", 0),
+    FIELD_DESC(struct create_body, description, "description", 0),
+    FIELDS_END,
+};
+
+static int create_of(struct request *request, const struct resource *groups, struct error *err) {
     const struct create_body *body = request->body;
     const struct group_snapshot_new wanted = { body->name, body->description };
     const struct volume_group *group;
     struct group_snapshot made;
     struct policy_target owner;
 
-    group = resource_load(request, &group_resource, body->group_id, &owner, err);
+    group = resource_load(request, groups, body->group_id, &owner, err);
     if (!group || request_authorize(request, "group:create_group_snapshot", &owner, err) < 0 ||
         group_snapshot_create(&request->work, group, &wanted, &made, err) < 0)
         return -1;
     answer_row(request, &made, 0);
     return 0;
+}
+
+static int create(struct request *request, struct error *err) {
+    return create_of(request, &group_resource, err);
+}
+
+static int create_cgsnapshot(struct request *request, struct error *err) {
+    return create_of(request, &consistency_group_resource, err);
 }
 
 static int delete (struct request *request, struct error *err) {
@@ -205,6 +266,10 @@ static int refuse_update(struct request *request, struct error *err) {
 }
 
 /* clang-format off */
+#define CGSNAPSHOTS(method_, path_, handler_, status_) \
+    .method = method_, .path = "/cgsnapshots" path_, .resource = &cgsnapshot_resource, \
+    .handler = handler_, .status = status_
+
 const struct route group_snapshot_routes[] = {
     { .method = "GET", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
       .resource = &group_snapshot_resource, .rule = "group:get_all_group_snapshots", .handler = resource_list,
@@ -227,6 +292,16 @@ const struct route group_snapshot_routes[] = {
       .since = MV_GROUP_SNAPSHOT_RESET, .resource = &group_snapshot_resource,
       .rule = "group:reset_group_snapshot_status", BODY(reset_fields, struct reset_body),
       .handler = reset_status, .status = 202 },
+
+    { CGSNAPSHOTS("GET", "", resource_list, 200), .rule = "group:get_all_group_snapshots" },
+    { CGSNAPSHOTS("GET", "/detail", resource_list_detail, 200),
+      .rule = "group:get_all_group_snapshots" },
+    { CGSNAPSHOTS("POST", "", create_cgsnapshot, 202), .wrapper = "cgsnapshot", .flags = ROUTE_OPEN,
+      BODY(cgsnapshot_fields, struct create_body), ANSWER("cgsnapshot", short_shape) },
+    { CGSNAPSHOTS("GET", "/{id}", resource_show, 200) },
+    { CGSNAPSHOTS("DELETE", "/{id}", delete, 202), .rule = "group:delete_group_snapshot",
+      .flags = ROUTE_BARE },
+    ABSENT("PUT", "/cgsnapshots/{id}"),
     ROUTES_END,
 };
 /* clang-format on */

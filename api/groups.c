@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define TYPES_MOST 1000 /* of one group */
+#define TYPES_MOST   1000 /* of one group */
+#define TYPES_LENGTH 4000 /* of a hundred of them in one text */
 
 /* ---- create ---- */
 
@@ -85,11 +86,16 @@ static const struct field update_fields[] = {
     FIELDS_END,
 };
 
+/* Before 3.6 an empty text says nothing. */
+static const char *given(const struct request *request, const char *text) {
+    return request->minor < MV_CONSISTENCY_GROUP_BLANKS ? text_or_null(text) : text;
+}
+
 static int check_update(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
 
-    if (body->name || body->description || text_or_null(body->add_volumes) ||
-        text_or_null(body->remove_volumes))
+    if (given(request, body->name) || given(request, body->description) ||
+        text_or_null(body->add_volumes) || text_or_null(body->remove_volumes))
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Name, description, add_volumes, and remove_volumes can not be all empty in "
@@ -103,8 +109,8 @@ static bool among(const char *const *ids, unsigned count, const char *id) {
     return false;
 }
 
-/* The words between the commas, each once; a UUID in its canonical form. */
-static unsigned split(struct arena *arena, const char *list, const char *const **ret) {
+/* The words between the commas, each once; of `uuids` in their canonical form. */
+static unsigned split(struct arena *arena, const char *list, bool uuids, const char *const **ret) {
     const char **ids = arena_alloc(arena, (list ? strlen(list) : 0) * sizeof *ids + 1);
     char *rest = list ? arena_text(arena, list) : NULL;
     unsigned count = 0;
@@ -112,7 +118,7 @@ static unsigned split(struct arena *arena, const char *list, const char *const *
     for (const char *word; (word = strsep(&rest, ","));) {
         char uuid[UUID_SIZE];
 
-        if (uuid_parse(word, uuid))
+        if (uuids && uuid_parse(word, uuid))
             word = arena_text(arena, uuid);
         if (*word && !among(ids, count, word))
             ids[count++] = word;
@@ -123,11 +129,14 @@ static unsigned split(struct arena *arena, const char *list, const char *const *
 
 static int update_group(struct request *request, struct error *err) {
     const struct update_body *body = request->body;
-    struct group_changes changes = { .name = body->name, .description = body->description };
+    struct group_changes changes = {
+        .name = given(request, body->name),
+        .description = given(request, body->description),
+    };
 
-    changes.add_count = split(request->work.arena, body->add_volumes, &changes.add_volumes);
+    changes.add_count = split(request->work.arena, body->add_volumes, true, &changes.add_volumes);
     changes.remove_count =
-        split(request->work.arena, body->remove_volumes, &changes.remove_volumes);
+        split(request->work.arena, body->remove_volumes, true, &changes.remove_volumes);
     return group_update(&request->work, request->object, &changes, err);
 }
 
@@ -193,6 +202,63 @@ static int refuse_replication(struct request *request, struct error *err) {
                      group->id);
 }
 
+/* ---- consistency groups: those of the reserved type ---- */
+
+struct consistency_body {
+    const char *volume_types, *name, *description, *availability_zone;
+};
+
+static const struct field consistency_fields[] = {
+    FIELD_TEXT(struct consistency_body, volume_types, "volume_types", FIELD_REQUIRED, 1,
+               TYPES_LENGTH),
+    FIELD_NAME0(struct consistency_body, name, "name", 0),
+    FIELD_DESC(struct consistency_body, description, "description", 0),
+    FIELD_TEXT(struct consistency_body, availability_zone, "availability_zone", FIELD_NULLABLE, 1,
+               255),
+    FIELDS_END,
+};
+
+static int check_consistency(struct request *request, struct error *err) {
+    const struct consistency_body *body = request->body;
+
+    if (body->volume_types[strspn(body->volume_types, ",")] != '\0')
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input for field/attribute volume_types: it names no type.");
+}
+
+static int create_consistency(struct request *request, struct error *err) {
+    const struct consistency_body *body = request->body;
+    struct group_new wanted = {
+        .name = body->name,
+        .description = body->description,
+        .availability_zone = body->availability_zone,
+    };
+    struct volume_group group;
+
+    wanted.volume_type_count =
+        split(request->work.arena, body->volume_types, false, &wanted.volume_types);
+    if (group_create(&request->work, &wanted, &group, err) < 0)
+        return -1;
+    answer_row(request, &group, 0);
+    return 0;
+}
+
+struct force_body {
+    bool force;
+};
+
+static const struct field force_fields[] = {
+    FIELD_BOOL(struct force_body, force, "force", 0),
+    FIELDS_END,
+};
+
+static int delete_consistency(struct request *request, struct error *err) {
+    const struct force_body *body = request->body;
+
+    return group_delete(&request->work, request->object, body->force, err);
+}
+
 /* ---- rows ---- */
 
 static const struct route_query queries[] = {
@@ -210,6 +276,15 @@ static const struct route_query queries[] = {
     .resource = &group_resource, .rule = "group:" rule_, .handler = handler_, .status = status_
 #define REPLICATION(name, status_) \
     ACTION(name, MV_GROUP_REPLICATION, name, refuse_replication, status_)
+#define CONSISTENCY_GROUPS(method_, path_, rule_, handler_, status_) \
+    .method = method_, .path = "/consistencygroups" path_, .resource = &consistency_group_resource, \
+    .rule = "group:" rule_, .handler = handler_, .status = status_
+#define CONSISTENCY_UPDATE(path) \
+    CONSISTENCY_GROUPS("PUT", path, "update", update_group, 202), .wrapper = "consistencygroup", \
+    BODY(update_fields, struct update_body), .check = check_update
+#define CONSISTENCY_DELETE(method, path) \
+    CONSISTENCY_GROUPS(method, path, "delete", delete_consistency, 202), .wrapper = "consistencygroup", \
+    .flags = ROUTE_NULL_VALUE | ROUTE_EMPTY_BODY, BODY(force_fields, struct force_body)
 
 const struct route group_routes[] = {
     { GROUPS("GET", "", "get_all", resource_list, 200), WITH_VOLUMES },
@@ -230,6 +305,18 @@ const struct route group_routes[] = {
     { REPLICATION("disable_replication", 202), BODY(no_fields, struct failover_body) },
     { REPLICATION("failover_replication", 202), BODY(failover_fields, struct failover_body) },
     { REPLICATION("list_replication_targets", 200), BODY(no_fields, struct failover_body) },
+
+    { CONSISTENCY_GROUPS("GET", "", "get_all", resource_list, 200) },
+    { CONSISTENCY_GROUPS("GET", "/detail", "get_all", resource_list_detail, 200) },
+    { CONSISTENCY_GROUPS("POST", "", "create", create_consistency, 202),
+      .wrapper = "consistencygroup", .flags = ROUTE_OPEN,
+      BODY(consistency_fields, struct consistency_body), .check = check_consistency,
+      ANSWER("consistencygroup", group_short_shape) },
+    { CONSISTENCY_GROUPS("GET", "/{id}", "get", resource_show, 200) },
+    { CONSISTENCY_UPDATE("/{id}") },
+    { CONSISTENCY_UPDATE("/{id}/update") },
+    { CONSISTENCY_DELETE("POST", "/{id}/delete") },
+    { CONSISTENCY_DELETE("DELETE", "/{id}") },
     ROUTES_END,
 };
 /* clang-format on */

@@ -68,6 +68,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_attachments \
 	tests/unit/api/test_bounds \
 	tests/unit/api/test_connect \
+	tests/unit/api/test_consistency_groups \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_fault \

@@ -54,6 +54,8 @@ json_t *openapi_body(const struct route *route) {
         openapi_since(schema, route->since);
     } else if (route->wrapper && !(route->flags & ROUTE_NO_WRAPPER)) {
         schema = wrapped(route->wrapper, schema, route->flags & ROUTE_OPEN_OUTER);
+        if (route->flags & ROUTE_EMPTY_BODY)
+            json_object_del(schema, "required");
     }
     return schema;
 }

@@ -35,7 +35,7 @@ static int page_read_limits(struct request *request, struct page *page, struct e
             asked = INT64_MAX;
         else if (number_read("limit", limit, INT64_MAX, &asked, err) < 0)
             return -1;
-        if (asked < page->limit)
+        if (asked < page->limit && !(asked == 0 && page->resource->limit_0_is_none))
             page->limit = asked;
     }
     page->query.limit = page->limit;

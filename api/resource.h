@@ -64,6 +64,7 @@ struct resource {
     unsigned name_sorts_since;             /* "name" is no key to sort by before */
     const char *links_word;                /* "volumes_links"; NULL: no link to the next page */
     bool links_short;                      /* that link is the short list's, of each list */
+    bool limit_0_is_none; /* a limit of 0 is the maximum; else an empty list is asked for by it */
     unsigned query_since; /* before this minor version nothing is looked at but the project */
     bool by_project;      /* alias.project_id is the caller's, unless an admin asks for all */
     bool all_tenants_by_presence; /* all_tenants counts whatever its value is (attachments) */

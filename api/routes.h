@@ -22,6 +22,7 @@ enum route_flags {
     ROUTE_BARE = 1 << 8,        /* the answer has no body, and the type of an empty page */
     ROUTE_MANY = 1 << 9,        /* the answer is a list */
     ROUTE_TEXT = 1 << 10,       /* the answer is bare text, no JSON */
+    ROUTE_EMPTY_BODY = 1 << 11, /* {} is as good as null for the wrapper's value */
 };
 
 /* A parameter of the query that the handler looks at; those of a list follow from its resource. */

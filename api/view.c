@@ -194,7 +194,7 @@ static const struct shape_key volume_keys[] = {
     SHAPE_BY(put_bootable,       "bootable",            TEXT),
     SHAPE_BY(put_encrypted,      "encrypted",           BOOL),
     VOLUME(replication_status,   "replication_status",  TEXT, NULLS),
-    { SHAPE_KEY("consistencygroup_id", NULL) },
+    VOLUME(consistencygroup_id,  "consistencygroup_id", TEXT, NULLS),
     VOLUME(multiattach,          "multiattach",         BOOL),
     VOLUME(migration_status,     "migration_status",    TEXT, NULLS, .rights = SEES_ADMIN),
     SHAPE_BY(put_metadata,       "metadata",            PAIRS),

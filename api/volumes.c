@@ -1,5 +1,4 @@
 #include "api/answer.h"
-#include "api/group_resource.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
 #include "api/view.h"
@@ -9,6 +8,7 @@
 #include "volume/create.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
+#include "volume/group.h"
 
 #include <string.h>
 
@@ -191,10 +191,16 @@ static int see_source(struct request *request, const struct volume_new *wanted, 
     return resource_load(request, &snapshot_resource, wanted->snapshot_id, &owner, err) ? 0 : -1;
 }
 
+/* Of whatever type it is. */
 static int see_group(struct request *request, const char *id, struct error *err) {
-    struct policy_target owner;
+    struct volume_group group;
 
-    return !id || resource_load(request, &group_resource, id, &owner, err) ? 0 : -1;
+    if (!id)
+        return 0;
+    if (group_get(&request->work, id, &group, err) < 0)
+        return -1;
+    return request_authorize(request, "group:get",
+                             &(struct policy_target){ group.project_id, group.user_id }, err);
 }
 
 static int create_volume(struct request *request, struct error *err) {

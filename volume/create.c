@@ -11,6 +11,7 @@
 #include "volume/operations.h"
 #include "volume/placement.h"
 #include "volume/pool.h"
+#include "volume/reserved_type.h"
 #include "volume/source.h"
 #include "volume/type.h"
 #include "volume/volume_quota.h"
@@ -246,6 +247,8 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         find_group(work, request, &source, &group, err) < 0)
         return -1;
     volume.group_id = group.id;
+    if (group.id && group_type_is_reserved(group.group_type_name))
+        volume.consistencygroup_id = group.id;
     volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
     /* The source's object may be larger than its record, and its copy is as large. */
     volume.largest_gb =

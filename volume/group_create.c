@@ -4,6 +4,7 @@
 #include "volume/group_type.h"
 #include "volume/notification.h"
 #include "volume/placement.h"
+#include "volume/reserved_type.h"
 #include "volume/volume_quota.h"
 
 #include <string.h>
@@ -35,13 +36,12 @@ int group_insert(struct work *work, struct volume_group *group, struct error *er
     return 0;
 }
 
-/* A group that nobody can use, but see. */
-static int check_type(const struct group_type *type, struct error *err) {
-    if (strcmp(type->name, GROUP_TYPE_RESERVED) != 0)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid group type: Group type %s is reserved for consistency groups.",
-                     type->name);
+static int find_group_type(struct work *work, const char *wanted, struct group_type *ret,
+                           struct error *err) {
+    if (!wanted)
+        return group_type_find(work, GROUP_TYPE_RESERVED, ret, err);
+    return group_type_find(work, wanted, ret, err) < 0 ? -1
+                                                       : group_type_refuse_reserved(ret->name, err);
 }
 
 /* Each once, by its id or by its name. */
@@ -97,7 +97,7 @@ int group_create(struct work *work, const struct group_new *request, struct volu
     if (!group.project_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "A group belongs to a project, and the token is for none.");
-    if (group_type_find(work, request->group_type, &type, err) < 0 || check_type(&type, err) < 0 ||
+    if (find_group_type(work, request->group_type, &type, err) < 0 ||
         find_types(work, request, types, &group, err) < 0 ||
         zone_choose(work, request->availability_zone, &group.availability_zone, err) < 0)
         return -1;

@@ -2,8 +2,8 @@
 
 #define GROUP_SNAPSHOT_SELECT                                                                   \
     "SELECT gs.id, gs.project_id, gs.user_id, gs.group_id, gs.group_type_id, gs.display_name, " \
-    "gs.display_description, gs.status, gs.status_by_reset, gs.created_at, gs.updated_at "      \
-    "FROM group_snapshots gs "
+    "gs.display_description, gs.status, gs.status_by_reset, gs.created_at, gs.updated_at, "     \
+    "t.name FROM group_snapshots gs LEFT JOIN group_types t ON t.id = gs.group_type_id "
 
 static int read_group_snapshot(struct work *work, const struct db_rows *rows, void *item,
                                struct error *err) {
@@ -22,6 +22,7 @@ static int read_group_snapshot(struct work *work, const struct db_rows *rows, vo
         .status_by_reset = db_bool(rows, 8),
         .created_at = db_int(rows, 9),
         .updated_at = db_int(rows, 10),
+        .group_type_name = db_copy(rows, 11, arena),
     };
     if (status_find(&group_snapshot_objects, db_text(rows, 7), &status) < 0)
         return error_set(err, ERROR_INTERNAL, "Group snapshot %s has the unknown status \"%s\".",

@@ -11,7 +11,7 @@
 
 struct group_snapshot {
     const char *id, *project_id, *user_id;
-    const char *group_id, *group_type_id;
+    const char *group_id, *group_type_id, *group_type_name;
     const char *name, *description;
     enum group_snapshot_status status;
     bool status_by_reset;

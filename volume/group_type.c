@@ -1,6 +1,7 @@
 #include "volume/group_type.h"
 
 #include "common/cleanup.h"
+#include "volume/reserved_type.h"
 #include "volume/type.h"
 
 #include <string.h>
@@ -108,6 +109,13 @@ int group_type_default(struct work *work, struct group_type *ret, struct error *
 bool group_type_replicates(const struct group_type *type) {
     return spec_is_true(&type->specs, "group_replication_enabled") ||
            spec_is_true(&type->specs, "consistent_group_replication_enabled");
+}
+
+int group_type_refuse_reserved(const char *name, struct error *err) {
+    if (!group_type_is_reserved(name))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid group type: Group type %s is reserved for consistency groups.", name);
 }
 
 /* ---- changing ---- */

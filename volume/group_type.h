@@ -13,9 +13,6 @@ struct group_type {
     int64_t created_at, updated_at;
 };
 
-/* Of consistency groups alone: groups of this type do not show. */
-#define GROUP_TYPE_RESERVED "default_cgsnapshot_type"
-
 /* Condition on group_types t: public, or shared with the project of that place. */
 #define GROUP_TYPE_SHARED_WITH(project)                                \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM group_type_projects p " \
@@ -43,6 +40,8 @@ int group_type_update(struct work *work, const struct group_type *type, const ch
 /* Refused (ERROR_BAD_REQUEST) while groups or group snapshots have it. */
 int group_type_delete(struct work *work, const struct group_type *type, struct error *err);
 
+/* ERROR_BAD_REQUEST for the one of consistency groups. */
+int group_type_refuse_reserved(const char *name, struct error *err);
 /* Do groups of the type replicate? */
 bool group_type_replicates(const struct group_type *type);
 

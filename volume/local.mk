@@ -33,6 +33,7 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
+	volume/reserved_type.h \
 	volume/reset.c volume/reset.h \
 	volume/revert.c volume/revert.h \
 	volume/snapshot.c volume/snapshot.h \

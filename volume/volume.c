@@ -2,18 +2,24 @@
 
 #include "ledger/query.h"
 #include "volume/attachment.h"
+#include "volume/reserved_type.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The group, if it is a consistency group. */
+#define CONSISTENCYGROUP                                                       \
+    "CASE WHEN v.group_id IS NOT NULL THEN (SELECT g.id FROM volume_groups g " \
+    "JOIN group_types r ON r.id = g.group_type_id WHERE g.id = v.group_id "    \
+    "AND r.name = '" GROUP_TYPE_RESERVED "') END"
 #define VOLUME_COLUMNS                                                                        \
     "v.id, v.name_id, v.project_id, v.user_id, v.host, v.availability_zone, v.display_name, " \
     "v.display_description, v.size_gb, v.largest_gb, v.status, v.status_by_reset, "           \
     "v.attach_status, v.migration_status, v.replication_status, v.volume_type_id, t.name, "   \
     "v.snapshot_id, v.source_volid, v.group_id, v.bootable, v.multiattach, v.use_quota, "     \
     "v.shared_targets, v.encryption_key_id, v.format, v.provider_location, v.provider_id, "   \
-    "v.service_uuid, v.cluster_name, v.created_at, v.updated_at, v.launched_at"
+    "v.service_uuid, v.cluster_name, v.created_at, v.updated_at, v.launched_at, " CONSISTENCYGROUP
 #define VOLUME_TABLES " FROM volumes v LEFT JOIN volume_types t ON t.id = v.volume_type_id "
 
 /* Most volumes have neither: two columns that say so are cheaper than two statements that find
@@ -27,7 +33,7 @@
         HAS_ROWS("volume_glance_metadata") HAS_ROWS("attachments") VOLUME_TABLES
 
 /* A column and a bit for each kind of details. */
-enum { COLUMN_HAS_DETAILS = 33, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
+enum { COLUMN_HAS_DETAILS = 34, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
 enum { HAS_ATTACHMENTS = 1 << PAIR_KINDS };
 
 static int volume_read(const struct db_rows *rows, struct arena *arena, struct volume *ret,
@@ -65,6 +71,7 @@ static int volume_read(const struct db_rows *rows, struct arena *arena, struct v
         .created_at = db_int(rows, 30),
         .updated_at = db_int(rows, 31),
         .launched_at = db_int(rows, 32),
+        .consistencygroup_id = db_copy(rows, 33, arena),
     };
     if (status_parse(db_text(rows, 10), &ret->status) < 0)
         return error_set(err, ERROR_INTERNAL, "Volume %s has the unknown status \"%s\".", ret->id,

@@ -25,6 +25,7 @@ struct volume {
     const char *attach_status, *migration_status, *replication_status;
     const char *type_id, *type_name; /* NULL: no type */
     const char *snapshot_id, *source_volid, *group_id;
+    const char *consistencygroup_id; /* the group's, if it is a consistency group */
     bool bootable, multiattach, use_quota;
     int shared_targets; /* 0, 1, or -1 for null */
     const char *encryption_key_id, *format, *provider_location, *provider_id;

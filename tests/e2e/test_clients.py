@@ -140,6 +140,39 @@ class OpenStack(ServiceCase):
         group("type", "delete", "together", output=False)
         self.openstack("volume", "type", "delete", "grouped", output=False)
 
+    def test_consistency_groups(self):
+        def group(*words, output=True):
+            return self.openstack("consistency", "group", *words, output=output)
+
+        def listed(*kind):
+            return [(row["Name"], row["Status"]) for row in group(*kind, "list")]
+
+        self.openstack("volume", "type", "create", "copper")
+        made = group("create", "--volume-type", "copper", "--description", "two", "pair")
+        self.assertEqual(made["name"], "pair")
+        volume = self.openstack("volume", "create", "--size", "1", "--type", "copper",
+                                "--consistency-group", "pair", "member")
+        self.assertEqual(volume["consistencygroup_id"], made["id"])
+        self.api.wait_status(volume["id"], "available")
+        self.assertEqual(listed(), [("pair", "available")])
+        group("remove", "volume", "pair", "member", output=False)
+        group("add", "volume", "pair", "member", output=False)
+        group("set", "--name", "couple", "--description", "words", "pair", output=False)
+        self.assertEqual(group("show", "couple")["description"], "words")
+        group("snapshot", "create", "--consistency-group", "couple", "moment")
+        until(lambda: group("snapshot", "show", "moment")["status"] == "available", 60, "snapshot",
+              pause=0.2)
+        self.assertEqual(group("snapshot", "list", "--status", "error"), [])
+        self.assertEqual(listed("snapshot"), [("moment", "available")])
+        group("snapshot", "delete", "moment", output=False)
+        until(lambda: listed("snapshot") == [], 60, "no snapshot", pause=0.2)
+        with self.assertRaises(ClientFailed):
+            group("delete", "couple", output=False)
+        group("delete", "--force", "couple", output=False)
+        self.api.wait_gone(volume["id"])
+        self.assertEqual(listed(), [])
+        self.openstack("volume", "type", "delete", "copper", output=False)
+
     def test_services_zones_and_limits(self):
         services = self.openstack("volume", "service", "list")
         self.assertEqual({row["Binary"] for row in services},
@@ -275,6 +308,30 @@ class Cinder(ServiceCase):
         self.api.wait_gone(member["id"])
         self.cinder("group-type-delete", "plain")
         self.cinder("type-delete", "iron")
+
+    def test_consistency_groups(self):
+        self.cinder("type-create", "zinc")
+        made = properties(self.cinder("consisgroup-create", "--name", "all", "zinc"))
+        self.assertEqual((made["name"], made["status"]), ("all", "available"))
+        volume_id = self.volume(1, volume_type="zinc", consistencygroup_id=made["id"])
+        self.cinder("consisgroup-update", "all", "--remove-volumes", volume_id)
+        self.cinder("consisgroup-update", "all", "--name", "most", "--add-volumes", volume_id)
+        self.cinder("cgsnapshot-create", "--name", "moment", "most")
+        until(lambda: properties(self.cinder("cgsnapshot-show", "moment"))["status"] == "available",
+              60, "cgsnapshot", pause=0.2)
+        shown = table(self.cinder("cgsnapshot-list", "--consistencygroup-id", made["id"]))
+        self.assertEqual([row["Name"] for row in shown], ["moment"])
+        self.cinder("consisgroup-create-from-src", "--cgsnapshot", "moment", "--name", "copy")
+        until(lambda: properties(self.cinder("consisgroup-show", "copy"))["status"] == "available",
+              60, "copy", pause=0.2)
+        self.cinder("cgsnapshot-delete", "moment")
+        until(lambda: not table(self.cinder("cgsnapshot-list")), 60, "no snapshot", pause=0.2)
+        with self.assertRaises(ClientFailed):
+            self.cinder("consisgroup-delete", "most")
+        self.cinder("consisgroup-delete", "--force", "most", "copy")
+        until(lambda: not table(self.cinder("consisgroup-list")), 60, "no group", pause=0.2)
+        self.api.wait_gone(volume_id)
+        self.cinder("type-delete", "zinc")
 
     def test_quotas(self):
         self.cinder("quota-update", "--volumes", "7", "--gigabytes", "70", "someone")

@@ -111,6 +111,25 @@ static const char *make_group_snapshot(struct world *world) {
     return id;
 }
 
+#define CONSISTENCY_GROUP "{\"consistencygroup\": {\"volume_types\": \"__DEFAULT__\"}}"
+
+static const char *make_consistency_group(struct world *world) {
+    const char *id = made(world, "consistencygroup", "/consistencygroups", CONSISTENCY_GROUP);
+
+    made(world, "volume", "/volumes",
+         rights_put_id(world->arena,
+                       "{\"volume\": {\"size\": 1, \"volume_type\": \"__DEFAULT__\", "
+                       "\"consistencygroup_id\": \"%s\"}}",
+                       id));
+    return id;
+}
+
+static const char *make_cgsnapshot(struct world *world) {
+    return made(world, "cgsnapshot", "/cgsnapshots",
+                rights_put_id(world->arena, "{\"cgsnapshot\": {\"consistencygroup_id\": \"%s\"}}",
+                              make_consistency_group(world)));
+}
+
 static const char *make_private_group_type(struct world *world) {
     return made(world, "group_type", "/group_types",
                 "{\"group_type\": {\"name\": \"t\", \"is_public\": false, \"group_specs\": "
@@ -385,6 +404,38 @@ static const struct row group_snapshot_rows[] = {
     { TOLD_MEMBER, "DELETE", "/group_snapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
 };
 
+#define FORCE "{\"consistencygroup\": {\"force\": true}}"
+
+static const struct row consistency_group_rows[] = {
+    { READER, "GET", "/consistencygroups", NULL, 200, "group:get_all", NULL },
+    { READER, "GET", "/consistencygroups/detail", NULL, 200, "group:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/consistencygroups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
+    { MEMBER, "POST", "/consistencygroups", CONSISTENCY_GROUP, 202, "group:create", NULL },
+    { TOLD_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
+      "{\"consistencygroup-from-src\": {\"source_cgid\": \"%s\"}}", 202, "group:create group:get", NULL },
+    { TOLD_READER, "GET", "/consistencygroups/%s", NULL, 200, "group:get", NULL },
+    { TOLD_MEMBER, "PUT", "/consistencygroups/%s", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
+      "group:get group:update", NULL },
+    { TOLD_MEMBER, "PUT", "/consistencygroups/%s/update", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
+      "group:get group:update", NULL },
+    { TOLD_MEMBER, "POST", "/consistencygroups/%s/delete", FORCE, 202, "group:get group:delete", NULL },
+    { TOLD_MEMBER, "DELETE", "/consistencygroups/%s", FORCE, 202, "group:get group:delete", NULL },
+    { TOLD_MEMBER, "POST", "/cgsnapshots", "{\"cgsnapshot\": {\"consistencygroup_id\": \"%s\"}}", 202,
+      "group:get group:create_group_snapshot", NULL },
+};
+
+static const struct row cgsnapshot_rows[] = {
+    { TOLD_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
+      "{\"consistencygroup-from-src\": {\"cgsnapshot_id\": \"%s\"}}", 202,
+      "group:create group:get_group_snapshot", NULL },
+    { READER, "GET", "/cgsnapshots", NULL, 200, "group:get_all_group_snapshots", NULL },
+    { READER, "GET", "/cgsnapshots/detail", NULL, 200, "group:get_all_group_snapshots", NULL },
+    { TOLD_READER | LATE, "GET", "/cgsnapshots?all_tenants=1&marker=%s", NULL, 200,
+      "group:get_all_group_snapshots", NULL },
+    { TOLD_READER, "GET", "/cgsnapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
+    { TOLD_MEMBER, "DELETE", "/cgsnapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
+};
+
 static const struct row message_rows[] = {
     { READER, "GET", "/messages", NULL, 200, "message:get_all", NULL },
     { TOLD_READER | LATE, "GET", "/messages?all_tenants=1&marker=%s", NULL, 200, "message:get_all", NULL },
@@ -451,6 +502,8 @@ const struct group rights_groups[] = {
     GROUP(private_group_type_rows, make_private_group_type),
     GROUP(group_of_one_rows, make_group_of_one),
     GROUP(group_snapshot_rows, make_group_snapshot),
+    GROUP(consistency_group_rows, make_consistency_group),
+    GROUP(cgsnapshot_rows, make_cgsnapshot),
     GROUP(message_rows, make_message),
     GROUP(quota_rows, NULL),
     GROUP(service_rows, NULL),
