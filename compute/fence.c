@@ -125,10 +125,12 @@ static void delete_orphans(const struct guest *guest, unsigned number) {
 }
 
 static int list_nodes(const struct guest *guest, const json_t **ret, struct error *err) {
-    int asked =
+    int asked;
+
+    *ret = NULL;
+    asked =
         ask(guest, "{\"execute\": \"query-named-block-nodes\", \"arguments\": {\"flat\": true}}",
             ret, err);
-
     if (asked == 0 && !json_is_array(*ret))
         return error_set(err, ERROR_BACKEND, "QEMU lists no block nodes");
     return asked == 0 ? 0 : -1;

@@ -14,22 +14,27 @@
 #define DEFAULT_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 #define FILE_MOST          ((off_t)1 << 20)
 
-static int read_file(struct arena *arena, const char *path, const char **ret, struct error *err) {
+/* NULL: it cannot be read. */
+static const char *read_file(struct arena *arena, const char *path, struct error *err) {
     autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
     char *text;
     ssize_t got;
 
-    if (fd < 0 || fstat(fd, &info) < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", path);
-    if (!S_ISREG(info.st_mode) || info.st_size == 0 || info.st_size > FILE_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "%s: not a file of certificates or keys", path);
+    if (fd < 0 || fstat(fd, &info) < 0) {
+        error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", path);
+        return NULL;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_size == 0 || info.st_size > FILE_MOST) {
+        error_set(err, ERROR_BAD_REQUEST, "%s: not a file of certificates or keys", path);
+        return NULL;
+    }
     text = arena_alloc(arena, (size_t)info.st_size + 1);
     got = read(fd, text, (size_t)info.st_size);
-    if (got != info.st_size)
-        return error_set(err, ERROR_BAD_REQUEST, "cannot read the whole of %s", path);
-    *ret = text;
-    return 0;
+    if (got == info.st_size)
+        return text;
+    error_set(err, ERROR_BAD_REQUEST, "cannot read the whole of %s", path);
+    return NULL;
 }
 
 static gnutls_datum_t datum_of(const char *text) {
@@ -96,9 +101,9 @@ int http_tls_read(struct arena *arena, const struct http_server_settings *settin
     assert(settings->cert_file);
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return error_set(err, ERROR_BAD_REQUEST, "this libmicrohttpd was built without TLS");
-    if (read_file(arena, settings->cert_file, &tls.cert, err) < 0 ||
-        read_file(arena, key_file, &tls.key, err) < 0 ||
-        (settings->ca_file && read_file(arena, settings->ca_file, &tls.ca, err) < 0) ||
+    if (!(tls.cert = read_file(arena, settings->cert_file, err)) ||
+        !(tls.key = read_file(arena, key_file, err)) ||
+        (settings->ca_file && !(tls.ca = read_file(arena, settings->ca_file, err))) ||
         try_texts(&tls, settings, err) < 0 || try_priorities(tls.priorities, err) < 0)
         return -1;
     tls.priorities = arena_text(arena, tls.priorities);

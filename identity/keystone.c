@@ -278,14 +278,14 @@ static int have_grant(struct keystone *keystone, int64_t deadline_us, struct err
 
 int keystone_token(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
                    const char **ret, struct error *err) {
-    int result;
+    bool had;
 
     pthread_mutex_lock(&keystone->lock);
-    result = have_grant(keystone, deadline_us, err);
-    if (result == 0)
+    had = have_grant(keystone, deadline_us, err) == 0;
+    if (had)
         *ret = arena_text(arena, keystone->grant->token);
     pthread_mutex_unlock(&keystone->lock);
-    return result;
+    return had ? 0 : -1;
 }
 
 void keystone_token_refused(struct keystone *keystone, const char *token) {
