@@ -19,6 +19,7 @@ const struct driver_feature_row driver_features[] = {
     { DRIVER_SNAPSHOT, "snapshot", "snapshot_support" },
     { DRIVER_CLONE, "clone", "clone_support" },
     { DRIVER_REVERT, "revert", "revert_support" },
+    { DRIVER_MANAGE, "manage", "manage_support" },
     { .name = NULL },
 };
 

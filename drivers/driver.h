@@ -40,6 +40,7 @@ enum driver_feature {
     DRIVER_SNAPSHOT = 1 << 4, /* create_snapshot, delete_snapshot, list_snapshots */
     DRIVER_CLONE = 1 << 5,    /* clone_volume, clone_snapshot */
     DRIVER_REVERT = 1 << 6,   /* revert_volume */
+    DRIVER_MANAGE = 1 << 7,   /* get_manageable, manage_volume, unmanage_volume, list_manageable */
 };
 
 /* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
@@ -105,6 +106,14 @@ struct driver_snapshot {
 struct driver_created {
     const char *provider_location;
     const char *format;
+};
+
+/* What lies on a backend; text of the call alone. */
+struct driver_candidate {
+    const char *source_name; /* by which manage_volume() finds it */
+    const char *name_id;     /* of one that is named as a volume is; else NULL */
+    int64_t bytes;           /* virtual; -1: nobody can tell */
+    const char *why_not;     /* it cannot be taken over; NULL: it can, as far as was looked */
 };
 
 struct driver_pool {
@@ -229,6 +238,34 @@ struct driver {
     int (*revert_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const struct driver_snapshot *snapshot,
                          const struct driver_progress *progress, struct error *err);
+
+    /*
+     * An object that somebody else made becomes a volume, and a volume somebody else's again: only
+     * its name changes, and with it who answers for it.  `source_name` is what list_manageable()
+     * said, or a plain name.  ERROR_BAD_REQUEST: a name that leads elsewhere or is of our own
+     * naming, nothing there, an image that is empty, encrypted, of another format than volumes of
+     * this backend have, or with parts in other files.  ERROR_CONFLICT: a guest has it open.
+     */
+
+    /* Looks, and changes nothing: the virtual size that the volume will have at the least.  Of one
+     * that an earlier manage_volume() has taken over the size is told, too. */
+    int (*get_manageable)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const char *source_name, int64_t *ret_bytes, struct error *err);
+    /* The object gets the volume's name and mode, in one step and never over another one; content
+     * and size stay.  One under the volume's name already is the answer of an earlier call.  After
+     * a failure it may be under either: who does not call again, calls unmanage_volume(). */
+    int (*manage_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const char *source_name, struct driver_created *ret, struct error *err);
+    /* The object gets the name "unmanaged-" and the volume's id, under which no list of volumes has
+     * it and list_manageable() does.  Never over another one; one that is under neither name is no
+     * failure.  ERROR_BAD_REQUEST while it needs other objects, or they need it; ERROR_BACKEND
+     * while a guest has it open.  Without a provider_location it is looked for everywhere. */
+    int (*unmanage_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           struct error *err);
+    /* Every object in the pool (NULL: in any) that is a volume or might become one. */
+    int (*list_manageable)(void *handle, struct arena *arena, const char *pool,
+                           void (*found)(void *arg, const struct driver_candidate *candidate),
+                           void *arg, struct error *err);
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
@@ -274,13 +311,8 @@ const char *driver_nearest(const char *name);
  *
  * Those that no driver has yet:
  *
- * manage_volume(volume, reference, ret_created, ret_bytes)
- *     An object that somebody else made, as `reference` names it, gets the volume's name and
- *     mode; its content and size stay. An object under the new name already is the answer of an
- *     earlier call. ERROR_BAD_REQUEST for a name of our own naming, one that leads out of the
- *     pool, and an image with parts in other files; ERROR_CONFLICT while it is open.
- *     manage_snapshot() is the same for a snapshot of a volume that is managed. Unmanage needs
- *     no function: the object stays as it is, and list_volumes() tells of it.
+ * manage_snapshot(snapshot, volume, source_name, ret_created), unmanage_snapshot(snapshot)
+ *     As manage_volume() and unmanage_volume(), of a snapshot of a volume that is managed.
  * migrate_volume(volume, pool, ret_created, progress)
  *     The same volume once more in another pool of this backend, while the old one stays as it
  *     is. The caller records the new place, then deletes at the old one; after a failure, at the

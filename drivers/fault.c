@@ -247,6 +247,40 @@ static int fault_revert_volume(void *handle, struct arena *arena,
     return PASS_ON_OPTIONAL(handle, revert_volume, volume, volume, snapshot, progress, err);
 }
 
+static int fault_get_manageable(void *handle, struct arena *arena,
+                                const struct driver_volume *volume, const char *source_name,
+                                int64_t *ret_bytes, struct error *err) {
+    int64_t bytes = 0;
+    int result = PASS_ON_OPTIONAL(handle, get_manageable, volume, volume, source_name, &bytes, err);
+
+    if (result == 0)
+        *ret_bytes = bytes;
+    return result;
+}
+
+static int fault_manage_volume(void *handle, struct arena *arena,
+                               const struct driver_volume *volume, const char *source_name,
+                               struct driver_created *ret, struct error *err) {
+    struct driver_created created = { 0 };
+    int result =
+        PASS_ON_OPTIONAL(handle, manage_volume, volume, volume, source_name, &created, err);
+
+    if (result == 0)
+        *ret = created;
+    return result;
+}
+
+static int fault_unmanage_volume(void *handle, struct arena *arena,
+                                 const struct driver_volume *volume, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, unmanage_volume, volume, volume, err);
+}
+
+static int fault_list_manageable(void *handle, struct arena *arena, const char *pool,
+                                 void (*found)(void *arg, const struct driver_candidate *candidate),
+                                 void *arg, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, list_manageable, NULL, pool, found, arg, err);
+}
+
 /* ---- the filter itself ---- */
 
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg) {
@@ -326,6 +360,10 @@ const struct driver fault_driver = {
     .clone_volume = fault_clone_volume,
     .clone_snapshot = fault_clone_snapshot,
     .revert_volume = fault_revert_volume,
+    .get_manageable = fault_get_manageable,
+    .manage_volume = fault_manage_volume,
+    .unmanage_volume = fault_unmanage_volume,
+    .list_manageable = fault_list_manageable,
 };
 
 /* What the next driver has not, the filter before it has not. */
@@ -349,4 +387,8 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     DESCRIBE(clone_volume);
     DESCRIBE(clone_snapshot);
     DESCRIBE(revert_volume);
+    DESCRIBE(get_manageable);
+    DESCRIBE(manage_volume);
+    DESCRIBE(unmanage_volume);
+    DESCRIBE(list_manageable);
 }

@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
 	drivers/file/quobyte.c \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
+	drivers/file/remotefs_manage.c \
 	drivers/file/remotefs_snapshot.c \
 	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
@@ -28,10 +29,12 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_file_clone.c \
 	drivers/file/volume_file_create.c \
 	drivers/file/volume_file_extend.c \
+	drivers/file/volume_file_manage.c \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
 	drivers/memory_driver.c \
+	drivers/memory_manage.c \
 	drivers/memory_snapshot.c
 EXTRA_DIST += tests/contract/driver_guest.h tests/contract/driver_subject.h \
 	tests/fault/calls.h tests/fault/place.h \
@@ -51,6 +54,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \
+	tests/unit/drivers/file/test_manage \
 	tests/unit/drivers/file/test_mount \
 	tests/unit/drivers/file/test_nfs \
 	tests/unit/drivers/file/test_qemu_img \

@@ -12,39 +12,45 @@
 static int compare(const void *one, const void *other) {
     const struct memory_volume *left = one, *right = other;
 
-    if (left->snapshot != right->snapshot)
-        return left->snapshot ? 1 : -1;
+    if (left->kind != right->kind)
+        return left->kind > right->kind ? 1 : -1;
     return strcmp(left->name_id, right->name_id);
 }
 
-static struct memory_volume *volume_new(const char *name_id, const char *made_as, bool snapshot) {
+static struct memory_volume *volume_new(const char *name_id, const char *made_as,
+                                        enum memory_kind kind) {
     size_t length = strlen(name_id) + 1, length_as = strlen(made_as) + 1;
     struct memory_volume *volume = heap_new(sizeof(*volume) + length + length_as);
 
-    volume->snapshot = snapshot;
+    volume->kind = kind;
     memcpy(volume->name_id, name_id, length);
     volume->made_as = memcpy(volume->name_id + length, made_as, length_as);
     return volume;
 }
 
-static struct memory_volume *find(const struct memory *memory, const char *name_id, bool snapshot) {
-    autofree struct memory_volume *key = volume_new(name_id, "", snapshot);
+static struct memory_volume *find(const struct memory *memory, const char *name_id,
+                                  enum memory_kind kind) {
+    autofree struct memory_volume *key = volume_new(name_id, "", kind);
     struct memory_volume *const *place = tfind(key, &memory->volumes, compare);
 
     return place ? *place : NULL;
 }
 
 struct memory_volume *memory_find(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, false);
+    return find(memory, name_id, MEMORY_VOLUME);
 }
 
 struct memory_volume *memory_find_snapshot(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, true);
+    return find(memory, name_id, MEMORY_SNAPSHOT);
+}
+
+struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name) {
+    return find(memory, name, MEMORY_FOREIGN);
 }
 
 int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
                   struct memory_volume **ret, struct error *err) {
-    *ret = find(memory, name_id, snapshot);
+    *ret = find(memory, name_id, snapshot ? MEMORY_SNAPSHOT : MEMORY_VOLUME);
     if (!*ret)
         return error_set(err, ERROR_NOT_FOUND, "There is no %s %s.",
                          snapshot ? "snapshot" : "volume", name_id);
@@ -52,55 +58,63 @@ int memory_demand(const struct memory *memory, const char *name_id, bool snapsho
 }
 
 void memory_resize(struct memory *memory, struct memory_volume *volume, int64_t bytes) {
-    if (!volume->snapshot)
+    if (volume->kind == MEMORY_VOLUME)
         memory->used_bytes += bytes - volume->bytes;
     volume->bytes = bytes;
 }
 
 static struct memory_volume *add(struct memory *memory, const char *name_id, const char *made_as,
-                                 bool snapshot, int64_t bytes) {
-    struct memory_volume *volume = volume_new(name_id, made_as, snapshot);
+                                 enum memory_kind kind, int64_t bytes) {
+    struct memory_volume *volume = volume_new(name_id, made_as, kind);
     const void *place = tsearch(volume, &memory->volumes, compare);
 
     assert(place);
     (void)place;
     memory_resize(memory, volume, bytes);
-    memory->count += !snapshot;
+    memory->count += kind == MEMORY_VOLUME;
     return volume;
 }
 
 struct memory_volume *memory_add(struct memory *memory, const char *name_id, const char *made_as,
                                  int64_t bytes) {
-    return add(memory, name_id, made_as, false, bytes);
+    return add(memory, name_id, made_as, MEMORY_VOLUME, bytes);
 }
 
 struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
                                           int64_t bytes) {
-    return add(memory, name_id, name_id, true, bytes);
+    return add(memory, name_id, name_id, MEMORY_SNAPSHOT, bytes);
 }
 
-static bool take_out(struct memory *memory, const char *name_id, bool snapshot) {
-    struct memory_volume *volume = find(memory, name_id, snapshot);
+struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes) {
+    return add(memory, name, name, MEMORY_FOREIGN, bytes);
+}
+
+static bool take_out(struct memory *memory, const char *name_id, enum memory_kind kind) {
+    struct memory_volume *volume = find(memory, name_id, kind);
 
     if (!volume)
         return false;
     tdelete(volume, &memory->volumes, compare);
     memory_resize(memory, volume, 0);
-    memory->count -= !snapshot;
+    memory->count -= kind == MEMORY_VOLUME;
     free(volume);
     return true;
 }
 
 bool memory_take_out(struct memory *memory, const char *name_id) {
-    return take_out(memory, name_id, false);
+    return take_out(memory, name_id, MEMORY_VOLUME);
 }
 
 void memory_take_out_snapshot(struct memory *memory, const char *name_id) {
-    take_out(memory, name_id, true);
+    take_out(memory, name_id, MEMORY_SNAPSHOT);
+}
+
+void memory_take_out_foreign(struct memory *memory, const char *name) {
+    take_out(memory, name, MEMORY_FOREIGN);
 }
 
 struct visit {
-    bool snapshots;
+    enum memory_kind kind;
     void (*found)(void *arg, const char *name_id, int64_t bytes);
     void *arg;
 };
@@ -109,13 +123,13 @@ static void visit_node(const void *node, VISIT order, void *arg) {
     const struct memory_volume *volume = *(struct memory_volume *const *)node;
     const struct visit *visit = arg;
 
-    if ((order == postorder || order == leaf) && volume->snapshot == visit->snapshots)
+    if ((order == postorder || order == leaf) && volume->kind == visit->kind)
         visit->found(visit->arg, volume->name_id, volume->bytes);
 }
 
-void memory_visit(const struct memory *memory, bool snapshots,
+void memory_visit(const struct memory *memory, enum memory_kind kind,
                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
-    struct visit visit = { snapshots, found, arg };
+    struct visit visit = { kind, found, arg };
 
     twalk_r(memory->volumes, visit_node, &visit);
 }
@@ -129,7 +143,7 @@ static void compare_first(const void *node, VISIT order, void *arg) {
     struct memory_volume *volume = *(struct memory_volume *const *)node;
     struct search *search = arg;
 
-    if ((order == postorder || order == leaf) && !volume->snapshot &&
+    if ((order == postorder || order == leaf) && volume->kind == MEMORY_VOLUME &&
         strcmp(volume->made_as, search->made_as) == 0)
         search->found = volume;
 }
@@ -183,6 +197,23 @@ bool memory_remove(void *handle, const char *name_id) {
 
     volume = find_object(memory, name_id);
     return volume && memory_take_out(memory, volume->name_id);
+}
+
+bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    if (memory_find_foreign(memory, name))
+        return false;
+    memory_add_foreign(memory, name, bytes)->content = content;
+    return true;
+}
+
+bool memory_has(void *handle, const char *name) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    return memory_find_foreign(memory, name);
 }
 
 bool memory_write(void *handle, const char *name_id, int64_t content) {

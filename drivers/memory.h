@@ -21,6 +21,10 @@ bool memory_lock(void *handle, const char *name_id, bool locked);
 bool memory_grow(void *handle, const char *name_id, int64_t bytes);
 bool memory_remove(void *handle, const char *name_id);
 
+/* An object that is nobody's, as somebody else has made it: false when the name is taken; and is
+ * there one? */
+bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content);
+bool memory_has(void *handle, const char *name);
 /* All of a volume's content; a new one has 0.  false, -1: there is no such volume, or snapshot. */
 bool memory_write(void *handle, const char *name_id, int64_t content);
 int64_t memory_read(void *handle, const char *name_id);

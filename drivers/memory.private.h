@@ -7,8 +7,11 @@
 
 #include <pthread.h>
 
+/* Names of one kind are not those of another. */
+enum memory_kind { MEMORY_VOLUME, MEMORY_SNAPSHOT, MEMORY_FOREIGN };
+
 struct memory_volume {
-    bool snapshot; /* not a volume: names of the one kind are not those of the other */
+    enum memory_kind kind;
     int64_t bytes;
     int64_t content;
     bool locked;
@@ -54,6 +57,10 @@ struct memory_volume *memory_find_snapshot(const struct memory *memory, const ch
 struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
                                           int64_t bytes);
 void memory_take_out_snapshot(struct memory *memory, const char *name_id);
+/* What is no volume, as somebody else has made it. */
+struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name);
+struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes);
+void memory_take_out_foreign(struct memory *memory, const char *name);
 /* -1 when there is no such volume, or snapshot. */
 int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
                   struct memory_volume **ret, struct error *err);
@@ -63,8 +70,8 @@ int memory_check_order(struct memory *memory, const char *call, struct error *er
 /* All that lies between the look and the effect; without the mutex, for a pause may take long. */
 int memory_act(struct memory *memory, const char *call, const char *name_id,
                const struct driver_fence *fence, struct error *err);
-/* Tells of every volume, or of every snapshot. */
-void memory_visit(const struct memory *memory, bool snapshots,
+/* Tells of all of a kind. */
+void memory_visit(const struct memory *memory, enum memory_kind kind,
                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
 
 /* The members of struct driver that stand in memory_snapshot.c. */
@@ -91,3 +98,14 @@ int memory_clone_snapshot(void *handle, struct arena *arena, const struct driver
 int memory_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const struct driver_snapshot *snapshot,
                          const struct driver_progress *progress, struct error *err);
+
+/* Those of memory_manage.c. */
+int memory_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const char *source_name, int64_t *ret_bytes, struct error *err);
+int memory_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const char *source_name, struct driver_created *ret, struct error *err);
+int memory_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           struct error *err);
+int memory_list_manageable(void *handle, struct arena *arena, const char *pool,
+                           void (*found)(void *arg, const struct driver_candidate *candidate),
+                           void *arg, struct error *err);

@@ -21,7 +21,7 @@ static const struct option *const memory_options[] = { own_options, NULL };
 
 static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
                                         DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                        DRIVER_REVERT;
+                                        DRIVER_REVERT | DRIVER_MANAGE;
 
 int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
@@ -247,7 +247,7 @@ static int memory_list_volumes(void *handle, struct arena *arena,
     (void)arena;
     if (memory_check_order(memory, "list_volumes", err) < 0)
         return -1;
-    memory_visit(memory, false, found, arg);
+    memory_visit(memory, MEMORY_VOLUME, found, arg);
     return 0;
 }
 
@@ -273,4 +273,8 @@ const struct driver memory_driver = {
     .clone_volume = memory_clone_volume,
     .clone_snapshot = memory_clone_snapshot,
     .revert_volume = memory_revert_volume,
+    .get_manageable = memory_get_manageable,
+    .manage_volume = memory_manage_volume,
+    .unmanage_volume = memory_unmanage_volume,
+    .list_manageable = memory_list_manageable,
 };

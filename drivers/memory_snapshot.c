@@ -93,7 +93,7 @@ int memory_list_snapshots(void *handle, struct arena *arena,
     (void)arena;
     if (memory_check_order(memory, "list_snapshots", err) < 0)
         return -1;
-    memory_visit(memory, true, found, arg);
+    memory_visit(memory, MEMORY_SNAPSHOT, found, arg);
     return 0;
 }
 

@@ -50,7 +50,8 @@ static const struct option *const file_options[] = { directory_options, mount_op
                                                      NULL };
 
 static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
-                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT;
+                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
+                                      DRIVER_REVERT | DRIVER_MANAGE;
 
 /* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
@@ -267,6 +268,44 @@ static int file_revert_volume(void *handle, struct arena *arena, const struct dr
     return volume_file_revert(&backend->directory, arena, volume, &image, progress, err);
 }
 
+static int file_get_manageable(void *handle, struct arena *arena,
+                               const struct driver_volume *volume, const char *source_name,
+                               int64_t *ret_bytes, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_get_manageable(&backend->directory, arena, volume, source_name, ret_bytes,
+                                      err);
+}
+
+static int file_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const char *source_name, struct driver_created *ret,
+                              struct error *err) {
+    const struct file_backend *backend = handle;
+    const char *format;
+
+    if (volume_file_manage(&backend->directory, arena, volume, source_name, &format, err) < 0)
+        return -1;
+    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
+                                    .format = format };
+    return 0;
+}
+
+static int file_unmanage_volume(void *handle, struct arena *arena,
+                                const struct driver_volume *volume, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_unmanage(&backend->directory, arena, volume, err);
+}
+
+static int file_list_manageable(void *handle, struct arena *arena, const char *pool,
+                                void (*found)(void *arg, const struct driver_candidate *candidate),
+                                void *arg, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    (void)pool;
+    return volume_file_list_manageable(&backend->directory, arena, found, arg, err);
+}
+
 const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
@@ -289,4 +328,8 @@ const struct driver file_driver = {
     .clone_volume = file_clone_volume,
     .clone_snapshot = file_clone_snapshot,
     .revert_volume = file_revert_volume,
+    .get_manageable = file_get_manageable,
+    .manage_volume = file_manage_volume,
+    .unmanage_volume = file_unmanage_volume,
+    .list_manageable = file_list_manageable,
 };

@@ -70,10 +70,20 @@ int remotefs_revert_volume(void *handle, struct arena *arena, const struct drive
                            const struct driver_snapshot *snapshot,
                            const struct driver_progress *progress, struct error *err);
 
+int remotefs_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const char *source_name, int64_t *ret_bytes, struct error *err);
+int remotefs_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const char *source_name, struct driver_created *ret, struct error *err);
+int remotefs_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct error *err);
+int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool,
+                             void (*found)(void *arg, const struct driver_candidate *candidate),
+                             void *arg, struct error *err);
+
 /* What all of the family can do: it needs those functions alone. */
 #define REMOTEFS_FEATURES                                                                 \
     (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
-     DRIVER_REVERT)
+     DRIVER_REVERT | DRIVER_MANAGE)
 
 /* The members of struct driver that all of the family share. */
 #define REMOTEFS_CALLS                                                                      \
@@ -84,4 +94,6 @@ int remotefs_revert_volume(void *handle, struct arena *arena, const struct drive
     .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,     \
     .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots, \
     .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,       \
-    .revert_volume = remotefs_revert_volume
+    .revert_volume = remotefs_revert_volume, .get_manageable = remotefs_get_manageable,     \
+    .manage_volume = remotefs_manage_volume, .unmanage_volume = remotefs_unmanage_volume,   \
+    .list_manageable = remotefs_list_manageable

@@ -11,13 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int volume_file_exists(const struct directory *directory, struct arena *arena,
-                       const struct driver_volume *volume, struct error *err) {
-    const char *name = volume_name(arena, volume->name_id, err);
+int volume_file_has(const struct directory *directory, const char *name, struct error *err) {
     struct stat status;
 
-    if (!name)
-        return -1;
     if (fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         return 1;
     if (errno == ENOENT)
@@ -25,11 +21,19 @@ int volume_file_exists(const struct directory *directory, struct arena *arena,
     return error_errno(err, ERROR_BACKEND, "looking for %s in %s", name, directory->path);
 }
 
+int volume_file_exists(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err) {
+    const char *name = volume_name(arena, volume->name_id, err);
+
+    return name ? volume_file_has(directory, name, err) : -1;
+}
+
 /* ---- delete ---- */
 
 /* A disk that a running guest has open is never taken away, whatever the rows say: they may be
  * somebody's mistake.  What was deleted by an earlier call is used by nobody. */
-static int check_unused(const struct directory *directory, const char *name, struct error *err) {
+int volume_file_check_unused(const struct directory *directory, const char *name,
+                             struct error *err) {
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
@@ -48,7 +52,7 @@ static int check_unused(const struct directory *directory, const char *name, str
 
 int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
                        bool made, const struct driver_fence *fence, struct error *err) {
-    if (check_unused(directory, name, err) < 0 || driver_fence_check(fence, err) < 0 ||
+    if (volume_file_check_unused(directory, name, err) < 0 || driver_fence_check(fence, err) < 0 ||
         volume_name_remove(directory, name, err) < 0)
         return -1;
     /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
@@ -78,7 +82,7 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     const char *key;
     json_t *value;
 
-    if (check_unused(directory, chain->active, err) < 0 ||
+    if (volume_file_check_unused(directory, chain->active, err) < 0 ||
         chain_settle(directory, arena, chain, err) < 0 ||
         mark_deleted(directory, arena, volume, chain, err) < 0)
         return -1;
@@ -125,6 +129,18 @@ static int leave_name(const struct directory *directory, const char *from, const
     return volume_name_remove(directory, from, err);
 }
 
+int volume_file_move(const struct directory *directory, const char *from, const char *to,
+                     struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+    int taken = directory_rename(directory, from, to, &why);
+
+    if (taken < 0 && why.kind != ERROR_NOT_FOUND)
+        return error_pass(err, &why);
+    if (taken > 0 && leave_name(directory, from, to, err) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
 /* Of a volume with an info that alone gets the new name.  1: it has none. */
 static int rename_info(const struct directory *directory, struct arena *arena, const char *from,
                        const char *to, struct error *err) {
@@ -153,22 +169,16 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
                        struct error *err) {
     const char *from = volume_name(arena, volume->name_id, err);
     const char *to = from ? volume_name(arena, new_name_id, err) : NULL;
-    struct error why = { .kind = ERROR_NONE };
-    int taken;
+    int renamed;
 
     /* Each worker of a revert has a name of its own: what it left is under that alone. */
     if (!to || driver_fence_check(volume->fence, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, from, err) < 0)
         return -1;
-    taken = rename_info(directory, arena, from, to, err);
-    if (taken <= 0)
-        return taken < 0 ? -1 : directory_flush(directory, err);
-    taken = directory_rename(directory, from, to, &why);
-    if (taken < 0 && why.kind != ERROR_NOT_FOUND)
-        return error_pass(err, &why);
-    if (taken > 0 && leave_name(directory, from, to, err) < 0)
-        return -1;
-    return directory_flush(directory, err);
+    renamed = rename_info(directory, arena, from, to, err);
+    if (renamed <= 0)
+        return renamed < 0 ? -1 : directory_flush(directory, err);
+    return volume_file_move(directory, from, to, err);
 }
 
 /* ---- what exists ---- */

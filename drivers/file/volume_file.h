@@ -17,6 +17,13 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
                        struct error *err);
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err);
+/* Another name for a file, never over another file, and flushed.  One that is not there is no
+ * failure: a worker of before has given it away, or taken it. */
+int volume_file_move(const struct directory *directory, const char *from, const char *to,
+                     struct error *err);
+/* -1 while a guest has it open; a file that is not there has nobody open. */
+int volume_file_check_unused(const struct directory *directory, const char *name,
+                             struct error *err);
 int volume_file_rename(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char *new_name_id,
                        struct error *err);
@@ -36,6 +43,24 @@ int volume_file_clone(const struct directory *directory, struct arena *arena,
 int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err);
+
+/* The calls of driver.h about what others have made (volume_file_manage.c); *ret_format lives for
+ * ever. */
+int volume_file_get_manageable(const struct directory *directory, struct arena *arena,
+                               const struct driver_volume *volume, const char *source_name,
+                               int64_t *ret_bytes, struct error *err);
+int volume_file_manage(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const char *source_name,
+                       const char **ret_format, struct error *err);
+int volume_file_unmanage(const struct directory *directory, struct arena *arena,
+                         const struct driver_volume *volume, struct error *err);
+int volume_file_list_manageable(const struct directory *directory, struct arena *arena,
+                                void (*found)(void *arg, const struct driver_candidate *candidate),
+                                void *arg, struct error *err);
+/* Is there a file that the name, a plain one, could mean?  1 yes, 0 no, -1 failed. */
+int volume_file_has(const struct directory *directory, const char *name, struct error *err);
+/* In which format are volumes made here?  Text that lives for ever. */
+const char *volume_file_format(const struct directory *directory);
 
 /* A file of that name goes, unless a guest has it open; `made`: it was once made to the end. */
 int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *new_format(const struct directory *directory) {
+const char *volume_file_format(const struct directory *directory) {
     return directory->settings->qcow2 ? "qcow2" : "raw";
 }
 
@@ -31,7 +31,7 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
  * there is none. */
 static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
                            const char *name, int64_t bytes, struct error *err) {
-    const char *format = new_format(directory);
+    const char *format = volume_file_format(directory);
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDWR, &fd, err);
     struct image_facts facts;
@@ -118,6 +118,6 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
         return -1;
     if (directory_flush(directory, err) < 0)
         return -1;
-    *ret_format = new_format(directory);
+    *ret_format = volume_file_format(directory);
     return 0;
 }

@@ -439,6 +439,154 @@ static void make_none(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 1);
 }
 
+/* ---- what others have made ---- */
+
+static int get_manageable(struct place *place, const struct driver_volume *volume, const char *name,
+                          int64_t *ret_bytes) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->get_manageable(bench->handle, bench->arena, volume, name, ret_bytes,
+                                         &bench->err);
+}
+
+static int manage(struct place *place, struct driver_volume *volume, const char *name) {
+    struct bench *bench = &place->bench;
+    struct driver_created created;
+    int result = bench->driver->manage_volume(bench->handle, bench->arena, volume, name, &created,
+                                              &bench->err);
+
+    if (result == 0) {
+        volume->provider_location = created.provider_location;
+        volume->format = created.format;
+    }
+    return result;
+}
+
+static int unmanage(struct place *place, const struct driver_volume *volume) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->unmanage_volume(bench->handle, bench->arena, volume, &bench->err);
+}
+
+struct seen {
+    const char *wanted; /* how its name ends */
+    struct arena *arena;
+    struct driver_candidate candidate;
+    unsigned times;
+};
+
+static void see(void *arg, const struct driver_candidate *candidate) {
+    struct seen *seen = arg;
+    size_t length = strlen(candidate->source_name), end = strlen(seen->wanted);
+
+    if (length < end || strcmp(candidate->source_name + length - end, seen->wanted) != 0)
+        return;
+    seen->candidate = *candidate;
+    seen->candidate.source_name = arena_text(seen->arena, candidate->source_name);
+    seen->times++;
+}
+
+/* As list_manageable() tells it, or with a NULL name. */
+static struct driver_candidate candidate_of(struct place *place, const char *name) {
+    struct bench *bench = &place->bench;
+    struct seen seen = { .wanted = name, .arena = bench->arena };
+
+    ck_assert_int_eq(
+        bench->driver->list_manageable(bench->handle, bench->arena, NULL, see, &seen, &bench->err),
+        0);
+    ck_assert_uint_le(seen.times, 1);
+    return seen.candidate;
+}
+
+/* An image of 1 GiB with content 11 that is nobody's. */
+static void put_existing(struct place *place, const char *name) {
+    struct driver_volume volume = a_volume(place);
+    char *path;
+
+    if (place->subject->driver == &memory_driver) {
+        ck_assert(memory_put(place->inner, name, GIB, 11));
+        return;
+    }
+    assert_created(place, &volume);
+    write_content(place, &volume, 11);
+    path = arena_text(place->bench.arena, image_path(place, volume.name_id));
+    ck_assert_int_eq(rename(path, arena_format(place->bench.arena, "%.*s/%s",
+                                               (int)(strrchr(path, '/') - path), path, name)),
+                     0);
+}
+
+static void take_over_and_let_go(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place), again = a_clone(place);
+    struct driver_candidate found;
+    const char *free_name = arena_format(place->bench.arena, "unmanaged-%s", volume.id);
+    int64_t bytes = 0;
+
+    (void)reported;
+    put_existing(place, "existing");
+    found = candidate_of(place, "existing");
+    ck_assert_ptr_null(found.name_id);
+    ck_assert_msg(!found.why_not, "%s", found.why_not);
+    ck_assert_int_eq(found.bytes, GIB);
+    ck_assert_int_eq(get_manageable(place, &volume, found.source_name, &bytes), 0);
+    ck_assert_int_eq(bytes, GIB);
+    volume.fence = &no_fence;
+    ck_assert_int_eq(manage(place, &volume, "existing"), -1);
+    volume.fence = NULL;
+    ck_assert_int_eq(count_volumes(place), 0);
+    lose_answer(place, "manage_volume");
+    manage(place, &volume, "existing");
+    volume.attempt = 2;
+    ck_assert_int_eq(manage(place, &volume, "existing"), 0);
+    ck_assert_int_eq(get_manageable(place, &volume, "existing", &bytes), 0);
+    ck_assert_str_eq(volume.format, place->subject->format);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    ck_assert_int_eq(count_volumes(place), 1);
+    ck_assert_ptr_null(candidate_of(place, "existing").source_name);
+    found = candidate_of(place, volume.id);
+    ck_assert_str_eq(found.name_id, volume.name_id);
+    ck_assert_ptr_nonnull(found.why_not);
+
+    volume.fence = &no_fence;
+    ck_assert_int_eq(unmanage(place, &volume), -1);
+    volume.fence = NULL;
+    ck_assert_int_eq(count_volumes(place), 1);
+    lose_answer(place, "unmanage_volume");
+    unmanage(place, &volume);
+    ck_assert_int_eq(unmanage(place, &volume), 0);
+    ck_assert_int_eq(count_volumes(place), 0);
+    found = candidate_of(place, free_name);
+    ck_assert_ptr_nonnull(found.source_name);
+    ck_assert(!found.why_not && !found.name_id);
+    ck_assert_int_eq(manage(place, &again, found.source_name), 0);
+    ck_assert_int_eq(read_content(place, &again), 11);
+}
+
+static void refuse_names(struct place *place, bool reported) {
+    static const char *const names[] = {
+        "", "missing", "..", "../existing", "/etc/passwd", "nowhere:/export/existing"
+    };
+    struct driver_volume volume = a_volume(place), other = a_clone(place);
+    int64_t bytes = -1;
+
+    (void)reported;
+    put_existing(place, "existing");
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        ck_assert_msg(manage(place, &volume, names[i]) < 0, "%s", names[i]);
+        ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
+        ck_assert_int_eq(get_manageable(place, &volume, names[i], &bytes), -1);
+        ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
+    }
+    ck_assert_int_eq(bytes, -1);
+    assert_created(place, &other);
+    ck_assert_int_eq(manage(place, &volume, candidate_of(place, other.name_id).source_name), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(count_volumes(place), 1);
+    /* Nobody is under either name. */
+    ck_assert_int_eq(unmanage(place, &volume), 0);
+    ck_assert_int_eq(count_volumes(place), 1);
+}
+
 /* One row or more for each of driver_features. */
 static const struct {
     unsigned bit;
@@ -455,6 +603,8 @@ static const struct {
     { DRIVER_CLONE, refuse_clones },
     { DRIVER_REVERT, go_back },
     { DRIVER_REVERT, make_none },
+    { DRIVER_MANAGE, take_over_and_let_go },
+    { DRIVER_MANAGE, refuse_names },
 };
 
 /* What pools report is true only where the bit is set. */

@@ -1,6 +1,6 @@
 /*
  * Every system call fails in turn while snapshots, clones and reverts of files are made, by sharing
- * blocks and by copying.  After each failure the same call, repeated in a world that works, must
+ * blocks and by copying, and while files are taken over and let go.  After each failure the same call, repeated in a world that works, must
  * end as if nothing had happened.
  */
 #include "drivers/file/image_copy.h"
@@ -108,6 +108,42 @@ static void volume_is_old_or_new(struct place *place, bool done) {
     ck_assert_int_eq(get_byte(place, SNAPSHOT_NAME), 'a');
 }
 
+static const char *unmanaged_name(struct place *place) {
+    return arena_format(place->bench.arena, "unmanaged-%s", place->volume.id);
+}
+
+static int let_go(struct place *place) {
+    return volume_file_unmanage(&place->directory, place->bench.arena, &place->volume,
+                                &place->bench.err);
+}
+
+static int take_over(struct place *place) {
+    const struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
+    const char *format;
+
+    return volume_file_manage(&place->directory, place->bench.arena, &other, unmanaged_name(place),
+                              &format, &place->bench.err);
+}
+
+/* Under one name or the other, or, half way with a link, under both. */
+static void is_let_go_or_not(struct place *place, bool done) {
+    ck_assert(!done || !has(place, FILE_NAME));
+    ck_assert(has(place, FILE_NAME) || has(place, unmanaged_name(place)));
+    ck_assert_int_eq(get_byte(place, has(place, FILE_NAME) ? FILE_NAME : unmanaged_name(place)),
+                     'a');
+}
+
+static void is_taken_over_or_not(struct place *place, bool done) {
+    ck_assert(!done || (has(place, CLONE_NAME) && !has(place, unmanaged_name(place))));
+    ck_assert(has(place, CLONE_NAME) || has(place, unmanaged_name(place)));
+    ck_assert_int_eq(get_byte(place, has(place, CLONE_NAME) ? CLONE_NAME : unmanaged_name(place)),
+                     'a');
+}
+
+static void prepare_unmanaged(struct place *place) {
+    ck_assert_msg(let_go(place) == 0, "%s", place->bench.err.message);
+}
+
 static void prepare_nothing(struct place *place) {
     (void)place;
 }
@@ -127,6 +163,8 @@ static const struct {
     { "delete", prepare_snapshot, drop, snapshot_is_whole_or_gone },
     { "clone", prepare_snapshot, clone_larger, clone_is_whole_or_missing },
     { "revert", prepare_snapshot, revert, volume_is_old_or_new },
+    { "unmanage", prepare_nothing, let_go, is_let_go_or_not },
+    { "manage", prepare_unmanaged, take_over, is_taken_over_or_not },
 };
 
 static void assert_tidy(struct place *place) {

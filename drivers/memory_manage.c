@@ -1,0 +1,128 @@
+/*
+ * Objects of somebody else, beside the volumes of the same handle.
+ */
+#include "drivers/memory.private.h"
+
+/* An earlier call may have taken it over. */
+static int find_source(const struct memory *memory, const struct driver_volume *volume,
+                       const char *source_name, const struct memory_volume **ret,
+                       struct error *err) {
+    *ret = memory_find(memory, volume->name_id);
+    if (!*ret)
+        *ret = memory_find_foreign(memory, source_name);
+    if (!*ret)
+        return error_set(err, ERROR_BAD_REQUEST, "There is no object \"%.255s\".", source_name);
+    if ((*ret)->kind == MEMORY_FOREIGN && (*ret)->bytes == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "The object \"%.255s\" is empty.", source_name);
+    if ((*ret)->kind == MEMORY_FOREIGN && (*ret)->locked)
+        return error_set(err, ERROR_CONFLICT, "The object \"%.255s\" is open in a running guest.",
+                         source_name);
+    return 0;
+}
+
+int memory_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const char *source_name, int64_t *ret_bytes, struct error *err) {
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+    HOLD(memory);
+
+    (void)arena;
+    if (memory_check_order(memory, "get_manageable", err) < 0 ||
+        find_source(memory, volume, source_name, &found, err) < 0)
+        return -1;
+    *ret_bytes = found->bytes;
+    return 0;
+}
+
+static void make_volume(struct memory *memory, const char *name_id,
+                        const struct memory_volume *from) {
+    struct memory_volume *made = memory_add(memory, name_id, name_id, from->bytes);
+
+    made->content = from->content;
+    memory_take_out_foreign(memory, from->name_id);
+}
+
+int memory_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const char *source_name, struct driver_created *ret, struct error *err) {
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+    HOLD(memory);
+
+    if (memory_check_order(memory, "manage_volume", err) < 0 ||
+        find_source(memory, volume, source_name, &found, err) < 0)
+        return -1;
+    if (found->kind == MEMORY_FOREIGN) {
+        if (memory_act(memory, "manage_volume", volume->name_id, volume->fence, err) < 0 ||
+            find_source(memory, volume, source_name, &found, err) < 0)
+            return -1;
+        if (found->kind == MEMORY_FOREIGN)
+            make_volume(memory, volume->name_id, found);
+    }
+    *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
+                                    .format = "raw" };
+    return 0;
+}
+
+int memory_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           struct error *err) {
+    const char *name = arena_format(arena, "unmanaged-%s", volume->id);
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+    HOLD(memory);
+
+    if (memory_check_order(memory, "unmanage_volume", err) < 0)
+        return -1;
+    found = memory_find(memory, volume->name_id);
+    if (!found)
+        return 0;
+    if (found->locked)
+        return error_set(err, ERROR_BACKEND, "Volume %s is open in a running guest.", volume->id);
+    if (memory_act(memory, "unmanage_volume", volume->name_id, volume->fence, err) < 0)
+        return -1;
+    found = memory_find(memory, volume->name_id); /* another worker may have been faster */
+    if (found && memory_find_foreign(memory, name))
+        return error_set(err, ERROR_BACKEND, "There is an object %s already.", name);
+    if (found) {
+        memory_add_foreign(memory, name, found->bytes)->content = found->content;
+        memory_take_out(memory, volume->name_id);
+    }
+    return 0;
+}
+
+struct telling {
+    enum memory_kind kind;
+    void (*found)(void *arg, const struct driver_candidate *candidate);
+    void *arg;
+};
+
+static void tell(void *arg, const char *name, int64_t bytes) {
+    const struct telling *telling = arg;
+    bool is_volume = telling->kind == MEMORY_VOLUME;
+    const struct driver_candidate candidate = {
+        .source_name = name,
+        .name_id = is_volume ? name : NULL,
+        .bytes = bytes,
+        .why_not = is_volume    ? "is a volume"
+                   : bytes == 0 ? "is empty"
+                                : NULL,
+    };
+
+    telling->found(telling->arg, &candidate);
+}
+
+int memory_list_manageable(void *handle, struct arena *arena, const char *pool,
+                           void (*found)(void *arg, const struct driver_candidate *candidate),
+                           void *arg, struct error *err) {
+    struct memory *memory = handle;
+    struct telling volumes = { MEMORY_VOLUME, found, arg };
+    struct telling foreign = { MEMORY_FOREIGN, found, arg };
+    HOLD(memory);
+
+    (void)arena;
+    (void)pool;
+    if (memory_check_order(memory, "list_manageable", err) < 0)
+        return -1;
+    memory_visit(memory, MEMORY_VOLUME, tell, &volumes);
+    memory_visit(memory, MEMORY_FOREIGN, tell, &foreign);
+    return 0;
+}
