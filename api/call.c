@@ -105,8 +105,9 @@ static int request_police(struct request *request, struct error *err) {
     return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
 }
 
+/* What asks a backend writes its question down. */
 static bool route_reads(const struct route *route) {
-    return strcmp(route->method, "GET") == 0;
+    return strcmp(route->method, "GET") == 0 && !route->after;
 }
 
 static void request_begin(struct call *call, struct db_tx *tx) {

@@ -18,6 +18,7 @@ libscoria_a_SOURCES += \
 	api/group_types.c \
 	api/hosts.c api/hosts.h \
 	api/literal.c api/literal.h \
+	api/existing.c \
 	api/messages.c \
 	api/metadata.c api/metadata.h \
 	api/microversion.h \

@@ -3,9 +3,9 @@
  *
  * The router has done everything that a table can say before the handler runs: version, identity,
  * body schema, the object that the path names (looked up with the caller's eyes), policy.  A
- * handler runs inside ONE transaction (request->work.tx): a read for GET, a write otherwise; a
- * write handler may run again after a serialization failure, so it has no effect outside database
- * and arena.
+ * handler runs inside ONE transaction (request->work.tx): a read for GET, unless it asks a backend
+ * (struct route's `after`), a write otherwise; a write handler may run again after a serialization
+ * failure, so it has no effect outside database and arena.
  */
 #pragma once
 

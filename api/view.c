@@ -178,27 +178,38 @@ static void put_links(struct request *request, const void *row) {
 #define VOLUME(member, ...) SHAPE(struct volume, member, __VA_ARGS__)
 #define NULLS .flags = SHAPE_NULLABLE
 
+#define FIRST_KEYS \
+    VOLUME(id,                   "id",                  TEXT), \
+    SHAPE_BY(put_status,         "status",              TEXT), \
+    VOLUME(size_gb,              "size",                INT), \
+    VOLUME(availability_zone,    "availability_zone",   TEXT, NULLS), \
+    VOLUME(created_at,           "created_at",          TIME), \
+    VOLUME(updated_at,           "updated_at",          TIME, NULLS), \
+    VOLUME(name,                 "name",                TEXT, NULLS), \
+    VOLUME(description,          "description",         TEXT, NULLS), \
+    VOLUME(type_name,            "volume_type",         TEXT, NULLS), \
+    VOLUME(snapshot_id,          "snapshot_id",         TEXT, NULLS), \
+    VOLUME(source_volid,         "source_volid",        TEXT, NULLS), \
+    VOLUME(user_id,              "user_id",             TEXT), \
+    SHAPE_BY(put_bootable,       "bootable",            TEXT), \
+    SHAPE_BY(put_encrypted,      "encrypted",           BOOL), \
+    VOLUME(replication_status,   "replication_status",  TEXT, NULLS), \
+    VOLUME(consistencygroup_id,  "consistencygroup_id", TEXT, NULLS), \
+    VOLUME(multiattach,          "multiattach",         BOOL), \
+    SHAPE_BY(put_metadata,       "metadata",            PAIRS), \
+    SHAPE_BY(put_attachments,    "attachments",         LIST, .of = &attached_shape)
+
+/* As 3.0 had it, for answers that no later version has changed. */
+static const struct shape_key volume_first_keys[] = {
+    FIRST_KEYS,
+    SHAPE_BY(put_links,          "links",               LIST, .of = &shape_link),
+    SHAPES_END,
+};
+const struct shape volume_first_shape = { "volume_first", volume_first_keys };
+
 static const struct shape_key volume_keys[] = {
-    VOLUME(id,                   "id",                  TEXT),
-    SHAPE_BY(put_status,         "status",              TEXT),
-    VOLUME(size_gb,              "size",                INT),
-    VOLUME(availability_zone,    "availability_zone",   TEXT, NULLS),
-    VOLUME(created_at,           "created_at",          TIME),
-    VOLUME(updated_at,           "updated_at",          TIME, NULLS),
-    VOLUME(name,                 "name",                TEXT, NULLS),
-    VOLUME(description,          "description",         TEXT, NULLS),
-    VOLUME(type_name,            "volume_type",         TEXT, NULLS),
-    VOLUME(snapshot_id,          "snapshot_id",         TEXT, NULLS),
-    VOLUME(source_volid,         "source_volid",        TEXT, NULLS),
-    VOLUME(user_id,              "user_id",             TEXT),
-    SHAPE_BY(put_bootable,       "bootable",            TEXT),
-    SHAPE_BY(put_encrypted,      "encrypted",           BOOL),
-    VOLUME(replication_status,   "replication_status",  TEXT, NULLS),
-    VOLUME(consistencygroup_id,  "consistencygroup_id", TEXT, NULLS),
-    VOLUME(multiattach,          "multiattach",         BOOL),
+    FIRST_KEYS,
     VOLUME(migration_status,     "migration_status",    TEXT, NULLS, .rights = SEES_ADMIN),
-    SHAPE_BY(put_metadata,       "metadata",            PAIRS),
-    SHAPE_BY(put_attachments,    "attachments",         LIST, .of = &attached_shape),
     VOLUME(group_id,             "group_id",            TEXT, NULLS, .since = MV_GROUPS),
     VOLUME(provider_id,          "provider_id",         TEXT, NULLS, .since = MV_PROVIDER_ID,
            .rights = SEES_ADMIN),

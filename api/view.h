@@ -25,6 +25,7 @@ void view_open(struct request *request, bool with_attributes, struct volume_view
 /* The full object; the volume must have been read with its details. */
 void view_volume(struct volume_view *view, const struct volume *volume);
 extern const struct shape volume_shape;
+extern const struct shape volume_first_shape; /* as 3.0 had it */
 extern const struct shape volume_short_shape; /* of the row alone */
 
 extern const struct shape attachment_shape;

@@ -74,6 +74,7 @@ static const struct numbered_text details[] = {
     { "903", "The snapshot of a member could not be created." },
     { "904", "The driver failed to delete the snapshot of a member." },
     { "905", "The snapshot of a member is in use." },
+    { "906", "The driver failed to let go of the volume." },
 };
 /* clang-format on */
 

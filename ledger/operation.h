@@ -151,6 +151,8 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
 /* Notes how far it has come, in its `arguments`, also when it was cancelled; 1 done, 0 lost. */
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err);
+/* The size that its object is to have is known now: what it has reserved is for that. */
+int operation_set_size(struct work *work, const char *id, int64_t size_gb, struct error *err);
 /* Prolongs the lease of one that a living worker of `owner` has in its hands; 1 done, 0 lost. */
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err);
 /* How long a worker may begin side effects, by its own steady clock, under a lease that it began to

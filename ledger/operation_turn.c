@@ -226,6 +226,14 @@ int operation_note(struct work *work, const char *id, const char *owner, const c
                   DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
 }
 
+int operation_set_size(struct work *work, const char *id, int64_t size_gb, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET new_size_gb = $1, updated_at = $2 WHERE id = $3",
+                  DB_INT(size_gb), DB_INT(work->clock_us), DB_TEXT(id)) < 0
+               ? -1
+               : 0;
+}
+
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 

@@ -7,6 +7,7 @@
 #include "volume/conflict.h"
 #include "volume/extend.h"
 #include "volume/group_snapshot_status.h"
+#include "volume/operations.h"
 #include "volume/volume_quota.h"
 
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static int check_pools(struct round *round, struct work *work, struct error *err
 
 static void check_target(struct round *round, const struct operation *operation) {
     if (operation->kind->object != &group_snapshot_objects &&
-        !volume_of(round, operation->volume_id))
+        operation->kind != &kind_list_manageable && !volume_of(round, operation->volume_id))
         round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
                     operation->id, operation->kind->name, operation->volume_id);
 }

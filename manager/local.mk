@@ -19,6 +19,8 @@ libscoria_a_SOURCES += \
 	manager/job.h \
 	manager/known.c \
 	manager/known.h \
+	manager/manage_jobs.c \
+	manager/manageable_job.c \
 	manager/manager.c \
 	manager/manager.h \
 	manager/rename_job.c \
@@ -42,6 +44,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_larger_image \
 	tests/unit/manager/test_late_copies \
 	tests/unit/manager/test_late_delete \
+	tests/unit/manager/test_late_manage \
 	tests/unit/manager/test_steps \
 	tests/unit/manager/test_ticker
 endif

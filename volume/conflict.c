@@ -19,6 +19,7 @@ static const struct {
     [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      P,    P } },
     /* A volume that was reset while it was made need not be made first. */
     [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      P,    R } },
+    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,    R } },
     [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      P,    P } },
     /* A create harms nobody: it goes on, so that what an operator calls available becomes so. */
     [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      P,    P } },

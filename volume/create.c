@@ -142,6 +142,12 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
         DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id));
 }
 
+int volume_insert(struct work *work, const struct volume *volume, struct error *err) {
+    if (insert_row(work, volume, err) < 0)
+        return -1;
+    return pair_rows_put(work, &metadata_rows, volume->id, &volume->metadata, true, err);
+}
+
 /* What is said of the image that the source was made of, is true of its copy, too. */
 static int copy_image_metadata(struct work *work, const char *volume_id,
                                const struct volume_source *source, struct error *err) {
@@ -209,8 +215,7 @@ static int place(struct work *work, const struct placement *wish,
 
 static int insert(struct work *work, const struct volume *volume,
                   const struct volume_source *source, struct error *err) {
-    if (insert_row(work, volume, err) < 0 ||
-        pair_rows_put(work, &metadata_rows, volume->id, &volume->metadata, true, err) < 0 ||
+    if (volume_insert(work, volume, err) < 0 ||
         copy_image_metadata(work, volume->id, source, err) < 0)
         return -1;
     return start(work, volume, source, err);

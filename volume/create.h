@@ -21,6 +21,8 @@ struct volume_new {
  * is made with status error and a user message (the answer still shows creating). */
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err);
+/* The row alone, with its metadata. */
+int volume_insert(struct work *work, const struct volume *volume, struct error *err);
 /* What finishes it. */
 struct create_ending {
     const char *location, *format; /* that the driver made */

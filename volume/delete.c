@@ -18,6 +18,10 @@ bool volume_delete_wanted(const struct volume *volume) {
            strcmp(volume->attach_status, "attached") != 0;
 }
 
+bool volume_delete_has_no_object(const struct volume *volume) {
+    return volume->status == VOLUME_ERROR_MANAGING && !volume->provider_location;
+}
+
 static int check_free(const struct volume *volume, struct error *err) {
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -60,8 +64,7 @@ static int frozen(struct work *work, const struct volume *volume, struct error *
     return is_frozen;
 }
 
-/* The row, what hangs on it, its quota and its share of the pool. */
-static int remove_row(struct work *work, const struct volume *volume, struct error *err) {
+int volume_delete_row(struct work *work, const struct volume *volume, struct error *err) {
     static const char *const texts[] = {
         "DELETE FROM volume_metadata WHERE volume_id = $1",
         "DELETE FROM volume_admin_metadata WHERE volume_id = $1",
@@ -161,9 +164,12 @@ static int start(struct work *work, const struct volume *volume, const struct sn
                                       .previous_status = status_text(volume->status) };
 
     if (!volume->host)
-        return remove_row(work, volume, err);
-    if (frozen(work, volume, err) < 0 || conflict_settle(work, volume->id, action, err) < 0 ||
-        status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
+        return volume_delete_row(work, volume, err);
+    if (frozen(work, volume, err) < 0 || conflict_settle(work, volume->id, action, err) < 0)
+        return -1;
+    if (volume_delete_has_no_object(volume))
+        return volume_delete_row(work, volume, err);
+    if (status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
         take_along(work, snapshots, count, err) < 0 ||
         operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
         return -1;
@@ -259,7 +265,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     if (!ending->failure) {
         if (notification_of(work, "volume.delete.end", volume.id, err) < 0)
             return -1;
-        return remove_row(work, &volume, err);
+        return volume_delete_row(work, &volume, err);
     }
     if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0 ||
         leave_behind(work, &volume, err) < 0)

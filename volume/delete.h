@@ -13,6 +13,10 @@ int volume_delete_member(struct work *work, const struct volume *volume, struct 
 /* What a job must still find right before it destroys anything: nobody is attached, nobody has
  * reset it. */
 bool volume_delete_wanted(const struct volume *volume);
+/* What was not taken over is nobody's: to delete it, or to let go of it, takes the row alone. */
+bool volume_delete_has_no_object(const struct volume *volume);
+/* The row, what hangs on it, its quota and its share of the pool. */
+int volume_delete_row(struct work *work, const struct volume *volume, struct error *err);
 /* A new name for the volume's object, which no worker of before knows: written down, together with
  * the one that it leaves, before the backend is told.  1 done, 0 the operation is not `owner`'s any
  * more.  Also of one that was cancelled. */

@@ -26,6 +26,8 @@ libscoria_a_SOURCES += \
 	volume/group_status.c volume/group_status.def volume/group_status.h \
 	volume/group_type.c volume/group_type.h \
 	volume/group_update.c volume/group_update.h \
+	volume/manage.c volume/manage.h \
+	volume/manageable.c volume/manageable.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \
 	volume/operations.c volume/operations.def volume/operations.h \
@@ -48,6 +50,7 @@ libscoria_a_SOURCES += \
 	volume/type.c volume/type.h \
 	volume/type_access.c volume/type_access.h \
 	volume/type_encryption.c volume/type_encryption.h \
+	volume/unmanage.c \
 	volume/update.c \
 	volume/volume.c volume/volume.h \
 	volume/volume_quota.c volume/volume_quota.h
@@ -61,6 +64,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_group_snapshots \
+	tests/unit/volume/test_manage \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \

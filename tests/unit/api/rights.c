@@ -217,6 +217,13 @@ static const struct row volume_rows[] = {
            BY_ADMIN("extend_volume_completion")), /* nobody waits for it */
     ACTION(OWNED_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
            BY_ADMIN("reset_status")),
+    ACTION(OWNED_ADMIN, "{\"os-unmanage\": null}", 202, "volume_extension:volume_unmanage"),
+    { ADMIN | OWNED | LATE, "POST", "/os-snapshot-manage",
+      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 400,
+      "snapshot_extension:snapshot_manage volume:get", NULL }, /* no backend can */
+    { ADMIN | OWNED | LATE, "POST", "/manageable_snapshots",
+      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 400,
+      "snapshot_extension:snapshot_manage volume:get", NULL },
     ACTION(OWNED_ADMIN, "{\"os-force_detach\": {}}", 202,
            BY_ADMIN("force_detach") " " USER("terminate_connection") " " USER("detach")),
     { OWNED_MEMBER, "POST", "/attachments", "{\"attachment\": {\"volume_uuid\": \"%s\"}}", 200,
@@ -268,6 +275,8 @@ static const struct row snapshot_rows[] = {
              " volume_extension:snapshot_admin_actions:reset_status"),
     SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
              " volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
+    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-unmanage\": null}", 400, /* no backend can */
+             " snapshot_extension:snapshot_unmanage"),
     SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, " volume:delete_snapshot"),
 };
 
@@ -463,6 +472,11 @@ static const struct row quota_rows[] = {
 #define NODE "\"host\": \"node@memory\""
 #define VOLUME_SERVICE NODE ", \"binary\": \"cinder-volume\""
 
+#define EXISTING "{\"volume\": {\"host\": \"node@memory\", \"ref\": \"disk\"}}"
+#define MANAGEABLE(path, status, extension) \
+    { ADMIN, "GET", path "?host=node@memory", NULL, status, extension ":list_manageable", NULL }, \
+    { ADMIN, "GET", path "/detail?host=node@memory", NULL, status, extension ":list_manageable", NULL }
+
 static const struct row service_rows[] = {
     { ADMIN, "GET", "/os-services", NULL, 200, "volume_extension:services:index", NULL },
     SERVICE("enable", "{" VOLUME_SERVICE "}", 200, ""),
@@ -477,6 +491,12 @@ static const struct row service_rows[] = {
     SERVICE("set-log", "{\"level\": \"INFO\"}", 202, ""),
     SERVICE("report", "{\"binary\": \"scoria-compute\", \"host\": \"h\"}", 200, ""),
     SERVICE("nothing", "{}", 400, ""),
+    MANAGEABLE("/os-volume-manage", 200, "volume_extension"),
+    MANAGEABLE("/manageable_volumes", 200, "volume_extension"),
+    MANAGEABLE("/os-snapshot-manage", 400, "snapshot_extension"), /* no backend can */
+    MANAGEABLE("/manageable_snapshots", 400, "snapshot_extension"),
+    { ADMIN, "POST", "/os-volume-manage", EXISTING, 202, "volume_extension:volume_manage", NULL },
+    { ADMIN, "POST", "/manageable_volumes", EXISTING, 202, "volume_extension:volume_manage", NULL },
     { ADMIN, "GET", "/os-hosts", NULL, 200, "volume_extension:hosts", NULL },
     { ADMIN, "GET", "/os-hosts/node@memory", NULL, 200, "volume_extension:hosts", NULL },
     { ADMIN, "GET", "/scheduler-stats/get_pools", NULL, 200,

@@ -6,6 +6,7 @@
 #include "volume/conflict.h"
 
 #include "common/cleanup.h"
+#include "drivers/memory.h"
 #include "tests/lib/extend.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
@@ -30,6 +31,7 @@ static const struct request requests[] = {
     { ACTION_DELETE, "DELETE", "/volumes/V", NULL },
     { ACTION_FORCE_DELETE, "DELETE", "/volumes/V?force=true", NULL },
     ACT(ACTION_FORCE_DELETE, "{\"os-force_delete\": null}"),
+    ACT(ACTION_UNMANAGE, "{\"os-unmanage\": null}"),
     ACT(ACTION_RESET_STATUS, RESET("available")),
     ACT(ACTION_RESET_STATUS, RESET("error")),
     ACT(ACTION_RESET_STATUS, RESET("in-use")),
@@ -243,6 +245,23 @@ static void revert(void) {
                      202);
 }
 
+static void manage(void) {
+    struct world *world = meeting.world;
+    const json_t *volume;
+
+    memory_put(world->memory, "disk", 2 * GIB, 0);
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage",
+                                "{\"volume\": {\"host\": \"node@memory\", \"ref\": \"disk\"}}"),
+                     202);
+    volume = json_object_get(world->answer, "volume");
+    meeting.id = arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+}
+
+static void unmanage(void) {
+    ready(false);
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, "{\"os-unmanage\": null}"), 202);
+}
+
 static void clone_volume(void) {
     struct world *world = meeting.world;
 
@@ -282,6 +301,11 @@ static const struct setting {
     { WORK_MAKES, "create", create, IN_DRIVER, "create_volume", false },
     { WORK_DESTROYS, "delete", open_delete, BETWEEN, NULL, false },
     { WORK_DESTROYS, "delete", open_delete, IN_DRIVER, "delete_volume", false },
+    { WORK_MAKES, "manage", manage, BETWEEN, NULL, false },
+    { WORK_MAKES, "manage", manage, IN_DRIVER, "get_manageable", false },
+    { WORK_MAKES, "manage", manage, IN_DRIVER, "manage_volume", false },
+    { WORK_DESTROYS, "unmanage", unmanage, BETWEEN, NULL, false },
+    { WORK_DESTROYS, "unmanage", unmanage, IN_DRIVER, "unmanage_volume", false },
     { WORK_GROWS, "extend", extend_free, BETWEEN, NULL, false },
     { WORK_GROWS, "extend of a used one", extend_used, BETWEEN, NULL, false },
     { WORK_GROWS, "extend", extend_free, IN_DRIVER, "extend_volume", false },
@@ -304,6 +328,7 @@ static const struct setting {
     { WORK_BESIDE, "notify queued", notify_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify running", notify_running, BETWEEN, NULL, false },
     { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
+    { WORK_CANCELLED, "cancelled unmanage", unmanage, IN_DRIVER, "unmanage_volume", true },
     { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
@@ -341,7 +366,7 @@ static void assert_at_rest(const struct setting *setting) {
                   "%s, %s: reservations are left", setting->name, about);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
                                      "status IN ('creating', 'deleting', 'extending', "
-                                     "'reverting')") == 0,
+                                     "'reverting', 'managing', 'unmanaging')") == 0,
                   "%s, %s: stranded in %s", setting->name, about, status);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
                                      "status IN ('creating', 'deleting', 'restoring')") == 0,

@@ -1,0 +1,124 @@
+/*
+ * What lies in a pool: the backend tells all of it, and one page of that is the answer.
+ */
+#include "manager/job.h"
+#include "volume/manageable.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More than anybody looks through, and as much as a worker keeps in memory. */
+enum { CANDIDATES_MOST = 100000 };
+
+struct listing {
+    struct arena *arena;
+    struct driver_candidate *items;
+    size_t count, room;
+};
+
+static void keep(void *arg, const struct driver_candidate *candidate) {
+    struct listing *listing = arg;
+    struct driver_candidate *kept;
+
+    if (listing->count == CANDIDATES_MOST)
+        return;
+    if (listing->count == listing->room) {
+        size_t room = listing->room ? 2 * listing->room : 64;
+        struct driver_candidate *items = arena_alloc(listing->arena, room * sizeof *items);
+
+        if (listing->count)
+            memcpy(items, listing->items, listing->count * sizeof *items);
+        listing->items = items;
+        listing->room = room;
+    }
+    kept = &listing->items[listing->count++];
+    *kept = *candidate;
+    kept->source_name = arena_text(listing->arena, candidate->source_name);
+    kept->name_id = candidate->name_id ? arena_text(listing->arena, candidate->name_id) : NULL;
+    kept->why_not = candidate->why_not ? arena_text(listing->arena, candidate->why_not) : NULL;
+}
+
+static int64_t size_gb(const struct driver_candidate *candidate) {
+    return candidate->bytes < 0 ? 0 : candidate->bytes / GIB + (candidate->bytes % GIB > 0);
+}
+
+static int compare(const void *left, const void *right, void *arg) {
+    const struct driver_candidate *one = left, *other = right;
+    const struct manageable_page *page = arg;
+    int order = strcmp(one->source_name, other->source_name);
+
+    if (page->by_size && size_gb(one) != size_gb(other))
+        order = size_gb(one) > size_gb(other) ? 1 : -1;
+    return page->descending ? -order : order;
+}
+
+static size_t first_of(const struct listing *listing, const struct manageable_page *page) {
+    size_t first = 0;
+
+    for (size_t i = 0; page->marker && i < listing->count; i++)
+        if (strcmp(listing->items[i].source_name, page->marker) == 0)
+            first = i + 1;
+    return page->offset < (int64_t)(listing->count - first) ? first + (size_t)page->offset
+                                                            : listing->count;
+}
+
+static json_t *describe(const struct driver_candidate *candidate, const json_t *known) {
+    const json_t *volume_id =
+        candidate->name_id ? json_object_get(known, candidate->name_id) : NULL;
+    const char *why_not = volume_id ? "already managed" : candidate->why_not;
+
+    return json_pack("{s:s, s:I, s:b, s:s?, s:s?}", "name", candidate->source_name, "size",
+                     (json_int_t)size_gb(candidate), "safe", why_not == NULL, "why_not", why_not,
+                     "volume_id", json_string_value(volume_id));
+}
+
+static const char *page_text(struct job *job, struct listing *listing,
+                             const struct manageable_page *page, const json_t *known) {
+    json_t *list = json_array();
+    size_t first;
+
+    if (listing->count)
+        qsort_r(listing->items, listing->count, sizeof *listing->items, compare, (void *)page);
+    first = first_of(listing, page);
+    for (size_t i = first; i < listing->count && (int64_t)(i - first) < page->limit; i++)
+        json_array_append_new(list, describe(&listing->items[i], known));
+    return json_text(job->arena, json_keep(job->arena, json_pack("{s:o}", "manageable", list)));
+}
+
+struct known_call {
+    const char *host;
+    json_t *known;
+};
+
+static int known_body(struct work *work, void *arg, struct error *err) {
+    struct known_call *call = arg;
+
+    return manageable_known(work, call->host, call->known, err);
+}
+
+int job_list_manageable(struct job *job, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    struct known_call known = { job->operation.host, json_keep(job->arena, json_object()) };
+    struct listing listing = { .arena = job->arena };
+    struct manageable_ending ending = { 0 };
+    struct manageable_page page;
+    struct error failure = { 0 };
+    const char *pool;
+
+    manageable_asked(job->arena, &job->operation, &page, &pool);
+    if (!driver->list_manageable)
+        error_set(&failure, ERROR_BAD_REQUEST, "This backend takes over no existing storage.");
+    else
+        driver->list_manageable(job->backend->handle, job->arena, pool, keep, &listing, &failure);
+    if (failure.kind != ERROR_NONE) {
+        ending.failure = &failure;
+        log_error(&job->context.log, "list of existing storage failed", "host", job->operation.host,
+                  "reason", failure.message, NULL);
+    } else if (job_read(job, known_body, &known, err) < 0) {
+        return -1;
+    } else {
+        ending.answer = page_text(job, &listing, &page, known.known);
+    }
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
+}

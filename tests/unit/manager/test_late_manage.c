@@ -1,0 +1,161 @@
+/*
+ * Storage that is taken over or let go of by a worker that sleeps right in front of its effect:
+ * nothing of a volume that lives is taken away, and nothing has a volume's name that is none's.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/other_manager.h"
+#include "tests/lib/snapshots.h"
+
+#define COUNT(what) world_count(world, "SELECT COUNT(*) FROM " what)
+
+static struct scene {
+    struct world *world;
+    const char *id;
+    const char *call; /* in the middle of which the first worker sleeps */
+    void (*meanwhile)(void);
+    bool asleep;
+} scene;
+
+static bool between(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    (void)arg, (void)name_id;
+    if (point != MEMORY_FENCED || scene.asleep || strcmp(call, scene.call) != 0)
+        return true;
+    scene.asleep = true;
+    scene.meanwhile();
+    return true;
+}
+
+static void sleep_in(struct world *world, const char *call, void (*meanwhile)(void)) {
+    scene = (struct scene){ .world = world, .call = call, .meanwhile = meanwhile };
+    memory_watch(world->memory, between, NULL);
+}
+
+static void manage(const char *source) {
+    struct world *world = scene.world;
+    const json_t *volume;
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/os-volume-manage",
+                   PATH("{\"volume\": {\"host\": \"node@memory\", \"ref\": \"%s\"}}", source)),
+        202);
+    volume = json_object_get(world->answer, "volume");
+    scene.id = PATH("%s", json_string_value(json_object_get(volume, "id")));
+}
+
+static void rest(struct world *world) {
+    for (int i = 0; i < 4; i++) {
+        world_settle(world);
+        world_advance(world, 61);
+    }
+    world_settle(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("reservations"), 0);
+}
+
+static bool is_nobodys(struct world *world, const char *id) {
+    return memory_has(world->memory, PATH("unmanaged-%s", id));
+}
+
+/* ---- manage ---- */
+
+static void managed_and_written(void) {
+    other_manager_works(scene.world);
+    ck_assert_str_eq(world_status(scene.world, scene.id), "available");
+    memory_write(scene.world->memory, scene.id, 9);
+}
+
+START_TEST(a_late_manage_changes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+
+    sleep_in(world, "manage_volume", managed_and_written);
+    memory_put(world->memory, "disk", GIB, 7);
+    manage("disk");
+    rest(world);
+    ck_assert_str_eq(world_status(world, scene.id), "available");
+    ck_assert_int_eq(memory_read(world->memory, scene.id), 9);
+    ck_assert_uint_eq(memory_count(world->memory), 1);
+}
+END_TEST
+
+static void given_up(void) {
+    ck_assert_int_eq(world_action(scene.world, scene.id, "{\"os-force_delete\": {}}"), 202);
+    other_manager_works(scene.world);
+}
+
+START_TEST(what_is_taken_over_too_late_is_nobodys_again) {
+    autoworld struct world *world = world_new(NULL);
+
+    sleep_in(world, "manage_volume", given_up);
+    memory_put(world->memory, "disk", GIB, 7);
+    manage("disk");
+    rest(world);
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    ck_assert(is_nobodys(world, scene.id));
+}
+END_TEST
+
+/* ---- unmanage ---- */
+
+static void unmanage(struct world *world) {
+    ck_assert_int_eq(world_action(world, scene.id, "{\"os-unmanage\": {}}"), 202);
+}
+
+static void reset_and_written(void) {
+    ck_assert_int_eq(
+        world_action(scene.world, scene.id, "{\"os-reset_status\": {\"status\": \"available\"}}"),
+        202);
+    other_manager_works(scene.world);
+    memory_write(scene.world->memory, scene.id, 9);
+}
+
+START_TEST(a_late_unmanage_takes_no_storage_from_a_volume) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    sleep_in(world, "unmanage_volume", reset_and_written);
+    scene.id = id;
+    unmanage(world);
+    rest(world);
+    /* It goes on with what it has, or is told that it has none. */
+    if (strcmp(world_status(world, id), "available") == 0)
+        ck_assert_int_eq(world_real_gb(world, id), 1);
+    else
+        ck_assert(is_nobodys(world, id));
+}
+END_TEST
+
+static const char *former;
+
+static void let_go_and_taken_over(void) {
+    struct world *world = scene.world;
+
+    other_manager_works(world);
+    former = scene.id;
+    ck_assert(is_nobodys(world, former));
+    manage(PATH("unmanaged-%s", former));
+    other_manager_works(world);
+    memory_write(world->memory, scene.id, 9);
+}
+
+START_TEST(a_late_unmanage_finds_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    sleep_in(world, "unmanage_volume", let_go_and_taken_over);
+    scene.id = id;
+    unmanage(world);
+    rest(world);
+    ck_assert_str_eq(world_status(world, scene.id), "available");
+    ck_assert_str_ne(scene.id, former);
+    ck_assert_int_eq(memory_read(world->memory, scene.id), 9);
+    ck_assert(!is_nobodys(world, former));
+}
+END_TEST
+
+CHECK_MAIN("late manage", a_late_manage_changes_nothing,
+           what_is_taken_over_too_late_is_nobodys_again,
+           a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing)

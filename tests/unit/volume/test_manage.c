@@ -1,0 +1,395 @@
+/*
+ * Existing storage becomes a volume, a volume is let go of, and what could be taken over is listed.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/snapshots.h"
+
+#define HOST "node@memory#pool"
+#define MANAGE(more) \
+    "{\"volume\": {\"host\": \"" HOST "\", \"ref\": {\"source-name\": \"disk\"}" more "}}"
+#define UNMANAGE      "{\"os-unmanage\": {}}"
+#define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
+#define COUNT(what)   world_count(world, "SELECT COUNT(*) FROM " what)
+#define assert_rests(world)                         \
+    do {                                            \
+        ck_assert_int_eq(world_check(world), 0);    \
+        ck_assert_int_eq(COUNT("operations"), 0);   \
+        ck_assert_int_eq(COUNT("reservations"), 0); \
+    } while (0)
+
+static const char *string(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+/* The id of a volume that is to become of "disk". */
+static const char *manage(struct world *world) {
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 202);
+    return PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+}
+
+static const char *managed(struct world *world, int64_t bytes) {
+    const char *id;
+
+    ck_assert(memory_put(world->memory, "disk", bytes, 7));
+    id = manage(world);
+    world_settle(world);
+    return id;
+}
+
+/* ---- taken over ---- */
+
+START_TEST(an_object_becomes_a_volume_with_its_content) {
+    autoworld struct world *world = world_new(NULL);
+    const json_t *volume;
+    const char *id;
+
+    memory_put(world->memory, "disk", 2 * GIB, 7);
+    ck_assert_int_eq(world_call(world, "POST", "/manageable_volumes",
+                                MANAGE(", \"name\": \"mine\", \"bootable\": true, "
+                                       "\"metadata\": {\"a\": \"b\"}")),
+                     202);
+    volume = json_object_get(world->answer, "volume");
+    id = PATH("%s", string(volume, "id"));
+    ck_assert_str_eq(string(volume, "status"), "creating");
+    ck_assert_int_eq(json_integer_value(json_object_get(volume, "size")), 0);
+    /* The view of 3.0, whatever the microversion. */
+    ck_assert_ptr_null(json_object_get(volume, "group_id"));
+    ck_assert_ptr_null(json_object_get(volume, "volume_type_id"));
+    ck_assert_int_eq(world_in_use(world, "volumes"), 1);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_size(world, id), 2);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
+    ck_assert_int_eq(memory_read(world->memory, id), 7);
+    ck_assert(!memory_has(world->memory, "disk"));
+    volume = world_show(world, id);
+    ck_assert_str_eq(string(volume, "name"), "mine");
+    ck_assert_str_eq(string(volume, "bootable"), "true");
+    ck_assert_str_eq(string(volume, "os-vol-host-attr:host"), HOST);
+    ck_assert_str_eq(string(json_object_get(volume, "metadata"), "a"), "b");
+    assert_rests(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_part_of_a_gib_is_filled_up) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = managed(world, 2 * GIB + 1);
+
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_size(world, id), 3);
+    ck_assert_int_eq(memory_bytes(world->memory, id), 3 * GIB);
+    ck_assert_int_eq(memory_read(world->memory, id), 7);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(what_makes_no_sense_is_refused_at_the_request) {
+    static const struct {
+        const char *body;
+        int status;
+    } bodies[] = {
+        { "{\"volume\": {\"host\": \"" HOST "\"}}", 400 },
+        { "{\"volume\": {\"ref\": {\"source-name\": \"disk\"}}}", 400 },
+        { "{\"volume\": {\"host\": \"" HOST "\", \"ref\": {}}}", 400 },
+        { "{\"volume\": {\"host\": \"" HOST "\", \"ref\": {\"source-name\": \"\"}}}", 400 },
+        { "{\"volume\": {\"host\": \"" HOST "\", \"ref\": 5}}", 400 },
+        { "{\"volume\": {\"host\": \"node@other#pool\", \"ref\": \"disk\"}}", 400 },
+        { "{\"volume\": {\"cluster\": \"c\", \"ref\": \"disk\"}}", 400 },
+        { MANAGE(", \"cluster\": \"c\""), 400 },
+        { MANAGE(", \"volume_type\": \"none\""), 400 },
+        { MANAGE(", \"availability_zone\": \"none\""), 400 },
+        { MANAGE(", \"bootable\": \"perhaps\""), 400 },
+        { MANAGE(", \"size\": 5"), 400 },
+    };
+    const struct world_settings settings = { .quota_volumes = 1 };
+    autoworld struct world *world = world_new(&settings);
+
+    world_volume(world, 1);
+    memory_put(world->memory, "disk", GIB, 7);
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 413);
+    for (size_t i = 0; i < LENGTH(bodies); i++)
+        ck_assert_msg(world_call(world, "POST", "/os-volume-manage", bodies[i].body) ==
+                          bodies[i].status,
+                      "%s: %d %s", bodies[i].body, world->status, world->answer_text);
+    world_sql(world, "UPDATE services SET disabled = 1 WHERE binary_name = 'cinder-volume'");
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 400);
+    ck_assert_int_eq(world_call(world, "GET",
+                                "/os-volume-manage?host="
+                                "node@memory%23pool",
+                                NULL),
+                     400);
+    ck_assert_int_eq(COUNT("volumes"), 1);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert(memory_has(world->memory, "disk"));
+}
+END_TEST
+
+START_TEST(one_that_fails_leaves_the_object_as_it_is) {
+    static const int64_t sizes[] = { -1, 0, 5 * GIB };
+    const struct world_settings settings = { .quota_gigabytes = 4 };
+
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        autoworld struct world *world = world_new(&settings);
+        const char *id;
+
+        if (sizes[i] >= 0)
+            memory_put(world->memory, "disk", sizes[i], 7);
+        id = manage(world);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "error");
+        ck_assert_int_eq(COUNT("volumes WHERE status = 'error_managing'"), 1);
+        ck_assert(world_has_message(world, id,
+                                    i == 2 ? "VOLUME_VOLUME_008_006" : "VOLUME_VOLUME_008_012"));
+        ck_assert_int_eq(memory_has(world->memory, "disk"), sizes[i] >= 0);
+        ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);
+        assert_rests(world);
+        /* Of which nothing is destroyed, however often. */
+        ck_assert_int_eq(world_action(world, id, i % 2 ? UNMANAGE : "{\"os-force_delete\": {}}"),
+                         202);
+        world_settle(world);
+        ck_assert_int_eq(COUNT("volumes"), 0);
+        ck_assert_int_eq(memory_has(world->memory, "disk"), sizes[i] >= 0);
+        ck_assert_int_eq(world_in_use(world, "volumes"), 0);
+        assert_rests(world);
+    }
+}
+END_TEST
+
+START_TEST(one_that_fails_late_lets_go_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    memory_put(world->memory, "disk", GIB + 1, 7);
+    memory_fail_next(world->memory, "extend_volume", ERROR_BACKEND);
+    id = manage(world);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'error_managing'"), 1);
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    ck_assert(memory_has(world->memory, PATH("unmanaged-%s", id)));
+    assert_rests(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert(memory_has(world->memory, PATH("unmanaged-%s", id)));
+    assert_rests(world);
+}
+END_TEST
+
+/* ---- let go ---- */
+
+START_TEST(a_volume_is_let_go_of_and_taken_over_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2), *again;
+
+    memory_write(world->memory, id, 9);
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    ck_assert_str_eq(world_status(world, id), "unmanaging");
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    assert_rests(world);
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage",
+                                PATH("{\"volume\": {\"host\": \"node@memory\", "
+                                     "\"ref\": \"unmanaged-%s\"}}",
+                                     id)),
+                     202);
+    again = PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, again), "available");
+    ck_assert_int_eq(memory_read(world->memory, again), 9);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(what_is_in_use_or_needed_is_not_let_go_of) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attached = world_volume(world, 1), *with_snapshot = world_volume(world, 1);
+
+    world_attach(world, attached, WORLD_INSTANCE);
+    snapshot_of_volume(world, with_snapshot);
+    ck_assert_int_eq(world_action(world, attached, UNMANAGE), 400);
+    ck_assert_int_eq(world_action(world, with_snapshot, UNMANAGE), 400);
+    world_sql(world, "UPDATE volumes SET encryption_key_id = 'k'");
+    ck_assert_int_eq(world_action(world, with_snapshot, UNMANAGE), 400);
+    world_sql(world, "UPDATE volumes SET encryption_key_id = NULL");
+    ck_assert_uint_eq(memory_count(world->memory), 2);
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_let_go_of_stays) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    ck_assert(memory_put(world->memory, PATH("unmanaged-%s", id), GIB, 1));
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_unmanaging");
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202); /* once more */
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_unmanaging");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_006_906"));
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 1);
+    ck_assert_uint_eq(memory_count(world->memory), 1);
+    assert_rests(world);
+}
+END_TEST
+
+/* ---- whoever dies ---- */
+
+static void do_one(struct world *world, int what, const char **ret_id) {
+    if (what == 0)
+        world_call(world, "POST", "/os-volume-manage", MANAGE(""));
+    else
+        world_action(world, *ret_id, UNMANAGE);
+    if (what == 0 && world->status == 202)
+        *ret_id = PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+}
+
+/* After any effect; whoever comes next ends it, and what was one object is one. */
+static bool die_after(int what, int64_t effects) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = NULL;
+    bool died;
+
+    if (what == 0)
+        ck_assert(memory_put(world->memory, "disk", GIB + 1, 7));
+    else
+        id = world_volume(world, 2);
+    world_die_after(world, effects);
+    do_one(world, what, &id);
+    world_settle(world);
+    died = world->dead;
+    if (died) {
+        world_restart(world);
+        world_settle(world);
+        for (int i = 0; i < 10; i++)
+            world_advance(world, 120);
+        world_settle(world);
+    }
+    if (what == 0 && COUNT("volumes") == 1) {
+        ck_assert_int_eq(COUNT("volumes WHERE status = 'available' AND size_gb = 2"), 1);
+        ck_assert_uint_eq(memory_count(world->memory), 1);
+        ck_assert(!memory_has(world->memory, "disk"));
+    } else if (what == 0) {
+        ck_assert(memory_has(world->memory, "disk"));
+    } else if (COUNT("volumes") == 1) {
+        ck_assert_str_eq(world_status(world, id), "available");
+        ck_assert_uint_eq(memory_count(world->memory), 1);
+    } else {
+        ck_assert(memory_has(world->memory, PATH("unmanaged-%s", id)));
+        ck_assert_uint_eq(memory_count(world->memory), 0);
+    }
+    assert_rests(world);
+    return died;
+}
+
+START_TEST(what_dies_anywhere_is_done_by_the_next) {
+    for (int what = 0; what <= 1; what++) {
+        int64_t effects = 0;
+
+        while (die_after(what, effects))
+            ck_assert_int_lt(++effects, 100);
+        ck_assert_int_gt(effects, 3);
+    }
+}
+END_TEST
+
+/* ---- lists ---- */
+
+static const json_t *list(struct world *world, const char *path) {
+    world_call(world, "GET", path, NULL);
+    return json_object_get(world->answer, "manageable-volumes");
+}
+
+START_TEST(what_lies_there_is_listed) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2);
+    const json_t *all, *first;
+
+    memory_put(world->memory, "za", GIB + 1, 0);
+    memory_put(world->memory, "zb", 0, 0);
+    all = list(world, "/manageable_volumes/detail?host=node@memory%23pool&sort=size:asc");
+    ck_assert_msg(json_array_size(all) == 3, "%d %s", world->status, world->answer_text);
+    first = json_array_get(all, 0);
+    ck_assert_str_eq(string(json_object_get(first, "reference"), "source-name"), "zb");
+    ck_assert(json_is_false(json_object_get(first, "safe_to_manage")));
+    ck_assert_str_eq(string(first, "reason_not_safe"), "is empty");
+    ck_assert(json_is_null(json_object_get(first, "cinder_id")));
+    for (size_t i = 1; i <= 2; i++) {
+        const json_t *item = json_array_get(all, i);
+        bool is_volume = string(item, "cinder_id") != NULL;
+
+        ck_assert_int_eq(json_integer_value(json_object_get(item, "size")), 2);
+        ck_assert_int_eq(json_is_true(json_object_get(item, "safe_to_manage")), !is_volume);
+        if (is_volume) {
+            ck_assert_str_eq(string(item, "cinder_id"), volume);
+            ck_assert_str_eq(string(item, "reason_not_safe"), "already managed");
+        }
+    }
+    all = list(world, "/os-volume-manage?host=node@memory&limit=1&offset=1&sort=reference:asc");
+    ck_assert_uint_eq(json_array_size(all), 1);
+    all = list(world, "/os-volume-manage?host=node@memory&marker=%7B%22source-name%22:%22zb%22%7D");
+    ck_assert_uint_eq(json_array_size(all), 2);
+    first = json_array_get(all, 0);
+    ck_assert_str_eq(string(json_object_get(first, "reference"), "source-name"), "za");
+    ck_assert_ptr_null(json_object_get(first, "cinder_id"));
+}
+END_TEST
+
+START_TEST(questions_that_make_no_sense_are_refused) {
+    static const char *const queries[] = {
+        "",
+        "?cluster=c",
+        "?host=node@memory&cluster=c",
+        "?host=nobody",
+        "?host=node@memory&sort=name",
+        "?host=node@memory&sort=size:up",
+        "?host=node@memory&sort=size&sort_key=size",
+        "?host=node@memory&limit=x",
+        "?host=node@memory&offset=-1",
+        "?host=node@memory&marker=%7B%22source%22:5%7D",
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    for (size_t i = 0; i < LENGTH(queries); i++)
+        ck_assert_msg(world_call(world, "GET", PATH("/manageable_volumes%s", queries[i]), NULL) ==
+                          400,
+                      "%s: %d %s", queries[i], world->status, world->answer_text);
+    memory_fail_next(world->memory, "list_manageable", ERROR_BACKEND);
+    ck_assert_int_eq(world_call(world, "GET", "/manageable_volumes?host=node@memory", NULL), 500);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(no_backend_takes_snapshots_over) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *snapshot = snapshot_of_volume(world, volume);
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/os-snapshot-manage",
+                   PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", volume)),
+        400);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/manageable_snapshots",
+                   PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", snapshot)),
+        404);
+    ck_assert_int_eq(world_call(world, "GET", "/manageable_snapshots?host=node@memory", NULL), 400);
+    ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", snapshot), UNMANAGE),
+                     400);
+    ck_assert_str_eq(snapshot_status(world, snapshot), "available");
+}
+END_TEST
+
+CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
+           what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
+           one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
+           what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
+           what_dies_anywhere_is_done_by_the_next, what_lies_there_is_listed,
+           questions_that_make_no_sense_are_refused, no_backend_takes_snapshots_over)

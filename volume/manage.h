@@ -1,0 +1,52 @@
+/*
+ * Storage that was there before, taken over as a volume; a volume let go of, whose storage stays
+ * and is nobody's; and what lies on a backend that could be taken over.
+ *
+ *     manage     the row is there at once, of 0 GiB.  A worker looks how large the object is,
+ *                reserves that, gives the object the volume's name and fills it up to a whole GiB.
+ *                One that fails has let go of the object before: an error_managing volume has none,
+ *                and to delete it takes the row alone away.
+ *     unmanage   like a delete, but the object gets a name of its own (driver.h).
+ */
+#pragma once
+
+#include "ledger/operation.h"
+#include "volume/volume.h"
+
+struct pool;
+
+struct volume_existing {
+    const char *source_name; /* as the driver knows it */
+    const char *host;        /* node@backend#pool, or node@backend with one pool */
+    const char *name, *description;
+    const char *type; /* id or name; NULL: the default */
+    const char *availability_zone;
+    struct pairs metadata;
+    bool bootable;
+};
+
+/* Where storage can be taken over: ERROR_BAD_REQUEST when there is no such pool, it has no service
+ * that works, or cannot do it. */
+int volume_manage_pool(struct work *work, const char *host, struct pool *ret, struct error *err);
+/* POST: row, quota of one volume, operation and message. */
+int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
+                  struct error *err);
+/* What the operation is to take over, in the arena. */
+const char *volume_manage_source(struct arena *arena, const struct operation *operation);
+
+/* Before anything is taken over: its size is known, in whole GiB.  For job_held(); `arg` is the
+ * size, an int64_t. ERROR_OVER_QUOTA, ERROR_BAD_REQUEST: the volume cannot have it. */
+operation_body volume_manage_sized;
+/* What finishes it. */
+struct manage_ending {
+    const char *location, *format; /* that the driver said */
+    const struct error *failure;   /* NULL: taken over; else the object is not the volume's */
+};
+
+/* os-unmanage. */
+int volume_unmanage(struct work *work, const struct volume *volume, struct error *err);
+/* What a job must still find right before it lets go of anything. */
+bool volume_unmanage_wanted(const struct volume *volume);
+struct unmanage_ending {
+    const struct error *failure; /* NULL: let go of */
+};

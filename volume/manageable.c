@@ -1,0 +1,94 @@
+#include "volume/manageable.h"
+
+#include "ledger/host.h"
+#include "volume/manage.h"
+#include "volume/operations.h"
+#include "volume/pool.h"
+#include "json/json.h"
+
+#include <string.h>
+
+enum { QUESTIONS_MOST = 16 }; /* a backend that does not answer must not gather more */
+
+static int check_questions(struct work *work, const char *host, struct error *err) {
+    int64_t open = 0;
+
+    if (operation_count(work, host, &kind_list_manageable, &open, err) < 0)
+        return -1;
+    if (open >= QUESTIONS_MOST)
+        return error_set(err, ERROR_TRY_LATER, "%jd such questions wait for the backend already.",
+                         (intmax_t)open);
+    return 0;
+}
+
+int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
+                   const char **ret_operation_id, struct error *err) {
+    const char *project_id = work->context->project_id;
+    struct pool pool;
+    struct operation fields;
+    json_t *arguments;
+
+    if (volume_manage_pool(work, host, &pool, err) < 0)
+        return -1;
+    arguments = json_keep(work->arena, json_pack("{s:s, s:b, s:b, s:I, s:I, s:s?}", "pool",
+                                                 strchr(pool.name, '#') + 1, "by_size",
+                                                 page->by_size, "descending", page->descending,
+                                                 "limit", (json_int_t)page->limit, "offset",
+                                                 (json_int_t)page->offset, "marker", page->marker));
+    fields = (struct operation){
+        .volume_id = pool.host,
+        .target_id = work_uuid(work),
+        .host = pool.name,
+        .project_id = project_id ? project_id : "",
+        .arguments = json_text(work->arena, arguments),
+    };
+    if (check_questions(work, pool.host, err) < 0)
+        return -1;
+    return operation_insert(work, &kind_list_manageable, &fields, ret_operation_id, err);
+}
+
+void manageable_asked(struct arena *arena, const struct operation *operation,
+                      struct manageable_page *ret, const char **ret_pool) {
+    const json_t *arguments = operation_arguments(arena, operation);
+
+    *ret = (struct manageable_page){
+        .by_size = json_is_true(json_object_get(arguments, "by_size")),
+        .descending = json_is_true(json_object_get(arguments, "descending")),
+        .limit = json_integer_value(json_object_get(arguments, "limit")),
+        .offset = json_integer_value(json_object_get(arguments, "offset")),
+        .marker = json_string_value(json_object_get(arguments, "marker")),
+    };
+    *ret_pool = json_string_value(json_object_get(arguments, "pool"));
+}
+
+int manageable_known(struct work *work, const char *host, json_t *ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT COALESCE(name_id, id), id FROM volumes "
+                 "WHERE host = $1 OR substr(host, 1, CAST($2 AS INTEGER)) = $3",
+                 DB_TEXT(host), DB_INT((int64_t)strlen(host) + 1),
+                 DB_TEXT(arena_format(work->arena, "%s#", host)));
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        json_object_set_new(ret, db_text(rows, 0), json_string(db_text(rows, 1)));
+    return more;
+}
+
+/* Why, the manager's log says. */
+static int list_finish(struct work *work, const struct operation *held, void *arg,
+                       struct error *err) {
+    static const char failed[] = "{\"error\": \"The backend cannot tell what it has.\"}";
+    const struct manageable_ending *ending = arg;
+
+    return operation_answer(work, held->id, ending->failure ? failed : ending->answer, err);
+}
+
+const struct operation_kind kind_list_manageable = {
+    .name = "list_manageable",
+    .method = "get_manageable_volumes",
+    .message_action = "001",
+    .finish = list_finish,
+};

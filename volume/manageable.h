@@ -1,0 +1,29 @@
+/*
+ * What lies in a pool that could be taken over: a question to its backend, whose answer waits for
+ * the request that asked.
+ */
+#pragma once
+
+#include "ledger/operation.h"
+#include "volume/volume.h"
+
+struct manageable_page {
+    bool by_size, descending; /* else by reference */
+    int64_t limit, offset;
+    const char *marker; /* a source name that the page begins behind; NULL: at the first */
+};
+
+/* The request then waits for *ret_operation_id (operation.h). */
+int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
+                   const char **ret_operation_id, struct error *err);
+/* What was asked, of the worker that answers; *ret_pool is NULL when none was named. */
+void manageable_asked(struct arena *arena, const struct operation *operation,
+                      struct manageable_page *ret, const char **ret_pool);
+/* {name id: volume id} of the volumes on a backend. */
+int manageable_known(struct work *work, const char *host, json_t *ret, struct error *err);
+
+/* What finishes it: {"manageable": […]} as JSON text, or why there is none. */
+struct manageable_ending {
+    const char *answer;
+    const struct error *failure;
+};
