@@ -4,6 +4,7 @@ Python library for what has no command.
 """
 
 import json
+import os
 
 from block_storage import until
 from case import ServiceCase
@@ -234,6 +235,27 @@ class Cinder(ServiceCase):
         self.cinder("reset-state", "--state", "error", "second")
         self.cinder("force-delete", "second")
         self.api.wait_gone(volume_id)
+
+    def test_a_file_is_taken_over_and_let_go_of(self):
+        self.api.wait_manager()
+        host = self.api.ask("GET", "/scheduler-stats/get_pools")["pools"][0]["name"]
+        folder = os.path.join(self.state, "volumes")
+        with open(os.path.join(folder, "existing"), "wb") as file:
+            file.write(b"words")
+            file.truncate(3 << 29)
+        listed = table(self.cinder("manageable-list", host))
+        self.assertEqual([(row["reference"], row["size"], row["safe_to_manage"])
+                          for row in listed], [("{'source-name': 'existing'}", "2", "True")])
+        made = properties(self.cinder("manage", "--name", "mine", host, "existing"))
+        self.api.wait_status(made["id"], "available")
+        self.assertEqual(self.api.show(made["id"])["size"], 2)
+        with self.assertRaises(ClientFailed):
+            self.cinder("manage", "nowhere@else#pool", "existing")
+        self.cinder("unmanage", "mine")
+        self.api.wait_gone(made["id"])
+        with open(os.path.join(folder, f"unmanaged-{made['id']}"), "rb") as file:
+            self.assertEqual((file.read(5), os.fstat(file.fileno()).st_size), (b"words", 2 << 30))
+        self.assertEqual(os.listdir(folder).count("existing"), 0)
 
     def snapshot_status(self, name, status):
         until(lambda: properties(self.cinder("snapshot-show", name))["status"] == status, 60,
