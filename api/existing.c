@@ -86,6 +86,8 @@ static int manage_volume(struct request *request, struct error *err) {
         metadata_check(&volume_resource, &existing.metadata, err) < 0 ||
         volume_manage(&request->work, &existing, &volume, err) < 0)
         return -1;
+    if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
+        return -1; /* takes the new row back */
     answer_row(request, &volume, 0);
     return 0;
 }

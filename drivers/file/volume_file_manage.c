@@ -105,6 +105,14 @@ static int find_taken(const struct directory *directory, const char *name,
     return image_read_flushed(fd, volume_file_format(directory), facts, err) < 0 ? -1 : 1;
 }
 
+/* As for one that is made. */
+static int check_shared(const struct directory *directory, const struct driver_volume *volume,
+                        struct error *err) {
+    return volume->multiattach && directory->settings->qcow2
+               ? error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.")
+               : 0;
+}
+
 int volume_file_get_manageable(const struct directory *directory, struct arena *arena,
                                const struct driver_volume *volume, const char *source_name,
                                int64_t *ret_bytes, struct error *err) {
@@ -113,7 +121,7 @@ int volume_file_get_manageable(const struct directory *directory, struct arena *
     autoclose int fd = -1;
     int taken = name ? find_taken(directory, name, &facts, err) : -1;
 
-    if (taken < 0)
+    if (taken < 0 || check_shared(directory, volume, err) < 0)
         return -1;
     if (!taken) {
         fd = open_source(directory, source_name, &facts, err);
@@ -173,8 +181,9 @@ int volume_file_manage(const struct directory *directory, struct arena *arena,
     struct image_facts facts;
     int taken = name ? find_taken(directory, name, &facts, err) : -1;
 
-    if (taken < 0 || (taken ? leave_source(directory, volume, source_name, name, err)
-                            : take_over(directory, volume, source_name, name, err)) < 0)
+    if (taken < 0 || check_shared(directory, volume, err) < 0 ||
+        (taken ? leave_source(directory, volume, source_name, name, err)
+               : take_over(directory, volume, source_name, name, err)) < 0)
         return -1;
     *ret_format = volume_file_format(directory);
     return directory_flush(directory, err);

@@ -71,6 +71,7 @@ END_TEST
 START_TEST(an_image_of_another_format_or_with_other_files_is_refused) {
     autobench struct bench bench;
     const char *const qcow2[] = { "file_qcow2_volumes=true", NULL };
+    struct driver_volume volume = A_VOLUME;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     put(&bench, "qcow2", "QFI\xfb", 4);
@@ -94,6 +95,14 @@ START_TEST(an_image_of_another_format_or_with_other_files_is_refused) {
         0);
     assert_refused(&bench, "above", ERROR_BAD_REQUEST, "needs other files");
     assert_refused(&bench, "split", ERROR_BAD_REQUEST, "needs other files");
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "create", "-q", "-f", "qcow2",
+                               bench_path(&bench, "volumes/good"), "1G"),
+                     0);
+    volume.multiattach = true;
+    ck_assert_int_eq(manage(&bench, &volume, "good"), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+    volume.multiattach = false;
+    ck_assert_int_eq(manage(&bench, &volume, "good"), 0);
 }
 END_TEST
 
