@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* The group, if it is a consistency group. */
-#define CONSISTENCYGROUP                                                       \
-    "CASE WHEN v.group_id IS NOT NULL THEN (SELECT g.id FROM volume_groups g " \
-    "JOIN group_types r ON r.id = g.group_type_id WHERE g.id = v.group_id "    \
+#define CONSISTENCYGROUP                                                         \
+    "CASE WHEN v.group_id IS NOT NULL THEN (SELECT cg.id FROM volume_groups cg " \
+    "JOIN group_types r ON r.id = cg.group_type_id WHERE cg.id = v.group_id "    \
     "AND r.name = '" GROUP_TYPE_RESERVED "') END"
 #define VOLUME_COLUMNS                                                                        \
     "v.id, v.name_id, v.project_id, v.user_id, v.host, v.availability_zone, v.display_name, " \
