@@ -262,7 +262,8 @@ struct driver {
      * while a guest has it open.  Without a provider_location it is looked for everywhere. */
     int (*unmanage_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                            struct error *err);
-    /* Every object in the pool (NULL: in any) that is a volume or might become one. */
+    /* Every object in the pool (NULL: in any) that is a volume or might become one; the texts live
+     * until `found` returns. */
     int (*list_manageable)(void *handle, struct arena *arena, const char *pool,
                            void (*found)(void *arg, const struct driver_candidate *candidate),
                            void *arg, struct error *err);

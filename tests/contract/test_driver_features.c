@@ -481,8 +481,10 @@ static void see(void *arg, const struct driver_candidate *candidate) {
 
     if (length < end || strcmp(candidate->source_name + length - end, seen->wanted) != 0)
         return;
-    seen->candidate = *candidate;
+    seen->candidate = *candidate; /* whose texts live until we return */
     seen->candidate.source_name = arena_text(seen->arena, candidate->source_name);
+    seen->candidate.name_id = arena_text(seen->arena, candidate->name_id);
+    seen->candidate.why_not = arena_text(seen->arena, candidate->why_not);
     seen->times++;
 }
 
