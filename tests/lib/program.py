@@ -150,7 +150,7 @@ def _manage(verb, state_directory, options):
     """The status and the list that `scoria manage` ends with."""
     result = subprocess.run([BINARY, "manage", verb, "--format=json",
                              "--state-dir", state_directory, *options],
-                            capture_output=True, text=True, timeout=120, check=False)
+                            capture_output=True, text=True, timeout=600, check=False)
     try:
         return result.returncode, json.loads(result.stdout)
     except ValueError:
