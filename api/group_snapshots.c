@@ -4,6 +4,7 @@
 #include "api/group_resource.h"
 #include "api/page.h"
 #include "api/routes.h"
+#include "api/status_body.h"
 #include "volume/group_snapshot_create.h"
 #include "volume/group_snapshot_delete.h"
 #include "volume/group_type.h"
@@ -243,17 +244,8 @@ static int delete (struct request *request, struct error *err) {
     return group_snapshot_delete(&request->work, request->object, err);
 }
 
-struct reset_body {
-    const char *status;
-};
-
-static const struct field reset_fields[] = {
-    FIELD_TEXT(struct reset_body, status, "status", FIELD_REQUIRED, 1, 255),
-    FIELDS_END,
-};
-
 static int reset_status(struct request *request, struct error *err) {
-    const struct reset_body *body = request->body;
+    const struct status_body *body = request->body;
 
     return group_snapshot_reset_status(&request->work, request->object, body->status, err);
 }
@@ -290,7 +282,7 @@ const struct route group_snapshot_routes[] = {
       .status = 202, .flags = ROUTE_BARE },
     { .method = "POST", .path = "/group_snapshots/{id}/action", .action = "reset_status",
       .since = MV_GROUP_SNAPSHOT_RESET, .resource = &group_snapshot_resource,
-      .rule = "group:reset_group_snapshot_status", BODY(reset_fields, struct reset_body),
+      .rule = "group:reset_group_snapshot_status", BODY(status_body_fields, struct status_body),
       .handler = reset_status, .status = 202 },
 
     { CGSNAPSHOTS("GET", "", resource_list, 200), .rule = "group:get_all_group_snapshots" },

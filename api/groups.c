@@ -1,6 +1,7 @@
 #include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/routes.h"
+#include "api/status_body.h"
 #include "volume/group_create.h"
 #include "volume/group_delete.h"
 #include "volume/group_type.h"
@@ -157,17 +158,8 @@ static int delete_group(struct request *request, struct error *err) {
     return group_delete(&request->work, request->object, body->delete_volumes, err);
 }
 
-struct reset_body {
-    const char *status;
-};
-
-static const struct field reset_fields[] = {
-    FIELD_TEXT(struct reset_body, status, "status", FIELD_REQUIRED, 1, 255),
-    FIELDS_END,
-};
-
 static int reset_status(struct request *request, struct error *err) {
-    const struct reset_body *body = request->body;
+    const struct status_body *body = request->body;
 
     return group_reset_status(&request->work, request->object, body->status, err);
 }
@@ -300,7 +292,7 @@ const struct route group_routes[] = {
     { ACTION("delete", MV_GROUPS, "delete", delete_group, 202),
       BODY(delete_fields, struct delete_body) },
     { ACTION("reset_status", MV_GROUP_RESET, "reset_status", reset_status, 202),
-      BODY(reset_fields, struct reset_body) },
+      BODY(status_body_fields, struct status_body) },
     { REPLICATION("enable_replication", 202), BODY(no_fields, struct failover_body) },
     { REPLICATION("disable_replication", 202), BODY(no_fields, struct failover_body) },
     { REPLICATION("failover_replication", 202), BODY(failover_fields, struct failover_body) },

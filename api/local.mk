@@ -50,6 +50,7 @@ libscoria_a_SOURCES += \
 	api/snapshots.c \
 	api/settings.h \
 	api/spec_body.c api/spec_body.h \
+	api/status_body.c api/status_body.h \
 	api/type_encryption.c \
 	api/type_resource.c api/type_resource.h \
 	api/type_view.c api/type_view.h \

@@ -1,6 +1,7 @@
 #include "api/answer.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
+#include "api/status_body.h"
 #include "api/volume_resource.h"
 #include "volume/snapshot_create.h"
 #include "volume/snapshot_delete.h"
@@ -116,30 +117,25 @@ static int force_delete(struct request *request, struct error *err) {
     return snapshot_delete(&request->work, request->object, true, err);
 }
 
-struct status_body {
-    const char *status, *progress;
-};
-
-static const struct field reset_fields[] = {
-    FIELD_TEXT(struct status_body, status, "status", FIELD_REQUIRED, 1, 255),
-    FIELDS_END,
-};
-
 static int reset_status(struct request *request, struct error *err) {
     const struct status_body *body = request->body;
 
     return snapshot_reset_status(&request->work, request->object, body->status, err);
 }
 
+struct report_body {
+    const char *status, *progress;
+};
+
 static const struct field report_fields[] = {
-    FIELD_TEXT(struct status_body, status, "status", FIELD_REQUIRED, 1, 255),
-    FIELD_TEXT(struct status_body, progress, "progress", 0, 2, 4),
+    FIELD_TEXT(struct report_body, status, "status", FIELD_REQUIRED, 1, 255),
+    FIELD_TEXT(struct report_body, progress, "progress", 0, 2, 4),
     FIELDS_END,
 };
 
 /* "0%" to "100%" */
 static int check_report(struct request *request, struct error *err) {
-    const struct status_body *body = request->body;
+    const struct report_body *body = request->body;
     size_t digits = body->progress ? strspn(body->progress, "0123456789") : 0;
 
     if (!body->progress || (digits > 0 && strcmp(body->progress + digits, "%") == 0 &&
@@ -151,7 +147,7 @@ static int check_report(struct request *request, struct error *err) {
 }
 
 static int report_status(struct request *request, struct error *err) {
-    const struct status_body *body = request->body;
+    const struct report_body *body = request->body;
 
     return snapshot_report_status(&request->work, request->object, body->status, body->progress,
                                   err);
@@ -187,12 +183,12 @@ const struct route snapshot_routes[] = {
                     "volume:update_snapshot_metadata", "volume:delete_snapshot_metadata"),
 
     { ACTION("os-reset_status", "volume_extension:snapshot_admin_actions:reset_status"),
-      BODY(reset_fields, struct status_body), .handler = reset_status },
+      BODY(status_body_fields, struct status_body), .handler = reset_status },
     { ACTION("os-force_delete", "volume_extension:snapshot_admin_actions:force_delete"),
       .handler = force_delete, .flags = ROUTE_ANY_VALUE },
     { ACTION("os-update_snapshot_status",
              "snapshot_extension:snapshot_actions:update_snapshot_status"),
-      BODY(report_fields, struct status_body), .check = check_report, .handler = report_status },
+      BODY(report_fields, struct report_body), .check = check_report, .handler = report_status },
     ROUTES_END,
 };
 /* clang-format on */
