@@ -193,6 +193,8 @@ static int settle(struct job *job, struct error *err) {
     if (grown < 0) {
         log_error(&job->context.log, "pending extend cannot be judged", "volume_id", job->volume.id,
                   "reason", failure.message, NULL);
+        if (instances_of(job, NULL) == 0) /* no report will come: only the image is waited for */
+            return job_retry(job, UNREADABLE_PAUSE_US, err);
         return job_held(job, stay, NULL, err) < 0 ? -1 : 0;
     }
     if (grown > 0)

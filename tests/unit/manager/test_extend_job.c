@@ -605,6 +605,24 @@ START_TEST(detach_before_the_event_waits_for_the_backend_in_silence) {
 }
 END_TEST
 
+/* Whom nobody will report for waits for the image alone, and not for another deadline. */
+START_TEST(detach_with_an_unreadable_image_is_settled_when_it_can_be_read) {
+    autoworld struct world *world = world_new(NULL);
+    const char *attachment, *id = pending_with_attachment(world, &attachment);
+
+    world_settle(world);
+    memory_lock(world->memory, id, false);
+    memory_fail_next(world->memory, "get_size", ERROR_UNAVAILABLE);
+    detach(world, attachment);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    world_advance(world, 31);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 START_TEST(a_receiver_that_cannot_be_looked_up_is_no_refusal) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -931,6 +949,7 @@ CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
            the_event_goes_to_who_is_attached_at_the_hand_over,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
            detach_before_the_event_waits_for_the_backend_in_silence,
+           detach_with_an_unreadable_image_is_settled_when_it_can_be_read,
            a_receiver_that_cannot_be_looked_up_is_no_refusal,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
            a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
