@@ -1,5 +1,6 @@
 #include "common/arena.h"
 
+#include <ctype.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -171,6 +172,14 @@ char *arena_text_n(struct arena *arena, const char *text, size_t length) {
 
 char *arena_text(struct arena *arena, const char *text) {
     return text ? arena_text_n(arena, text, strlen(text)) : NULL;
+}
+
+char *arena_lower(struct arena *arena, const char *text) {
+    char *copy = arena_text(arena, text);
+
+    for (char *c = copy; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return copy;
 }
 
 char *arena_vformat(struct arena *arena, const char *format, va_list values) {

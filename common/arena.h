@@ -24,6 +24,7 @@ void *arena_reserve(struct arena *arena, size_t size); /* as arena_alloc() but n
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_text(struct arena *arena, const char *text); /* NULL gives NULL */
 char *arena_text_n(struct arena *arena, const char *text, size_t length);
+char *arena_lower(struct arena *arena, const char *text); /* a copy in lower case, of ASCII */
 char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *arena_vformat(struct arena *arena, const char *format, va_list values)

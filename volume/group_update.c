@@ -4,7 +4,6 @@
 #include "volume/group_member.h"
 #include "volume/notification.h"
 
-#include <ctype.h>
 #include <string.h>
 
 __attribute__((format(printf, 4, 5))) static int refuse(const struct volume_group *group,
@@ -161,11 +160,8 @@ int group_update(struct work *work, const struct volume_group *group,
 /* ---- reset ---- */
 
 static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
-    char *lower = arena_text(work->arena, text);
-
-    for (char *c = lower; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    if (status_find(&group_objects, lower, ret) == 0 && group_objects.statuses[*ret].by_reset)
+    if (status_find(&group_objects, arena_lower(work->arena, text), ret) == 0 &&
+        group_objects.statuses[*ret].by_reset)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid input received: status: a group cannot be set to '%.64s'.", text);

@@ -8,16 +8,7 @@
 #include "volume/extend.h"
 #include "volume/notification.h"
 
-#include <ctype.h>
 #include <string.h>
-
-static char *lower(struct arena *arena, const char *text) {
-    char *copy = arena_text(arena, text);
-
-    for (char *c = copy; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return copy;
-}
 
 static int refuse_value(const char *field, const char *value, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
@@ -93,11 +84,11 @@ int volume_reset_status(struct work *work, const struct volume *volume, const ch
     struct arena *arena = work->arena;
 
     if (notification_put(work, "volume.reset_status.start", volume, err) < 0 ||
-        (status && reset_status(work, volume, lower(arena, status), err) < 0) ||
+        (status && reset_status(work, volume, arena_lower(arena, status), err) < 0) ||
         (attach_status &&
-         reset_attach_status(work, volume, lower(arena, attach_status), err) < 0) ||
+         reset_attach_status(work, volume, arena_lower(arena, attach_status), err) < 0) ||
         (migration_status &&
-         reset_migration_status(work, volume, lower(arena, migration_status), err) < 0))
+         reset_migration_status(work, volume, arena_lower(arena, migration_status), err) < 0))
         return -1;
     return notification_of(work, "volume.reset_status.end", volume->id, err);
 }

@@ -3,14 +3,8 @@
 #include "volume/conflict.h"
 #include "volume/notification.h"
 
-#include <ctype.h>
-
 static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
-    char *lower = arena_text(work->arena, text);
-
-    for (char *c = lower; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    if (status_find(&snapshot_objects, lower, ret) == 0)
+    if (status_find(&snapshot_objects, arena_lower(work->arena, text), ret) == 0)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid input received: status: a snapshot cannot be set to '%.64s'.", text);

@@ -127,6 +127,16 @@ static void release_letter(void *letter) {
     release_order[releases++] = *(const char *)letter;
 }
 
+START_TEST(a_copy_in_lower_case_leaves_its_source) {
+    autoarena struct arena *arena = arena_new();
+    const char *source = "Error_DELETING-9 \xc3\x84";
+
+    ck_assert_str_eq(arena_lower(arena, source), "error_deleting-9 \xc3\x84");
+    ck_assert_str_eq(arena_lower(arena, ""), "");
+    ck_assert_str_eq(source, "Error_DELETING-9 \xc3\x84");
+}
+END_TEST
+
 START_TEST(deferred_releases_run_once_and_backwards) {
     struct arena *arena = arena_new();
 
@@ -187,5 +197,6 @@ END_TEST
 CHECK_MAIN("arena", pieces_are_zeroed_aligned_and_apart, large_pieces_leave_the_block_in_use,
            a_reset_arena_is_used_again, copies_do_not_follow_their_source,
            nothing_is_copied_as_nothing, formats_of_any_length_are_whole,
-           joined_texts_stand_one_behind_the_other, deferred_releases_run_once_and_backwards,
-           leaving_the_scope_frees_the_arena, what_no_memory_can_hold_stops_the_process)
+           joined_texts_stand_one_behind_the_other, a_copy_in_lower_case_leaves_its_source,
+           deferred_releases_run_once_and_backwards, leaving_the_scope_frees_the_arena,
+           what_no_memory_can_hold_stops_the_process)
