@@ -10,70 +10,6 @@
 #define TEXT_OF(number) #number
 #define VERSION(minor)  "3." TEXT_OF(minor)
 
-void openapi_note(json_t *object, const char *key, json_t *value) {
-    json_t *notes = json_object_get(object, "x-openstack");
-
-    if (!notes) {
-        notes = json_object();
-        json_object_set_new(object, "x-openstack", notes);
-    }
-    json_object_set_new(notes, key, value);
-}
-
-void openapi_since(json_t *object, unsigned since) {
-    if (since > MICROVERSION_LEAST)
-        openapi_note(object, "min-ver", json_sprintf("3.%u", since));
-}
-
-/* ---- operations ---- */
-
-/* get_volumes_id_metadata_key */
-static json_t *operation_id(const struct route *route) {
-    char text[128];
-    size_t size = 0;
-
-    for (const char *at = route->method; *at; at++)
-        text[size++] = (char)tolower((unsigned char)*at);
-    for (const char *at = route->path; *at && size + 1 < sizeof(text); at++)
-        if (!strchr("{}", *at))
-            text[size++] = *at == '/' ? '_' : *at;
-    return json_stringn(text, size);
-}
-
-static json_t *operation_new(const struct route *route) {
-    return json_pack("{s:o, s:o, s:{s:{s:s}}}", "operationId", operation_id(route), "parameters",
-                     openapi_parameters(route), "responses", "default", "$ref",
-                     "#/components/responses/fault");
-}
-
-static json_t *content_of(json_t *schema) {
-    return json_pack("{s:{s:o}}", "application/json", "schema", schema);
-}
-
-static void add_body(json_t *operation, const struct route *route) {
-    json_t *schema = openapi_body(route);
-
-    if (!schema)
-        return;
-    json_object_set_new(operation, "requestBody",
-                        json_pack("{s:b, s:o}", "required", !(route->flags & ROUTE_ANY_VALUE),
-                                  "content", content_of(schema)));
-}
-
-/* One of several bodies, which their key tells apart. */
-static void add_action(json_t *operation, const struct route *route) {
-    json_t *body = json_object_get(operation, "requestBody"), *schema;
-
-    if (!body) {
-        schema = json_pack("{s:[], s:{s:s}}", "oneOf", "x-openstack", "discriminator", "action");
-        body = json_pack("{s:b, s:o}", "required", 1, "content", content_of(schema));
-        json_object_set_new(operation, "requestBody", body);
-    }
-    schema = json_object_get(json_object_get(json_object_get(body, "content"), "application/json"),
-                             "schema");
-    json_array_append_new(json_object_get(schema, "oneOf"), openapi_body(route));
-}
-
 static json_t *member(json_t *object, const char *key) {
     json_t *value = json_object_get(object, key);
 
@@ -84,6 +20,60 @@ static json_t *member(json_t *object, const char *key) {
     return value;
 }
 
+void openapi_note(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(member(object, "x-openstack"), key, value);
+}
+
+void openapi_since(json_t *object, unsigned since) {
+    if (since > MICROVERSION_LEAST)
+        openapi_note(object, "min-ver", json_sprintf("3.%u", since));
+}
+
+void openapi_content(json_t *object, const struct route *route, json_t *schema) {
+    json_t *media = member(member(object, "content"), "application/json"), *choice;
+
+    if (!route->action) {
+        json_object_set_new(media, "schema", schema);
+        return;
+    }
+    choice = member(media, "schema");
+    if (json_object_size(choice) == 0) {
+        json_object_set_new(choice, "oneOf", json_array());
+        openapi_note(choice, "discriminator", json_string("action"));
+    }
+    json_array_append_new(json_object_get(choice, "oneOf"), schema);
+}
+
+/* ---- operations ---- */
+
+/* get_volumes_id_metadata_key */
+static json_t *operation_id(const char *method, const char *path) {
+    char text[128];
+    size_t size = (size_t)snprintf(text, sizeof(text), "%s", method);
+
+    for (; *path && size < sizeof(text); path++)
+        if (!strchr("{}", *path))
+            text[size++] = *path == '/' ? '_' : *path;
+    return json_stringn(text, size);
+}
+
+static json_t *operation_new(const struct route *route, const char *method) {
+    return json_pack("{s:o, s:o, s:{s:{s:s}}}", "operationId", operation_id(method, route->path),
+                     "parameters", openapi_parameters(route), "responses", "default", "$ref",
+                     "#/components/responses/fault");
+}
+
+static void add_body(json_t *operation, const struct route *route) {
+    json_t *schema = openapi_body(route), *body;
+
+    if (!schema)
+        return;
+    body = member(operation, "requestBody");
+    json_object_set_new(body, "required",
+                        json_boolean(route->action || !(route->flags & ROUTE_ANY_VALUE)));
+    openapi_content(body, route, schema);
+}
+
 static void add_route(json_t *paths, const struct route *route, json_t *schemas) {
     json_t *path = member(paths, route->path), *operation;
     char method[16] = "";
@@ -92,16 +82,13 @@ static void add_route(json_t *paths, const struct route *route, json_t *schemas)
         method[i] = (char)tolower((unsigned char)route->method[i]);
     operation = json_object_get(path, method);
     if (!operation) {
-        operation = operation_new(route);
+        operation = operation_new(route, method);
         json_object_set_new(path, method, operation);
     }
     openapi_answer(json_object_get(operation, "responses"), route, schemas);
-    if (route->action) {
-        add_action(operation, route);
-    } else {
-        add_body(operation, route);
+    add_body(operation, route);
+    if (!route->action)
         openapi_since(operation, route->since);
-    }
 }
 
 /* ---- the document ---- */

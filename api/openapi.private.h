@@ -12,6 +12,10 @@ void openapi_since(json_t *object, unsigned since);
 /* A member of the object's "x-openstack". */
 void openapi_note(json_t *object, const char *key, json_t *value);
 
+/* The "content" of a body or an answer of the row: of actions each has its own there, told
+ * from the others by the "action-name" of its schema. */
+void openapi_content(json_t *object, const struct route *route, json_t *schema);
+
 /* What stands between braces in the path, and what the query may have. */
 json_t *openapi_parameters(const struct route *route);
 /* The parameters that lists have in common, for "components". */

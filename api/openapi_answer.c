@@ -122,24 +122,6 @@ static json_t *answer_schema(const struct route *route, json_t *schemas) {
     return route->answer ? only(route->answer, schema) : schema;
 }
 
-static json_t *content_of(json_t *schema) {
-    return json_pack("{s:{s:o}}", "application/json", "schema", schema);
-}
-
-/* Of actions each has its own, told apart by their name. */
-static void add_action(json_t *response, const struct route *route, json_t *schema) {
-    json_t *content = json_object_get(response, "content"), *outer;
-
-    if (!content) {
-        outer = json_pack("{s:[], s:{s:s}}", "oneOf", "x-openstack", "discriminator", "action");
-        content = content_of(outer);
-        json_object_set_new(response, "content", content);
-    }
-    openapi_note(schema, "action-name", json_string(route->action));
-    outer = json_object_get(json_object_get(content, "application/json"), "schema");
-    json_array_append_new(json_object_get(outer, "oneOf"), schema);
-}
-
 void openapi_answer(json_t *responses, const struct route *route, json_t *schemas) {
     json_t *schema, *response;
     char status[8];
@@ -153,10 +135,11 @@ void openapi_answer(json_t *responses, const struct route *route, json_t *schema
         response = json_pack("{s:s}", "description", "Done, or accepted.");
         json_object_set_new(responses, status, response);
     }
-    if (schema && route->action)
-        add_action(response, route, schema);
-    else if (schema)
-        json_object_set_new(response, "content", content_of(schema));
+    if (!schema)
+        return;
+    if (route->action)
+        openapi_note(schema, "action-name", json_string(route->action));
+    openapi_content(response, route, schema);
 }
 
 /* ---- faults ---- */
