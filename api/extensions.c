@@ -63,18 +63,12 @@ static const struct extension extensions[] = {
 };
 /* clang-format on */
 
-static void put_no_links(struct request *request, const void *row) {
-    (void)row;
-    out_begin_array(&request->out);
-    out_end_array(&request->out);
-}
-
 static const struct shape_key keys[] = {
     SHAPE(struct extension, name, "name", TEXT),
     SHAPE(struct extension, alias, "alias", TEXT),
     SHAPE(struct extension, description, "description", TEXT),
     SHAPE(struct extension, updated, "updated", TEXT),
-    SHAPE_BY(put_no_links, "links", LIST),
+    SHAPE_BY(shape_no_items, "links", LIST),
     SHAPES_END,
 };
 static const struct shape shape = { "extension", keys };

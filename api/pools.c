@@ -174,12 +174,6 @@ static void put_protocol(struct request *request, const void *row) {
     put_said(request, row, "storage_protocol");
 }
 
-static void put_no_targets(struct request *request, const void *row) {
-    (void)row;
-    out_begin_array(&request->out);
-    out_end_array(&request->out);
-}
-
 /* clang-format off */
 static const struct shape_key properties_keys[] = {
     SHAPE_ELSE(OBJECT, 0, .of = &property_shape),
@@ -197,7 +191,7 @@ static const struct shape_key capabilities_keys[] = {
     { SHAPE_KEY("display_name", NULL) },
     { SHAPE_KEY("description", NULL) },
     { SHAPE_KEY("visibility", NULL) },
-    SHAPE_BY(put_no_targets, "replication_targets", LIST),
+    SHAPE_BY(shape_no_items, "replication_targets", LIST),
     SHAPE_BY(put_properties, "properties",          OBJECT, .of = &properties_shape),
     SHAPES_END,
 };

@@ -221,12 +221,6 @@ struct limits {
     bool used;
 };
 
-static void put_rate(struct request *request, const void *row) {
-    (void)row;
-    out_begin_array(&request->out);
-    out_end_array(&request->out);
-}
-
 static void put_absolute(struct request *request, const void *row) {
     const struct limits *limits = row;
     struct json_out *out = &request->out;
@@ -253,7 +247,7 @@ static const struct shape_key absolute_keys[] = { SHAPE_ELSE(INT, 0), SHAPES_END
 static const struct shape absolute_shape = { NULL, absolute_keys };
 
 static const struct shape_key limits_keys[] = {
-    SHAPE_BY(put_rate, "rate", LIST),
+    SHAPE_BY(shape_no_items, "rate", LIST),
     SHAPE_BY(put_absolute, "absolute", OBJECT, .of = &absolute_shape),
     SHAPES_END,
 };

@@ -18,6 +18,12 @@ static const struct shape_key link_keys[] = {
 };
 const struct shape shape_link = { "link", link_keys };
 
+void shape_no_items(struct request *request, const void *row) {
+    (void)row;
+    out_begin_array(&request->out);
+    out_end_array(&request->out);
+}
+
 static void put_member(struct json_out *out, enum shape_type type, const void *member) {
     switch (type) {
     case SHAPE_TEXT:

@@ -83,6 +83,9 @@ struct shape_key {
 void shape_put(struct request *request, const struct shape *shape, const void *row,
                unsigned rights);
 
+/* put() of a list that has nothing in it, ever. */
+void shape_no_items(struct request *request, const void *row);
+
 /* Objects of texts or nulls, and of anything. */
 extern const struct shape shape_pairs, shape_any;
 /* {"rel": …, "href": …}: what request_links() writes, and the link to a next page. */
