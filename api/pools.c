@@ -146,16 +146,23 @@ static void put_properties(struct request *request, const void *row) {
     out_end_object(&request->out);
 }
 
-static void put_namespace(struct request *request, const void *row) {
-    const struct pool *pool = row;
+/* A host, and what pool_capabilities() says of its pool. */
+struct capabilities {
+    const char *host;
+    const json_t *said;
+};
 
-    out_text(&request->out,
-             arena_format(request->work.arena, "OS::Storage::Capabilities::%s", pool->host));
+static void put_namespace(struct request *request, const void *row) {
+    const struct capabilities *capabilities = row;
+
+    out_text(&request->out, arena_format(request->work.arena, "OS::Storage::Capabilities::%s",
+                                         capabilities->host));
 }
 
 /* What the backend has said, or null. */
-static void put_said(struct request *request, const struct pool *pool, const char *name) {
-    out_value(&request->out, json_object_get(pool_capabilities(&request->work, pool), name));
+static void put_said(struct request *request, const struct capabilities *capabilities,
+                     const char *name) {
+    out_value(&request->out, json_object_get(capabilities->said, name));
 }
 
 static void put_vendor(struct request *request, const void *row) {
@@ -206,7 +213,10 @@ int pools_show_capabilities(struct request *request, struct error *err) {
         return -1;
     for (int i = 0; i < count; i++)
         if (strcmp(pools[i].host, request->id) == 0) {
-            answer_row(request, &pools[i], 0);
+            const struct capabilities row = { pools[i].host,
+                                              pool_capabilities(&request->work, &pools[i]) };
+
+            answer_row(request, &row, 0);
             return 0;
         }
     return error_set(err, ERROR_NOT_FOUND, "Can't find service: host %s has no volume backend.",
