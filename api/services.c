@@ -280,15 +280,16 @@ static const struct route_query pool_queries[] = { { "detail", .is_boolean = tru
                                                    { .name = NULL } };
 
 /* clang-format off */
-#define RULE   "volume_extension:"
-#define STATE  , ANSWER(NULL, state_shape)
+#define RULE "volume_extension:"
+#define UNWRAPPED .flags = ROUTE_NO_WRAPPER
+#define STATE UNWRAPPED, ANSWER(NULL, state_shape)
 #define READ(path_, rule_, handler_, ...) \
     { .method = "GET", .path = path_, .rule = rule_, .handler = handler_, .status = 200, \
       __VA_ARGS__ }
 #define CHANGE(name_, since_, type_, fields_, handler_, status_, ...) \
     { .method = "PUT", .path = "/os-services/" name_, .since = since_, \
       .rule = RULE "services:update", BODY(fields_, struct type_), \
-      .handler = handler_, .status = status_, .flags = ROUTE_NO_WRAPPER __VA_ARGS__ }
+      .handler = handler_, .status = status_, __VA_ARGS__ }
 
 const struct route service_routes[] = {
     READ("/os-services", RULE "services:index", list_services, .queries = service_queries,
@@ -296,14 +297,14 @@ const struct route service_routes[] = {
     CHANGE("enable",             MV_LEAST,  service_body, state_fields,    enable_service,  200, STATE),
     CHANGE("disable",            MV_LEAST,  service_body, state_fields,    disable_service, 200, STATE),
     CHANGE("disable-log-reason", MV_LEAST,  service_body, reason_fields,   log_reason,      200, STATE),
-    CHANGE("freeze",             MV_LEAST,  service_body, freeze_fields,   freeze_host,     200, ),
-    CHANGE("thaw",               MV_LEAST,  service_body, freeze_fields,   thaw_host,       200, ),
-    CHANGE("failover_host",      MV_LEAST,  service_body, failover_fields, fail_over_host,  202, ),
-    CHANGE("failover",           MV_CLUSTER_REPLICATION, service_body, failover_fields, fail_over_host,  202, ),
-    CHANGE("set-log",            MV_SERVICE_LOG, service_log_body, service_log_set_fields, service_log_set, 202, ),
-    CHANGE("get-log",            MV_SERVICE_LOG, service_log_body, service_log_get_fields, service_log_get, 200, | ROUTE_MANY,
-           ANSWER("log_levels", service_log_shape)),
-    CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200, , ANSWER(NULL, report_shape)),
+    CHANGE("freeze",             MV_LEAST,  service_body, freeze_fields,   freeze_host,     200, UNWRAPPED),
+    CHANGE("thaw",               MV_LEAST,  service_body, freeze_fields,   thaw_host,       200, UNWRAPPED),
+    CHANGE("failover_host",      MV_LEAST,  service_body, failover_fields, fail_over_host,  202, UNWRAPPED),
+    CHANGE("failover",           MV_CLUSTER_REPLICATION, service_body, failover_fields, fail_over_host,  202, UNWRAPPED),
+    CHANGE("set-log",            MV_SERVICE_LOG, service_log_body, service_log_set_fields, service_log_set, 202, UNWRAPPED),
+    CHANGE("get-log",            MV_SERVICE_LOG, service_log_body, service_log_get_fields, service_log_get, 200,
+           UNWRAPPED | ROUTE_MANY, ANSWER("log_levels", service_log_shape)),
+    CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200, UNWRAPPED, ANSWER(NULL, report_shape)),
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
       .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
 
