@@ -207,10 +207,20 @@ static int list_manageable(struct request *request, struct error *err) {
     return manageable_ask(&request->work, host, &page, &request->wait_operation, err);
 }
 
+static struct manageable manageable_of(const json_t *item) {
+    return (struct manageable){
+        .source_name = json_string_value(json_object_get(item, "name")),
+        .why_not = json_string_value(json_object_get(item, "why_not")),
+        .volume_id = json_string_value(json_object_get(item, "volume_id")),
+        .size_gb = json_integer_value(json_object_get(item, "size")),
+        .safe = json_is_true(json_object_get(item, "safe")),
+    };
+}
+
 static int manageable_listed(struct request *request, struct error *err) {
-    const json_t *answer, *item;
+    const json_t *answer;
     struct manageable *rows;
-    size_t i, count;
+    size_t count;
     int answered = connect_read_answer(request, &answer, err);
 
     if (answered <= 0)
@@ -218,13 +228,8 @@ static int manageable_listed(struct request *request, struct error *err) {
     answer = json_object_get(answer, "manageable");
     count = json_array_size(answer);
     rows = arena_alloc(request->work.arena, (count + 1) * sizeof *rows);
-    json_array_foreach((json_t *)(uintptr_t)answer, i, item) rows[i] = (struct manageable){
-        .source_name = json_string_value(json_object_get(item, "name")),
-        .why_not = json_string_value(json_object_get(item, "why_not")),
-        .volume_id = json_string_value(json_object_get(item, "volume_id")),
-        .size_gb = json_integer_value(json_object_get(item, "size")),
-        .safe = json_is_true(json_object_get(item, "safe")),
-    };
+    for (size_t i = 0; i < count; i++)
+        rows[i] = manageable_of(json_array_get(answer, i));
     answer_rows(request, rows, (unsigned)count, sizeof *rows, 0);
     return 0;
 }

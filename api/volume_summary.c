@@ -49,13 +49,11 @@ static const struct shape_key summary_keys[] = {
 const struct shape volume_summary_shape = { NULL, summary_keys };
 
 int volume_summary_show(struct request *request, struct error *err) {
-    const char *asked = request_query(request, "all_tenants");
     struct whole whole = { 0 };
     bool all = false;
 
-    if (asked && !json_boolean_word(asked, true, &all))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid value for all_tenants: %s", asked);
-    if (summary_volumes(&request->work, all, &whole.volumes, err) < 0 ||
+    if (request_flag(request, "all_tenants", &all, err) < 0 ||
+        summary_volumes(&request->work, all, &whole.volumes, err) < 0 ||
         (request->minor >= MV_SUMMARY_METADATA &&
          summary_metadata(&request->work, all, &whole.metadata, err) < 0))
         return -1;
