@@ -39,7 +39,7 @@ check_row() {
 }
 
 while IFS= read -r row; do
-    [[ $row =~ ^\|\ ([RXAKOSNG][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
+    [[ $row =~ ^\|\ ([RXAKOSNGE][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
 done <"$document"
 
 # docs/security.md: the rows of its tables "what must hold | proved by".
