@@ -10,18 +10,13 @@
 
 #define COUNT(...) world_count(world, PATH("SELECT COUNT(*) FROM " __VA_ARGS__))
 
-static inline const char *answered_id(struct world *world, const char *key) {
-    return PATH("%s",
-                json_string_value(json_object_get(json_object_get(world->answer, key), "id")));
-}
-
 /* A group type; `specs` is JSON. */
 static inline const char *group_type(struct world *world, const char *name, const char *specs) {
     ck_assert_int_eq(
         world_call(world, "POST", "/group_types",
                    PATH("{\"group_type\": {\"name\": \"%s\", \"group_specs\": %s}}", name, specs)),
         202);
-    return answered_id(world, "group_type");
+    return world_answer_id(world, "group_type");
 }
 
 /* The group GROUP_ID, of that type, with the volumes. */
@@ -60,7 +55,7 @@ static inline int ask_group_snapshot(struct world *world, const char *more) {
 
 static inline const char *new_group_snapshot(struct world *world) {
     ck_assert_msg(ask_group_snapshot(world, "") == 202, "%s", world->answer_text);
-    return answered_id(world, "group_snapshot");
+    return world_answer_id(world, "group_snapshot");
 }
 
 /* One that is made. */

@@ -25,8 +25,7 @@ static inline int ask_snapshot(struct world *world, const char *volume, const ch
 
 static inline const char *new_snapshot(struct world *world, const char *volume) {
     ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
-    return PATH(
-        "%s", json_string_value(json_object_get(json_object_get(world->answer, "snapshot"), "id")));
+    return world_answer_id(world, "snapshot");
 }
 
 /* One that is made. */

@@ -432,7 +432,7 @@ void world_step_wall(struct world *world, int64_t seconds) {
 
 /* ---- short cuts ---- */
 
-static const char *answer_id(struct world *world, const char *wrapper) {
+const char *world_answer_id(struct world *world, const char *wrapper) {
     const char *id =
         json_string_value(json_object_get(json_object_get(world->answer, wrapper), "id"));
 
@@ -449,7 +449,7 @@ const char *world_volume(struct world *world, int64_t size_gb) {
         fprintf(stderr, "world: create: %d %s\n", world->status, world->answer_text);
         abort();
     }
-    id = answer_id(world, "volume");
+    id = world_answer_id(world, "volume");
     world_settle(world);
     return id;
 }
@@ -464,7 +464,7 @@ const char *world_attach(struct world *world, const char *volume_id, const char 
                             "\"connector\": {\"host\": \"" WORLD_NODE
                             "\", \"mountpoint\": \"/dev/vdb\"}}}",
                             volume_id, instance));
-    id = answer_id(world, "attachment");
+    id = world_answer_id(world, "attachment");
     if (!id || world_call(world, "POST", arena_format(arena, "/attachments/%s/action", id),
                           "{\"os-complete\": null}") != 204) {
         fprintf(stderr, "world: attach: %d %s\n", world->status, world->answer_text);

@@ -15,9 +15,8 @@ const char *rights_make(struct world *world, const char *token, const char *wrap
 
     world->token = token;
     world_call(world, "POST", path, body);
-    id = json_string_value(json_object_get(json_object_get(world->answer, wrapper), "id"));
+    id = world_answer_id(world, wrapper);
     ck_assert_msg(id != NULL, "%s: %d %s", path, world->status, world->answer_text);
-    id = arena_text(world->arena, id);
     world_settle(world);
     return id;
 }

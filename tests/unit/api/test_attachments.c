@@ -14,8 +14,7 @@
 static const char *reserve(struct world *world, const char *volume_id, const char *members) {
     world_call(world, "POST", "/attachments",
                PATH("{\"attachment\": {\"volume_uuid\": \"%s\"%s}}", volume_id, members));
-    return arena_text(world->arena, json_string_value(json_object_get(
-                                        json_object_get(world->answer, "attachment"), "id")));
+    return world_answer_id(world, "attachment");
 }
 
 static const json_t *answered(const struct world *world, const char *key) {

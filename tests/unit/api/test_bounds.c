@@ -109,8 +109,7 @@ START_TEST(a_type_has_so_many_specs_and_no_more) {
 
     ck_assert_int_eq(world_call(world, "POST", "/types", "{\"volume_type\": {\"name\": \"t\"}}"),
                      200);
-    path = PATH("/types/%s/extra_specs", json_string_value(json_object_get(
-                                             json_object_get(world->answer, "volume_type"), "id")));
+    path = PATH("/types/%s/extra_specs", world_answer_id(world, "volume_type"));
     ck_assert_int_eq(world_call(world, "POST", path, items(world, "extra_specs", 0, MOST)), 200);
     world_call(world, "POST", path, items(world, "extra_specs", MOST, 1));
     assert_refused(world, "Extra specs of volume type");
@@ -192,8 +191,7 @@ START_TEST(a_connector_is_no_place_to_store_things) {
     const char *id = world_volume(world, 1), *path;
 
     ck_assert_int_eq(world_call(world, "POST", "/attachments", RESERVE(id)), 200);
-    path = PATH("/attachments/%s", json_string_value(json_object_get(
-                                       json_object_get(world->answer, "attachment"), "id")));
+    path = PATH("/attachments/%s", world_answer_id(world, "attachment"));
     for (size_t i = 0; i < LENGTH(wrong); i++) {
         char *text = arena_alloc(world->arena, lengths[i] + 1);
         const char *connector;

@@ -133,7 +133,7 @@ START_TEST(a_lost_answer_is_no_success) {
 
     world_call(world, "POST", "/attachments",
                PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume));
-    id = json_string_value(json_object_get(json_object_get(world->answer, "attachment"), "id"));
+    id = world_answer_id(world, "attachment");
     for (const struct route *route = volume_action_routes; route->method; route++) {
         if (!route->after)
             continue;

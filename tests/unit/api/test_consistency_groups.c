@@ -15,7 +15,7 @@ static int create(struct world *world, const char *members) {
 static const char *new_group(struct world *world, const char *name) {
     ck_assert_msg(create(world, PATH(TYPE ", \"name\": \"%s\"", name)) == 202, "%s",
                   world->answer_text);
-    return answered_id(world, "consistencygroup");
+    return world_answer_id(world, "consistencygroup");
 }
 
 static int ask(struct world *world, const char *method, const char *path, const char *id) {
@@ -46,7 +46,7 @@ static const char *member(struct world *world, const char *key, const char *grou
                         key, group));
 
     ck_assert_msg(status == 202, "%s", world->answer_text);
-    id = answered_id(world, "volume");
+    id = world_answer_id(world, "volume");
     world_settle(world);
     return id;
 }
@@ -72,7 +72,7 @@ static const char *new_snapshot_of(struct world *world, const char *group) {
 
     ck_assert_msg(snapshot(world, PATH(OF_GROUP ", \"name\": \"s\"", group)) == 202, "%s",
                   world->answer_text);
-    id = answered_id(world, "cgsnapshot");
+    id = world_answer_id(world, "cgsnapshot");
     world_settle(world);
     return id;
 }
@@ -105,7 +105,7 @@ START_TEST(a_consistency_group_is_made_shown_and_deleted) {
                                         "\"availability_zone\": null, \"user_id\": null, "
                                         "\"project_id\": null, \"status\": \"creating\""),
                      202);
-    id = answered_id(world, "consistencygroup");
+    id = world_answer_id(world, "consistencygroup");
     ck_assert_str_eq(world->answer_text,
                      PATH("{\"consistencygroup\":{\"id\":\"%s\",\"name\":\"g\"}}", id));
     group = shown(world, "consistencygroup", id);
@@ -165,10 +165,11 @@ START_TEST(several_types_are_named_with_commas) {
     ck_assert_int_eq(world_call(world, "POST", "/types", "{\"volume_type\": {\"name\": \"gold\"}}"),
                      200);
     ck_assert_int_eq(create(world, "\"volume_types\": \"gold,__DEFAULT__,gold,\""), 202);
-    ck_assert_uint_eq(json_array_size(json_object_get(
-                          shown(world, "consistencygroup", answered_id(world, "consistencygroup")),
-                          "volume_types")),
-                      2);
+    ck_assert_uint_eq(
+        json_array_size(json_object_get(
+            shown(world, "consistencygroup", world_answer_id(world, "consistencygroup")),
+            "volume_types")),
+        2);
 }
 END_TEST
 
@@ -343,7 +344,7 @@ START_TEST(a_snapshot_of_one_is_made_shown_and_deleted) {
                                                    "\"status\": \"creating\", \"user_id\": null",
                                           id)),
                      202);
-    of = answered_id(world, "cgsnapshot");
+    of = world_answer_id(world, "cgsnapshot");
     ck_assert_str_eq(world->answer_text,
                      PATH("{\"cgsnapshot\":{\"id\":\"%s\",\"name\":\"s\"}}", of));
     world_settle(world);
@@ -438,14 +439,14 @@ START_TEST(one_is_made_of_another_or_of_a_snapshot) {
                                       "\"n\", \"description\": null, \"status\": \"creating\"",
                                       of)),
                      202);
-    made = answered_id(world, "consistencygroup");
+    made = world_answer_id(world, "consistencygroup");
     ck_assert_str_eq(world->answer_text,
                      PATH("{\"consistencygroup\":{\"id\":\"%s\",\"name\":\"n\"}}", made));
     ck_assert_str_eq(status_of(world, "consistencygroup", made), "creating");
     world_settle(world);
     ck_assert_str_eq(status_of(world, "consistencygroup", made), "available");
     ck_assert_int_eq(copy(world, PATH("\"source_cgid\": \"%s\"", made)), 202);
-    made = answered_id(world, "consistencygroup");
+    made = world_answer_id(world, "consistencygroup");
     world_settle(world);
     ck_assert_str_eq(status_of(world, "consistencygroup", made), "available");
     ck_assert_int_eq(COUNT("volumes WHERE group_id IS NOT NULL AND status = 'available'"), 3);

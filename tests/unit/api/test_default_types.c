@@ -10,10 +10,9 @@
 static const char *make(struct world *world, const char *name, const char *members) {
     int status = world_call(world, "POST", "/types",
                             PATH("{\"volume_type\": {\"name\": \"%s\"%s}}", name, members));
-    const json_t *type = json_object_get(world->answer, "volume_type");
 
     ck_assert_msg(status == 200, "%d %s", status, world->answer_text);
-    return arena_text(world->arena, json_string_value(json_object_get(type, "id")));
+    return world_answer_id(world, "volume_type");
 }
 
 static int set(struct world *world, const char *path, const char *type) {

@@ -15,7 +15,7 @@ static int copy(struct world *world, const char *members) {
 
 static const char *copied(struct world *world, const char *members) {
     ck_assert_msg(copy(world, members) == 202, "%s", world->answer_text);
-    return answered_id(world, "group");
+    return world_answer_id(world, "group");
 }
 
 static const char *status_of(struct world *world, const char *id) {

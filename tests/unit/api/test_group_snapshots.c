@@ -40,7 +40,7 @@ START_TEST(a_group_snapshot_is_made_and_shown) {
     const json_t *shown;
 
     ck_assert_int_eq(ask_group_snapshot(world, ", \"name\": \"n\", \"description\": \"d\""), 202);
-    id = answered_id(world, "group_snapshot");
+    id = world_answer_id(world, "group_snapshot");
     type = PATH("%s", json_string_value(json_object_get(
                           json_object_get(world->answer, "group_snapshot"), "group_type_id")));
     ck_assert_str_eq(

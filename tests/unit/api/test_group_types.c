@@ -23,7 +23,7 @@ static const char *make(struct world *world, const char *name, const char *membe
                             PATH("{\"group_type\": {\"name\": \"%s\"%s}}", name, members));
 
     ck_assert_msg(status == 202, "%d %s", status, world->answer_text);
-    return arena_text(world->arena, text_of(world, "id"));
+    return world_answer_id(world, "group_type");
 }
 
 /* Names of the types that GET /group_types?<query> gives, joined with blanks. */

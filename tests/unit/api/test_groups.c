@@ -34,7 +34,7 @@ static int ask_group(struct world *world, const char *members) {
 
 static const char *new_group(struct world *world) {
     ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"g\""), 202);
-    return answered_id(world, "group");
+    return world_answer_id(world, "group");
 }
 
 static const json_t *group_shown(struct world *world, const char *id) {
@@ -62,7 +62,7 @@ static const char *new_member(struct world *world, const char *group) {
     int status = ask_volume(world, group, ", \"volume_type\": \"gold\"");
 
     ck_assert_msg(status == 202, "%d %s", status, world->answer_text);
-    return answered_id(world, "volume");
+    return world_answer_id(world, "volume");
 }
 
 static const char *member(struct world *world, const char *group) {
@@ -78,7 +78,7 @@ static const char *single(struct world *world, const char *type) {
     const char *body = PATH("{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}", type), *id;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", body), 202);
-    id = answered_id(world, "volume");
+    id = world_answer_id(world, "volume");
     world_settle(world);
     return id;
 }
@@ -104,7 +104,7 @@ START_TEST(a_group_is_made_shown_and_deleted) {
     ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"g\", \"description\": \"d\""), 202);
     group = json_object_get(world->answer, "group");
     ck_assert_uint_eq(json_object_size(group), 2);
-    id = PATH("%s", json_string_value(json_object_get(group, "id")));
+    id = world_answer_id(world, "group");
     group = group_shown(world, id);
     ck_assert_str_eq(json_string_value(json_object_get(group, "status")), "available");
     ck_assert_str_eq(json_string_value(json_object_get(group, "availability_zone")), "nova");
@@ -187,7 +187,7 @@ START_TEST(a_group_that_no_backend_takes_is_an_error_and_a_message) {
               "\"name\": \"far\", \"extra_specs\": {\"volume_backend_name\": \"x\"}");
     ck_assert_int_eq(
         ask_group(world, "\"group_type\": \"plain\", \"volume_types\": [\"gold\", \"far\"]"), 202);
-    id = answered_id(world, "group");
+    id = world_answer_id(world, "group");
     ck_assert_str_eq(group_status(world, id), "error");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_GROUP_903_003"));
     ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
@@ -653,7 +653,7 @@ START_TEST(no_group_replicates) {
               "\"name\": \"far\", \"group_specs\": {\"group_replication_enabled\": \"<is> True\"}");
     ck_assert_int_eq(ask_group(world, "\"group_type\": \"far\", \"volume_types\": [\"gold\"]"),
                      202);
-    id = answered_id(world, "group");
+    id = world_answer_id(world, "group");
     ck_assert_int_eq(act(world, id, "{\"enable_replication\": {}}"), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "does not replicate"));
 }

@@ -330,8 +330,7 @@ START_TEST(private_types_of_others_have_no_quota_to_see) {
                "{\"volume_type\": {\"name\": \"hidden\", \"os-volume-type-access:is_public\": "
                "false}}");
     ck_assert_int_eq(world->status, 200);
-    id = json_string_value(json_object_get(json_object_get(world->answer, "volume_type"), "id"));
-    id = arena_text(world->arena, id);
+    id = world_answer_id(world, "volume_type");
     ck_assert_int_eq(put(world, "\"volumes_hidden\": 7"), 200);
     roles_enter(world, "volume_extension:quotas:update: 'role:member'\n");
     for (size_t i = 0; i < LENGTH(paths); i++) {

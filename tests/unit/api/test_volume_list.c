@@ -12,8 +12,7 @@ static const char *make(struct world *world, const char *members) {
         world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"size\": 1, %s}}", members)),
         202);
     world_settle(world);
-    return arena_text(world->arena, json_string_value(json_object_get(
-                                        json_object_get(world->answer, "volume"), "id")));
+    return world_answer_id(world, "volume");
 }
 
 /* The names of the listed volumes, in order, with blanks between. */

@@ -80,11 +80,8 @@ START_TEST(a_late_delete_ends_nothing) {
 END_TEST
 
 static const char *new_volume(struct world *world) {
-    const json_t *volume;
-
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
-    volume = json_object_get(world->answer, "volume");
-    return arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+    return world_answer_id(world, "volume");
 }
 
 START_TEST(a_late_create_ends_nothing) {

@@ -74,8 +74,7 @@ static void copy(const char *source, const char *id) {
 
     world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"%s\": \"%s\"}}", source, id));
     ck_assert_int_eq(world->status, 202);
-    scene.copy = PATH(
-        "%s", json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    scene.copy = world_answer_id(world, "volume");
 }
 
 static void copy_snapshot(void) {

@@ -33,14 +33,12 @@ static void sleep_in(struct world *world, const char *call, void (*meanwhile)(vo
 
 static void manage(const char *source) {
     struct world *world = scene.world;
-    const json_t *volume;
 
     ck_assert_int_eq(
         world_call(world, "POST", "/os-volume-manage",
                    PATH("{\"volume\": {\"host\": \"node@memory\", \"ref\": \"%s\"}}", source)),
         202);
-    volume = json_object_get(world->answer, "volume");
-    scene.id = PATH("%s", json_string_value(json_object_get(volume, "id")));
+    scene.id = world_answer_id(world, "volume");
 }
 
 static void rest(struct world *world) {

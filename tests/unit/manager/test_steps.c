@@ -115,8 +115,7 @@ STEPS_TEST(a_lost_message_is_written_again_after_its_time) {
     const char *id;
 
     world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}");
-    id = arena_text(world->arena, json_string_value(json_object_get(
-                                      json_object_get(world->answer, "volume"), "id")));
+    id = world_answer_id(world, "volume");
     world_sql(world, "DELETE FROM outbox");
     world_step_wall(world, step);
     world_advance(world, 13);

@@ -20,12 +20,6 @@ static int attach(struct world *world, const char *id, const char *instance,
                                    connector ? connector : ""));
 }
 
-static const char *attachment_id(struct world *world) {
-    const json_t *attachment = json_object_get(world->answer, "attachment");
-
-    return arena_text(world->arena, json_string_value(json_object_get(attachment, "id")));
-}
-
 static int detach(struct world *world, const char *attachment) {
     autoarena struct arena *arena = arena_new();
 
@@ -38,7 +32,7 @@ START_TEST(status_follows_the_attachment) {
     const char *id = world_volume(world, 1), *attachment;
 
     ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, NULL), 200);
-    attachment = attachment_id(world);
+    attachment = world_answer_id(world, "attachment");
     ck_assert_str_eq(world_status(world, id), "reserved");
 
     ck_assert_int_eq(world_call(world, "PUT", arena_format(arena, "/attachments/%s", attachment),
@@ -77,7 +71,7 @@ START_TEST(the_same_instance_may_attach_twice) {
 
     first = world_attach(world, id, WORLD_INSTANCE);
     ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, "{\"host\": \"other\"}"), 200);
-    second = attachment_id(world);
+    second = world_answer_id(world, "attachment");
     ck_assert_str_eq(world_status(world, id), "in-use");
     ck_assert_int_eq(detach(world, first), 200);
     ck_assert_str_eq(world_status(world, id), "attaching");
@@ -198,8 +192,7 @@ START_TEST(a_forced_delete_takes_the_place_of_a_create) {
     const char *id;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
-    id = arena_text(
-        arena, json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    id = world_answer_id(world, "volume");
     ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
                      400);
     ck_assert_int_eq(
@@ -343,10 +336,7 @@ START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
 
         world_die_after(world, effects);
         created = world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}");
-        id = created == 202
-                 ? arena_text(arena, json_string_value(json_object_get(
-                                         json_object_get(world->answer, "volume"), "id")))
-                 : NULL;
+        id = created == 202 ? world_answer_id(world, "volume") : NULL;
         world_settle(world);
         if (id && !world->dead)
             deleted = world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL);

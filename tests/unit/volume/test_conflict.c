@@ -141,11 +141,9 @@ static void in_the_event(struct world *world, const struct world_event *event) {
 
 static void new_volume(void) {
     struct world *world = meeting.world;
-    const json_t *volume;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
-    volume = json_object_get(world->answer, "volume");
-    meeting.id = arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+    meeting.id = world_answer_id(world, "volume");
 }
 
 static void ready(bool attached) {
@@ -211,8 +209,7 @@ static const char *new_snapshot(void) {
         arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", meeting.id);
 
     ck_assert_int_eq(world_call(world, "POST", "/snapshots", body), 202);
-    return arena_text(world->arena, json_string_value(json_object_get(
-                                        json_object_get(world->answer, "snapshot"), "id")));
+    return world_answer_id(world, "snapshot");
 }
 
 static void snapshot_create(void) {
@@ -247,14 +244,12 @@ static void revert(void) {
 
 static void manage(void) {
     struct world *world = meeting.world;
-    const json_t *volume;
 
     memory_put(world->memory, "disk", 2 * GIB, 0);
     ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage",
                                 "{\"volume\": {\"host\": \"node@memory\", \"ref\": \"disk\"}}"),
                      202);
-    volume = json_object_get(world->answer, "volume");
-    meeting.id = arena_text(world->arena, json_string_value(json_object_get(volume, "id")));
+    meeting.id = world_answer_id(world, "volume");
 }
 
 static void unmanage(void) {
@@ -408,7 +403,6 @@ static void assert_answer(const struct setting *setting) {
 /* The group that the request is about; the volume is in it, unless it shall join. */
 static void make_group(void) {
     struct world *world = meeting.world;
-    const json_t *group;
 
     ck_assert_int_eq(
         world_call(world, "POST", "/group_types", "{\"group_type\": {\"name\": \"t\"}}"), 202);
@@ -416,8 +410,7 @@ static void make_group(void) {
                                 "{\"group\": {\"group_type\": \"t\", "
                                 "\"volume_types\": [\"__DEFAULT__\"]}}"),
                      202);
-    group = json_object_get(world->answer, "group");
-    meeting.group = arena_text(world->arena, json_string_value(json_object_get(group, "id")));
+    meeting.group = world_answer_id(world, "group");
     if (meeting.request->action != ACTION_JOIN_GROUP)
         world_sql(world,
                   arena_format(world->arena, "UPDATE volumes SET group_id = '%s'", meeting.group));

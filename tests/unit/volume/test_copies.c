@@ -20,12 +20,8 @@
 
 /* POST /volumes with such a source and more; its id, or NULL when it is refused. */
 static const char *copy(struct world *world, const char *source, const char *more) {
-    const json_t *volume;
-
     world_call(world, "POST", "/volumes", PATH("{\"volume\": {%s%s}}", source, more));
-    volume = json_object_get(world->answer, "volume");
-    return world->status == 202 ? PATH("%s", json_string_value(json_object_get(volume, "id")))
-                                : NULL;
+    return world->status == 202 ? world_answer_id(world, "volume") : NULL;
 }
 
 /* ---- made of others ---- */

@@ -152,7 +152,7 @@ START_TEST(a_volume_that_is_made_of_a_member_keeps_it) {
                                 PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}",
                                      member_of(world, id, volumes[1]))),
                      202);
-    made = answered_id(world, "volume");
+    made = world_answer_id(world, "volume");
     hold(world, "create");
     world_advance(world, 1);
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
@@ -237,7 +237,7 @@ static const char *after_deaths(struct world *world, int effects, const char *id
     if (method)
         world_call(world, method, PATH("/group_snapshots/%s", id), NULL);
     else if (ask_group_snapshot(world, "") == 202)
-        id = answered_id(world, "group_snapshot");
+        id = world_answer_id(world, "group_snapshot");
     if (!world->dead)
         world_settle(world);
     if (!world->dead)

@@ -26,7 +26,7 @@ static const char *string(const json_t *object, const char *key) {
 /* The id of a volume that is to become of "disk". */
 static const char *manage(struct world *world) {
     ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 202);
-    return PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+    return world_answer_id(world, "volume");
 }
 
 static const char *managed(struct world *world, int64_t bytes) {
@@ -51,7 +51,7 @@ START_TEST(an_object_becomes_a_volume_with_its_content) {
                                        "\"metadata\": {\"a\": \"b\"}")),
                      202);
     volume = json_object_get(world->answer, "volume");
-    id = PATH("%s", string(volume, "id"));
+    id = world_answer_id(world, "volume");
     ck_assert_str_eq(string(volume, "status"), "creating");
     ck_assert_int_eq(json_integer_value(json_object_get(volume, "size")), 0);
     /* The view of 3.0, whatever the microversion. */
@@ -199,7 +199,7 @@ START_TEST(a_volume_is_let_go_of_and_taken_over_again) {
                                      "\"ref\": \"unmanaged-%s\"}}",
                                      id)),
                      202);
-    again = PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+    again = world_answer_id(world, "volume");
     world_settle(world);
     ck_assert_str_eq(world_status(world, again), "available");
     ck_assert_int_eq(memory_read(world->memory, again), 9);
@@ -249,7 +249,7 @@ static void do_one(struct world *world, int what, const char **ret_id) {
     else
         world_action(world, *ret_id, UNMANAGE);
     if (what == 0 && world->status == 202)
-        *ret_id = PATH("%s", string(json_object_get(world->answer, "volume"), "id"));
+        *ret_id = world_answer_id(world, "volume");
 }
 
 /* After any effect; whoever comes next ends it, and what was one object is one. */

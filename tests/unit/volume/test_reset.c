@@ -106,8 +106,7 @@ START_TEST(a_reset_volume_that_nobody_can_extend_yet) {
     const char *id;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
-    id = arena_text(world->arena, json_string_value(json_object_get(
-                                      json_object_get(world->answer, "volume"), "id")));
+    id = world_answer_id(world, "volume");
     ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
     ck_assert_int_eq(world_action(world, id, EXTEND(2)), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "before its create has ended"));
@@ -116,8 +115,7 @@ START_TEST(a_reset_volume_that_nobody_can_extend_yet) {
 
     world_sql(world, "UPDATE services SET disabled = 1");
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
-    id = arena_text(world->arena, json_string_value(json_object_get(
-                                      json_object_get(world->answer, "volume"), "id")));
+    id = world_answer_id(world, "volume");
     assert_volume(world, id, "error", 1);
     ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
     ck_assert_int_eq(world_action(world, id, EXTEND(2)), 400);
@@ -132,8 +130,7 @@ START_TEST(a_reset_volume_that_was_never_made_cannot_be_extended) {
     const char *id;
 
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
-    id = arena_text(world->arena, json_string_value(json_object_get(
-                                      json_object_get(world->answer, "volume"), "id")));
+    id = world_answer_id(world, "volume");
     ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
     ck_assert_int_eq(
         world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 202);

@@ -31,8 +31,7 @@ static void let_go_oldest(struct world *world) {
 static const char *copy_of(struct world *world, const char *source, const char *id) {
     world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"%s\": \"%s\"}}", source, id));
     ck_assert_int_eq(world->status, 202);
-    return PATH("%s",
-                json_string_value(json_object_get(json_object_get(world->answer, "volume"), "id")));
+    return world_answer_id(world, "volume");
 }
 
 /* Delivers everything; how many messages that were. */
