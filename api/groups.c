@@ -35,18 +35,17 @@ static bool is_name(const json_t *value) {
 
 static int check_create(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
+    json_t *seen = json_keep(request->http->arena, json_object());
 
     for (size_t i = 0; i < json_array_size(body->volume_types); i++) {
         const json_t *value = json_array_get(body->volume_types, i);
-        bool twice = false;
 
-        for (size_t j = 0; j < i; j++)
-            twice |= json_equal(value, json_array_get(body->volume_types, j));
-        if (!is_name(value) || twice)
+        if (!is_name(value) || json_object_get(seen, json_string_value(value)))
             return error_set(err, ERROR_BAD_REQUEST,
                              "Invalid input for field/attribute volume_types: element %zu is not "
                              "the name or id of a type, or stands twice.",
                              i);
+        json_object_set_new(seen, json_string_value(value), json_true());
     }
     return 0;
 }

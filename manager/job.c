@@ -51,6 +51,13 @@ int job_held(struct job *job, operation_body *body, void *arg, struct error *err
     return job_transaction(job, held_body, &call, err);
 }
 
+int job_must_hold(struct job *job, operation_body *body, void *arg, struct error *err) {
+    int lost = job_held(job, body, arg, err);
+
+    return lost > 0 ? error_set(err, ERROR_CONFLICT, "This work is another worker's by now.")
+                    : lost;
+}
+
 int job_finish(struct job *job, void *ending, struct error *err) {
     return job_held(job, job->operation.kind->finish, ending, err);
 }

@@ -80,7 +80,9 @@ int job_look_again(struct job *job, struct error *err);
  * operation is not this manager's any more, or has moved on from the phase that the job knows.
  */
 int job_held(struct job *job, operation_body *body, void *arg, struct error *err);
-/* The same with the finish() of its kind. */
+/* The same for whoever cannot go on without it: ERROR_CONFLICT when it is not this manager's. */
+int job_must_hold(struct job *job, operation_body *body, void *arg, struct error *err);
+/* job_held() with the finish() of its kind. */
 __attribute__((nonnull(2))) int job_finish(struct job *job, void *ending, struct error *err);
 /* Without one: it goes.  0 also when it was another's already. */
 int job_end(struct job *job, struct error *err);

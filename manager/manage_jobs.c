@@ -110,12 +110,8 @@ static int fail(struct job *job, bool begun, const struct error *failure, struct
 
 /* 1: the volume cannot have that size, and `failure` says why. */
 static int reserve(struct job *job, int64_t size_gb, struct error *failure, struct error *err) {
-    int result = job_held(job, volume_manage_sized, &size_gb, failure);
-
-    if (result == 0)
+    if (job_must_hold(job, volume_manage_sized, &size_gb, failure) == 0)
         return 0;
-    if (result > 0)
-        return error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
     return failure->kind == ERROR_OVER_QUOTA || failure->kind == ERROR_BAD_REQUEST
                ? 1
                : error_pass(err, failure);

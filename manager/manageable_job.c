@@ -1,6 +1,7 @@
 /*
  * What lies in a pool: the backend tells all of it, and one page of that is the answer.
  */
+#include "ledger/query.h"
 #include "manager/job.h"
 #include "volume/manageable.h"
 #include "json/json.h"
@@ -14,7 +15,7 @@ enum { CANDIDATES_MOST = 100000 };
 struct listing {
     struct arena *arena;
     struct driver_candidate *items;
-    size_t count, room;
+    unsigned count;
 };
 
 static void keep(void *arg, const struct driver_candidate *candidate) {
@@ -23,15 +24,8 @@ static void keep(void *arg, const struct driver_candidate *candidate) {
 
     if (listing->count == CANDIDATES_MOST)
         return;
-    if (listing->count == listing->room) {
-        size_t room = listing->room ? 2 * listing->room : 64;
-        struct driver_candidate *items = arena_alloc(listing->arena, room * sizeof *items);
-
-        if (listing->count)
-            memcpy(items, listing->items, listing->count * sizeof *items);
-        listing->items = items;
-        listing->room = room;
-    }
+    listing->items =
+        query_grow(listing->arena, listing->items, listing->count, sizeof *listing->items);
     kept = &listing->items[listing->count++];
     *kept = *candidate;
     kept->source_name = arena_text(listing->arena, candidate->source_name);

@@ -79,12 +79,10 @@ static int leave(struct job *job, enum driver_outcome outcome, struct error *err
 }
 
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err) {
-    int held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
     enum driver_outcome outcome;
 
-    if (held != 0)
-        return held < 0 ? -1
-                        : error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
+    if (job_must_hold(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err) < 0)
+        return -1;
     outcome = delete_object(job, failure);
     return outcome == DRIVER_DONE ? 0 : leave(job, outcome, err);
 }
@@ -96,17 +94,14 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
     if (job_read(job, read_group, &group, err) < 0)
         return -1;
     for (int i = 0; i < group.count; i++) {
-        int held;
+        int left;
 
         job->snapshot = group.snapshots[i];
-        held = job_drop_snapshot(job, failure, err);
-        if (held != 0)
-            return held;
-        held = job_held(job, remove_one, &job->snapshot, err);
-        if (held != 0)
-            return held < 0
-                       ? -1
-                       : error_set(err, ERROR_CONFLICT, "This work is another worker's by now.");
+        left = job_drop_snapshot(job, failure, err);
+        if (left != 0)
+            return left;
+        if (job_must_hold(job, remove_one, &job->snapshot, err) < 0)
+            return -1;
     }
     return 0;
 }

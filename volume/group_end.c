@@ -3,7 +3,6 @@
 #include "common/cleanup.h"
 #include "ledger/message.h"
 #include "volume/notification.h"
-#include "volume/operations.h"
 #include "volume/volume_quota.h"
 
 int group_remove(struct work *work, const struct volume_group *group, struct error *err) {
@@ -20,16 +19,31 @@ int group_remove(struct work *work, const struct volume_group *group, struct err
     return notification_put_group(work, "group.delete.end", group, err);
 }
 
+#define ANY "TRUE"
+#define BEING_MADE \
+    "EXISTS (SELECT 1 FROM operations o WHERE o.target_id = v.id AND o.kind = 'create')"
+#define NOWHERE "v.provider_location IS NULL"
+
+/* 1 when a volume of the group is so, 0 when none is. */
+static int has_volume(struct work *work, const struct volume_group *group, const char *so,
+                      struct error *err) {
+    const char *sql = arena_format(
+        work->arena, "SELECT 1 FROM volumes v WHERE v.group_id = $1 AND %s LIMIT 1", so);
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err, sql, DB_TEXT(group->id));
+}
+
 int group_settle(struct work *work, const char *group_id, struct error *err) {
     struct volume_group group;
+    int has;
 
     if (group_row(work, group_id, &group, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (group.status != GROUP_DELETING || group.status_by_reset)
         return 0;
-    if (group_volumes(work, &group, err) < 0)
-        return -1;
-    return group.volume_count > 0 ? 0 : group_remove(work, &group, err);
+    has = has_volume(work, &group, ANY, err);
+    return has == 0 ? group_remove(work, &group, err) : has < 0 ? -1 : 0;
 }
 
 int group_keep(struct work *work, const char *group_id, struct error *err) {
@@ -40,39 +54,21 @@ int group_keep(struct work *work, const char *group_id, struct error *err) {
     return status_write(work, &group_objects, group_id, &failed, err) < 0 ? -1 : 0;
 }
 
-/* Its volumes: 1 when each is there, 0 when one is being made, and *ret_failed. */
-static int all_ended(struct work *work, const struct volume_group *group, bool *ret_failed,
-                     struct error *err) {
-    *ret_failed = false;
-    for (unsigned i = 0; i < group->volume_count; i++) {
-        struct operation open;
-        struct volume volume;
-        int found = operation_of(work, group->volumes[i], &open, err);
-
-        if (found < 0 || volume_row(work, group->volumes[i], &volume, err) < 0)
-            return -1;
-        if (found > 0 && open.kind == &kind_create)
-            return 0;
-        *ret_failed |= !volume.provider_location;
-    }
-    return 1;
-}
-
 int group_made(struct work *work, const char *group_id, const char *request_id, struct error *err) {
     struct status_change end = { .from = GROUP_CREATING, .unless_reset = true };
     struct volume_group group;
-    bool failed;
-    int ended;
+    int left, failed;
 
     if (group_row(work, group_id, &group, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (group.status != GROUP_CREATING || group.status_by_reset)
         return 0;
-    if (group_volumes(work, &group, err) < 0)
+    left = has_volume(work, &group, BEING_MADE, err);
+    if (left != 0)
+        return left < 0 ? -1 : 0;
+    failed = has_volume(work, &group, NOWHERE, err);
+    if (failed < 0)
         return -1;
-    ended = all_ended(work, &group, &failed, err);
-    if (ended <= 0)
-        return ended;
     end.to = group.status = failed ? GROUP_ERROR : GROUP_AVAILABLE;
     if (status_write(work, &group_objects, group.id, &end, err) < 0)
         return -1;
