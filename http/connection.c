@@ -338,6 +338,7 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
     } else {
         http_crowd_leave(server, connection);
         http_acceptor_one_left(server);
+        pthread_cond_broadcast(&server->changed);
     }
     pthread_mutex_unlock(&server->lock);
     if (code != MHD_CONNECTION_NOTIFY_STARTED)

@@ -100,7 +100,7 @@ struct http_server {
     atomic_bool acceptor_closes;
 
     pthread_mutex_t lock;   /* guards the rest */
-    pthread_cond_t changed; /* fewer open, awaited or arriving */
+    pthread_cond_t changed; /* fewer open, awaited, arriving or there */
     bool abandoning;
     bool acceptor_full;       /* somebody may wait outside */
     unsigned connections;     /* those of `all`, and those on the way to it: */

@@ -56,15 +56,26 @@ static void give_place(struct http_server *server, struct http_connection *conne
 }
 
 /* The connection's thread finds its socket closed, and ends it. */
+static void close_socket(struct http_connection *connection) {
+    shutdown(
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+        SHUT_RDWR);
+}
+
+void http_crowd_end(struct http_server *server) {
+    struct http_connection *connection;
+
+    LIST_FOREACH(connection, &server->all, all)
+    close_socket(connection);
+}
+
 static bool show_out(struct http_server *server, struct http_connection *connection,
                      enum http_turn turn) {
     if (!atomic_compare_exchange_strong(&connection->turn, &turn, HTTP_TURN_OVER))
         return false;
     give_place(server, connection);
     server->shown_out++;
-    shutdown(
-        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-        SHUT_RDWR);
+    close_socket(connection);
     return true;
 }
 

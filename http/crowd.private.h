@@ -26,3 +26,5 @@ void http_crowd_cut_slow(struct http_server *server);
 /* Shows out the slowest of those at their answers, of the address that holds most room for them,
  * when that is more than `least` bytes.  NULL: there is none. */
 struct http_connection *http_crowd_cut_taker(struct http_server *server, size_t least);
+/* Everybody has to go. */
+void http_crowd_end(struct http_server *server);

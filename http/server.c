@@ -219,6 +219,18 @@ static void wait_for_arrivals(struct http_server *server) {
     pthread_mutex_unlock(&server->lock);
 }
 
+/* A request that libmicrohttpd 0.9 refuses itself makes it fall while it stops: none is left
+ * then. */
+static void end_connections(struct http_server *server) {
+    int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
+
+    pthread_mutex_lock(&server->lock);
+    http_crowd_end(server);
+    while (!LIST_EMPTY(&server->all) && thread_cond_wait(&server->changed, &server->lock, end_us))
+        ;
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_server_stop(struct http_server *server, unsigned drain_ms) {
     if (!server)
         return;
@@ -230,6 +242,7 @@ void http_server_stop(struct http_server *server, unsigned drain_ms) {
     pthread_mutex_unlock(&server->lock);
     http_acceptor_close(server);
     wait_for_arrivals(server);
+    end_connections(server);
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

@@ -530,6 +530,30 @@ START_TEST(a_length_that_is_none_ends_the_connection) {
 }
 END_TEST
 
+/* libmicrohttpd refuses such requests itself, and cannot while it is being stopped. */
+START_TEST(what_is_refused_while_the_server_stops_is_no_fault) {
+    enum { ROUNDS = 20, CLIENTS = 40 };
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct http_server *server = START();
+        int fds[CLIENTS];
+
+        for (int i = 0; i < CLIENTS; i++) {
+            fds[i] = dial(server);
+            say(fds[i], GET("/"));
+        }
+        for (int i = 0; i < CLIENTS; i++)
+            hear(fds[i]);
+        for (int i = 0; i < CLIENTS; i++)
+            say(fds[i], i % 2 ? "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
+                              : "GET / HTTP/9.9\r\n\r\n");
+        http_server_stop(server, 0);
+        for (int i = 0; i < CLIENTS; i++)
+            close(fds[i]);
+    }
+}
+END_TEST
+
 /* Heads in the midst of which others are, of one thread, and answers before: each gets its own. */
 START_TEST(a_length_that_is_none_is_answered_to_who_sent_it) {
     struct http_server *server = START(.threads = 1);
@@ -1154,6 +1178,7 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
            a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
            a_length_that_is_none_ends_the_connection,
+           what_is_refused_while_the_server_stops_is_no_fault,
            a_length_that_is_none_is_answered_to_who_sent_it,
            head_that_can_be_read_in_two_ways_is_refused, head_that_is_merely_unusual_is_taken,
            silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
