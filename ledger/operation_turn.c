@@ -80,18 +80,31 @@ static int notify_all(struct work *work, struct db_rows *query, struct error *er
 }
 
 /* Whoever was told in vain to begin, and has nobody in front of it any more: the first in line, or
- * all that read in front of the first that changes something.  Those that read need not be told by
- * one of their own: nothing that changed kept them waiting. */
-static int tell_next(struct work *work, const char *turn_of, bool by_reader, struct error *err) {
-    const char *sql = arena_format(
-        work->arena,
-        "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (SELECT id FROM operations next "
-        "WHERE turn_of = $1%s UNION ALL SELECT operation_id FROM operation_turns WHERE "
-        "turn_of = $1) AND " IS_IN_LINE " AND " IS_NOT_CANCELLED
-        " AND owner IS NULL AND " IS_ITS_TURN " ORDER BY created_at, id",
-        by_reader ? " AND " CHANGES("next") : "");
+ * all that read in front of the first that changes something. */
+/* clang-format off */
+#define FIRST_IN_LINE(those) \
+    "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (" those ") AND " IS_IN_LINE \
+    " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN " ORDER BY created_at, id"
+#define THERE     "SELECT next.id FROM operations next WHERE next.turn_of = $1"
+#define THERE_TOO "SELECT next.operation_id FROM operation_turns next WHERE next.turn_of = $1"
+#define WITH_MINE(next_table) \
+    " FROM operation_turns mine JOIN " next_table " next ON next.turn_of = mine.turn_of " \
+    "WHERE mine.operation_id = $1"
 
-    return notify_all(work, db_query(work->tx, err, sql, DB_TEXT(turn_of)), err);
+static const char next_of_change[] = FIRST_IN_LINE(THERE " UNION ALL " THERE_TOO);
+/* Those that read need not be told by one of their own: nothing that changed kept them waiting. */
+static const char next_of_reader[] =
+    FIRST_IN_LINE(THERE " AND " CHANGES("next") " UNION ALL " THERE_TOO " AND next.only_reads = 0");
+/* Each once, however many turns it has with this one. */
+static const char next_of_several[] = FIRST_IN_LINE(
+    "SELECT next.id" WITH_MINE("operations") " AND " CHANGES("next") " UNION ALL "
+    "SELECT next.id" WITH_MINE("operations") " AND mine.only_reads = 0 UNION ALL "
+    "SELECT next.operation_id" WITH_MINE("operation_turns")
+    " AND (mine.only_reads = 0 OR next.only_reads = 0)");
+/* clang-format on */
+
+static int tell_next(struct work *work, const char *which, const char *of, struct error *err) {
+    return notify_all(work, db_query(work->tx, err, which, DB_TEXT(of)), err);
 }
 
 /* What a statement tells of the operation that it has ended, or that has lost its worker. */
@@ -108,21 +121,6 @@ static int passed_read(struct work *work, const struct db_rows *rows, void *item
     return 0;
 }
 
-static int pass_on_several(struct work *work, const char *id, struct error *err) {
-    struct passed *turns;
-    int count = query_all(work,
-                          db_query(work->tx, err,
-                                   "SELECT turn_of, only_reads FROM operation_turns "
-                                   "WHERE operation_id = $1 ORDER BY turn_of",
-                                   DB_TEXT(id)),
-                          passed_read, &turns, err);
-
-    for (int i = 0; i < count; i++)
-        if (tell_next(work, turns[i].turn_of, turns[i].only_read, err) < 0)
-            return -1;
-    return count < 0 ? -1 : 0;
-}
-
 /* How many it has ended, 1 or 0; or -1. */
 static int pass_on(struct work *work, const char *id, struct db_rows *query, struct error *err) {
     struct passed passed;
@@ -130,8 +128,9 @@ static int pass_on(struct work *work, const char *id, struct db_rows *query, str
 
     if (ended <= 0)
         return ended;
-    return (passed.turn_of ? tell_next(work, passed.turn_of, passed.only_read, err)
-                           : pass_on_several(work, id, err)) < 0
+    return (!passed.turn_of    ? tell_next(work, next_of_several, id, err)
+            : passed.only_read ? tell_next(work, next_of_reader, passed.turn_of, err)
+                               : tell_next(work, next_of_change, passed.turn_of, err)) < 0
                ? -1
                : 1;
 }
@@ -355,7 +354,7 @@ int operation_close(struct work *work, const struct operation *operation, const 
     if (closed <= 0)
         return closed;
     if (tell_volume(work, volume_id, err) < 0 ||
-        (others && tell_next(work, volume_id, false, err) < 0))
+        (others && tell_next(work, next_of_change, volume_id, err) < 0))
         return -1;
     return 1;
 }
@@ -391,6 +390,6 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
     /* Its dead worker kept others waiting, too. */
     if (!orphan->owner)
         return 0;
-    return orphan->turn_of ? tell_next(work, orphan->turn_of, false, err)
-                           : pass_on_several(work, orphan->id, err);
+    return orphan->turn_of ? tell_next(work, next_of_change, orphan->turn_of, err)
+                           : tell_next(work, next_of_several, orphan->id, err);
 }

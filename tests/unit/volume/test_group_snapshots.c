@@ -383,6 +383,27 @@ START_TEST(a_hundred_are_one_operation) {
 }
 END_TEST
 
+/* A member asks for several at once: each is told to begin once, however many volumes it has. */
+START_TEST(those_that_wait_are_told_once) {
+    enum { MANY = 40, TAKEN = 4 };
+    autoworld struct world *world = world_new(NULL);
+    const char *volumes[MANY];
+    unsigned messages = 0;
+
+    for (int i = 0; i < MANY; i++)
+        volumes[i] = world_volume(world, 1);
+    group_of(world, volumes, MANY);
+    world->settings.quota_snapshots = 1000;
+    for (int i = 0; i < TAKEN; i++)
+        new_group_snapshot(world);
+    while (world_relay(world) > 0 && world_step(world, 0))
+        messages++;
+    ck_assert_int_eq(COUNT("group_snapshots WHERE status = 'available'"), TAKEN);
+    ck_assert_uint_eq(messages, TAKEN);
+    assert_rests(world);
+}
+END_TEST
+
 CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            it_waits_for_the_last_change_of_its_volumes, what_changes_a_volume_waits_for_it,
            turns_are_kept_among_those_with_several, a_volume_that_is_made_of_a_member_keeps_it,
@@ -391,4 +412,5 @@ CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            death_at_any_moment_of_a_delete_strands_nothing,
            a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_puts_an_end_to_a_delete,
            a_reset_of_one_that_is_made_changes_nothing_of_its_end,
-           a_report_about_one_member_is_no_end_of_its_work, a_hundred_are_one_operation)
+           a_report_about_one_member_is_no_end_of_its_work, a_hundred_are_one_operation,
+           those_that_wait_are_told_once)
