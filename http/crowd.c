@@ -63,10 +63,9 @@ static void close_socket(struct http_connection *connection) {
 }
 
 void http_crowd_end(struct http_server *server) {
-    struct http_connection *connection;
-
-    LIST_FOREACH(connection, &server->all, all)
-    close_socket(connection);
+    for (struct http_connection *connection = LIST_FIRST(&server->all); connection;
+         connection = LIST_NEXT(connection, all))
+        close_socket(connection);
 }
 
 static bool show_out(struct http_server *server, struct http_connection *connection,

@@ -109,7 +109,7 @@ int world_call(struct world *world, const char *method, const char *path, const 
 __attribute__((format(printf, 3, 4))) int world_action(struct world *world, const char *volume_id,
                                                        const char *format, ...);
 
-/* The id of the object under `wrapper` in the last answer, as long as the world lives; NULL: none. */
+/* The id of the object under `wrapper` in the last answer; lives as the world does; NULL: none. */
 const char *world_answer_id(struct world *world, const char *wrapper);
 
 /* Delivers everything that waits. */
