@@ -60,6 +60,8 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
  * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has
  * changed; -1 it has to be tried again. */
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
+/* Somebody else's storage that the volume has become, or was about to, is nobody's again. */
+int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err);
 /* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, so a
  * failure of the driver says nothing of the volume: the operation is given back. */
 int job_check_lease(struct job *job, struct error *err);

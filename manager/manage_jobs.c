@@ -3,7 +3,8 @@
  *
  *     manage     look how large it is → reserve that → give it the volume's name → fill it up to a
  *                whole GiB → finish.  Each step may be repeated.  Whoever gives up lets go of the
- *                object first: it may have the name already.
+ *                object first: it may have the name already.  So does whoever closes one that was
+ *                cancelled, however long that takes: what comes next may destroy by that name.
  *     unmanage   from its second worker on under a name that no earlier one knows (rename_job.c),
  *                so that one that sleeps takes nothing away from a volume that stays.
  */
@@ -14,9 +15,11 @@
 
 /* ---- manage ---- */
 
-static int let_go(struct job *job, const struct driver_fence *fence, struct error *err) {
+int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
+    if (!job->backend->driver->unmanage_volume)
+        return 0; /* nor has it taken one over */
     volume.fence = fence;
     return job->backend->driver->unmanage_volume(job->backend->handle, job->arena, &volume, err);
 }
@@ -87,7 +90,7 @@ static int unwanted(struct work *work, void *arg, struct error *err) {
 static int clean_up(struct job *job, struct error *err) {
     int result = job_read(job, unwanted, job, err);
 
-    return result > 0 ? let_go(job, NULL, err) : result;
+    return result > 0 ? job_let_go_of_object(job, NULL, err) : result;
 }
 
 static int fail(struct job *job, bool begun, const struct error *failure, struct error *err) {
@@ -99,8 +102,7 @@ static int fail(struct job *job, bool begun, const struct error *failure, struct
         return clean_up(job, &why) < 0 ? error_pass(err, &why) : -1;
     if (job_is_uncertain(job, failure))
         return job_ask_again(job, failure, err);
-    if ((begun || job->operation.attempts > 1) && job->backend->driver->unmanage_volume &&
-        let_go(job, &job->fence, &why) < 0)
+    if ((begun || job->operation.attempts > 1) && job_let_go_of_object(job, &job->fence, &why) < 0)
         return job_ask_again(job, &why, err);
     log_error(&job->context.log, "manage failed", "volume_id", job->volume.id, "reason",
               failure->message, NULL);
@@ -148,7 +150,7 @@ static int unmanage(struct job *job, struct error *err) {
     if (!volume_unmanage_wanted(&job->volume))
         return error_set(err, ERROR_CONFLICT, "the volume is %s and attached to %u",
                          status_text(job->volume.status), job->volume.attachment_count);
-    return let_go(job, &job->fence, err);
+    return job_let_go_of_object(job, &job->fence, err);
 }
 
 int job_unmanage(struct job *job, struct error *err) {

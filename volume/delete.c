@@ -154,6 +154,15 @@ static int leave_behind(struct work *work, const struct volume *volume, struct e
     return count < 0 ? -1 : 0;
 }
 
+/* Has it no object, and no work that may still give it one? */
+static int is_row_alone(struct work *work, const struct volume *volume, struct error *err) {
+    struct operation *open;
+    int count =
+        volume_delete_has_no_object(volume) ? operation_on(work, volume->id, &open, err) : 1;
+
+    return count < 0 ? -1 : count == 0;
+}
+
 static int start(struct work *work, const struct volume *volume, const struct snapshot *snapshots,
                  int count, enum volume_action action, struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
@@ -162,13 +171,15 @@ static int start(struct work *work, const struct volume *volume, const struct sn
                                       .host = volume->host,
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
+    int alone;
 
     if (!volume->host)
         return volume_delete_row(work, volume, err);
     if (frozen(work, volume, err) < 0 || conflict_settle(work, volume->id, action, err) < 0)
         return -1;
-    if (volume_delete_has_no_object(volume))
-        return volume_delete_row(work, volume, err);
+    alone = is_row_alone(work, volume, err);
+    if (alone != 0)
+        return alone < 0 ? -1 : volume_delete_row(work, volume, err);
     if (status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
         take_along(work, snapshots, count, err) < 0 ||
         operation_insert(work, &kind_delete, &fields, NULL, err) < 0)

@@ -10,6 +10,7 @@
 #include "volume/pool.h"
 #include "volume/type.h"
 #include "volume/volume_quota.h"
+#include "json/field.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -164,6 +165,8 @@ int volume_manage_sized(struct work *work, const struct operation *held, void *a
 
     if (held->new_size_gb == size_gb)
         return 0;
+    if (size_gb > FIELD_MAX_SIZE_GB)
+        return error_set(err, ERROR_BAD_REQUEST, "The object is larger than a volume can be.");
     if (volume_row(work, held->volume_id, &volume, err) < 0 ||
         volume_type_row(work, volume.type_id, &type, err) < 0 ||
         volume_type_check_size(&type, size_gb, err) < 0 ||
@@ -233,6 +236,7 @@ const struct operation_kind kind_manage = {
     .meanwhile = VOLUME_MANAGING,
     .on_failure = VOLUME_ERROR_MANAGING,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+    .leaves_traces = true,
     .finish = manage_finish,
     .cancel = manage_cancel,
 };

@@ -161,6 +161,24 @@ START_TEST(one_that_fails_leaves_the_object_as_it_is) {
 }
 END_TEST
 
+/* No request could ask for a volume of that size, and its bytes could not be counted. */
+START_TEST(what_is_larger_than_any_volume_is_refused) {
+    static const int64_t sizes[] = { INT64_MAX, INT64_C(2147483647) * GIB + 1 };
+
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id;
+
+        world->settings.quota_gigabytes = -1;
+        id = managed(world, sizes[i]);
+        ck_assert_str_eq(world_status(world, id), "error");
+        ck_assert(memory_has(world->memory, "disk"));
+        ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);
+        assert_rests(world);
+    }
+}
+END_TEST
+
 START_TEST(one_that_fails_late_lets_go_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
@@ -301,6 +319,49 @@ START_TEST(what_dies_anywhere_is_done_by_the_next) {
 }
 END_TEST
 
+/* An operator gives up what a dead worker had begun: what was there before is not destroyed. */
+static bool given_up_after(int64_t effects, bool called_broken) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = NULL;
+    bool died;
+
+    ck_assert(memory_put(world->memory, "disk", GIB + 1, 7));
+    world_die_after(world, effects);
+    do_one(world, 0, &id);
+    if (!world->dead)
+        world_settle(world);
+    died = world->dead;
+    if (died)
+        world_restart(world);
+    if (!died || !id || COUNT("operations") == 0)
+        return died;
+    if (called_broken)
+        ck_assert_int_eq(world_action(world, id, RESET("error_managing")), 202);
+    ck_assert_int_eq(world_action(world, id, "{\"os-force_delete\": {}}"), 202);
+    for (int i = 0; i < 10; i++) {
+        world_settle(world);
+        world_advance(world, 120);
+    }
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    ck_assert(memory_has(world->memory, "disk") ||
+              memory_has(world->memory, PATH("unmanaged-%s", id)));
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);
+    assert_rests(world);
+    return true;
+}
+
+START_TEST(what_is_given_up_on_the_way_is_not_destroyed) {
+    for (int i = 0; i <= 1; i++) {
+        int64_t effects = 0;
+
+        while (given_up_after(effects, i))
+            ck_assert_int_lt(++effects, 100);
+        ck_assert_int_gt(effects, 3);
+    }
+}
+END_TEST
+
 /* ---- lists ---- */
 
 static const json_t *list(struct world *world, const char *path) {
@@ -391,5 +452,6 @@ CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gi
            what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
            what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
-           what_dies_anywhere_is_done_by_the_next, what_lies_there_is_listed,
+           what_is_larger_than_any_volume_is_refused, what_dies_anywhere_is_done_by_the_next,
+           what_is_given_up_on_the_way_is_not_destroyed, what_lies_there_is_listed,
            questions_that_make_no_sense_are_refused, no_backend_takes_snapshots_over)
