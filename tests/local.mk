@@ -90,6 +90,7 @@ EXTRA_DIST += \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
+	tests/lib/description.py \
 	tests/lib/hypervisor.py \
 	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \

@@ -18,6 +18,8 @@ import uuid
 
 import jsonschema
 
+import block_storage
+import description
 from block_storage import until
 
 SCORIA = os.environ.get("SCORIA", "build/plain/scoria")
@@ -73,6 +75,46 @@ class Reference(unittest.TestCase):
         self.assertIn("\n".join([head, *rows]), self.read("drivers.md"))
 
 
+class Held(unittest.TestCase):
+    """An answer that differs from the description ends the test that got it."""
+
+    def judge(self, method, path, status, body, minor=71, sent=None):
+        headers = {"x-compute-request-id": "r", "OpenStack-API-Version": f"volume 3.{minor}"}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        description.Description().judge(method, path, sent, status, headers, data)
+
+    def differs(self, why, *answer, **more):
+        with self.assertRaisesRegex(description.Differs, why):
+            self.judge(*answer, **more)
+
+    def test_an_answer_is_of_its_shape_and_nothing_else(self):
+        snapshot = {"id": "i", "created_at": "c", "updated_at": None, "name": None, "size": 1,
+                    "description": None, "volume_id": "v", "status": "s", "metadata": {"a": "b"}}
+        path, older = "/v3/p/snapshots/detail?limit=1", {"snapshots": [snapshot]}
+        newer = {"snapshots": [snapshot | {"group_snapshot_id": None}]}
+        self.judge("GET", path, 200, older, 0)
+        self.differs("unexpected", "GET", path, 200, newer, 0)
+        self.judge("GET", path, 200, newer, 14)
+        self.differs("'group_snapshot_id' is a required", "GET", path, 200, older, 14)
+        self.differs("not of type", "GET", path, 200, {"snapshots": {}})
+        self.differs("unexpected", "GET", path, 200, {"snapshots": [], "colour": 1})
+        self.differs("no such status", "GET", path, 202, older, 0)
+        self.differs("no JSON", "GET", path, 200, b"snapshots")
+        self.differs("there is not", "GET", "/v3/messages", 200, {"messages": []}, 2)
+        self.differs("there should be none", "DELETE", "/v3/p/snapshots/s", 202, {})
+
+    def test_a_body_that_was_taken_is_one_of_the_description(self):
+        path = "/v3/volumes/v/action"
+        self.judge("POST", path, 202, b"", sent=b'{"os-extend": {"new_size": 2}}')
+        self.differs("sent and taken", "POST", path, 202, b"", sent=b'{"os-extend": {"new": 2}}')
+
+    def test_a_refusal_is_a_fault(self):
+        fault = {"code": 404, "message": "m"}
+        self.judge("GET", "/v3/nothing", 404, {"itemNotFound": fault})
+        self.differs("unexpected", "GET", "/v3/nothing", 404, {"what": fault})
+        self.differs("required", "GET", "/v3/nothing", 404, {"itemNotFound": {"code": 404}})
+
+
 class Service(unittest.TestCase):
     """One service for all tests of a class; each test has a project of its own."""
 
@@ -112,9 +154,11 @@ class Service(unittest.TestCase):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request(method, path, body, sent)
-            return Answer(connection.getresponse())
+            answer = Answer(connection.getresponse())
         finally:
             connection.close()
+        block_storage.judge(method, path, body, answer.status, answer.headers, answer.data)
+        return answer
 
     def expect(self, status, method, path, body=None, version=None, **headers):
         answer = self.call(method, path, body, version, **headers)

@@ -14,6 +14,13 @@ MICROVERSION = "3.71"
 MOST_SILENCE_S = 20  # the service closes a connection that was silent for a minute
 
 
+def let_pass(_method, _path, _sent, _status, _headers, _data):
+    pass
+
+
+judge = let_pass  # looks at each answer; tests/e2e/run has them held against the description
+
+
 class Answer(NamedTuple):
     status: int
     headers: dict
@@ -88,12 +95,13 @@ class BlockStorage:
         try:
             self.connection.request(method, self.root + path, body, fields)
             response = self.connection.getresponse()
-            answer = Answer(response.status, dict(response.getheaders()), parse(response.read()))
+            data = response.read()
             self.used = time.monotonic()
-            return answer
         except (OSError, http.client.HTTPException):
             self.connection.close()
             raise
+        judge(method, self.root + path, body, response.status, response.headers, data)
+        return Answer(response.status, dict(response.getheaders()), parse(data))
 
     def ask(self, method, path, body=None, version=MICROVERSION):
         """The body of an answer that is no fault."""
