@@ -74,6 +74,9 @@ int body_decode(struct request *request, struct error *err) {
         return 0;
     if (route->wrapper && !(route->flags & ROUTE_NO_WRAPPER) && body_unwrap(request, err) < 0)
         return -1;
+    if (route->flags & ROUTE_ONE_FIELD)
+        request->json = json_keep(request->http->arena,
+                                  json_pack("{s:O}", route->fields->name, request->json_outer));
     if (!route->fields)
         return body_check(request, err);
     body = arena_alloc(request->http->arena, route->body_size);

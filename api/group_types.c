@@ -77,11 +77,8 @@ static int delete_type(struct request *request, struct error *err) {
 
 /* ---- group specs ---- */
 
-static const struct field specs_fields[] = {
-    FIELD_META(struct spec_body, specs, "group_specs",
-               FIELD_REQUIRED | FIELD_NULL_VALUES | FIELD_SPEC_KEYS),
-    FIELDS_END,
-};
+static const struct field specs_fields[] = { SPECS_FIELD("group_specs"), FIELDS_END };
+static const struct field spec_fields[] = { SPEC_FIELD("group_specs"), FIELDS_END };
 
 static int list_specs(struct request *request, struct error *err) {
     const struct group_type *type = request->object;
@@ -120,7 +117,7 @@ static int create_specs(struct request *request, struct error *err) {
 }
 
 static int update_spec(struct request *request, struct error *err) {
-    const json_t *spec = spec_body_of_path(request, specs_fields, err);
+    const json_t *spec = spec_body_of_path(request, err);
 
     return spec ? set_specs(request, spec, err) : -1;
 }
@@ -151,11 +148,12 @@ const struct route group_type_routes[] = {
       .rule = "group:group_types_specs:get_all", ANSWER("group_specs", shape_pairs) },
     { TYPES("POST", "/{id}/group_specs", create_specs, 202),
       .rule = "group:group_types_specs:create",
-      BODY(specs_fields, struct spec_body), ANSWER(NULL, shape_any), .flags = ROUTE_NO_WRAPPER },
+      BODY(specs_fields, struct spec_body), ANSWER("group_specs", shape_pairs), .flags = ROUTE_NO_WRAPPER },
     { TYPES("GET", "/{id}/group_specs/{key}", show_spec, 200),
       .rule = "group:group_types_specs:get", ANSWER(NULL, shape_pairs) },
     { TYPES("PUT", "/{id}/group_specs/{key}", update_spec, 200),
-      .rule = "group:group_types_specs:update", ANSWER(NULL, shape_pairs), .flags = ROUTE_NO_WRAPPER },
+      .rule = "group:group_types_specs:update", BODY(spec_fields, struct spec_body),
+      ANSWER(NULL, shape_pairs), .flags = ROUTE_ONE_FIELD },
     { TYPES("DELETE", "/{id}/group_specs/{key}", delete_spec, 202),
       .rule = "group:group_types_specs:delete", .flags = ROUTE_BARE },
     ROUTES_END,

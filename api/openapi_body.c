@@ -9,6 +9,10 @@ static json_t *fields_schema(const struct route *route) {
     for (const struct field *field = route->fields; field->type != FIELD_TYPE_END; field++) {
         json_t *property = field_schema(field);
 
+        if (field->flags & FIELD_OTHERS) {
+            json_object_set_new(schema, "additionalProperties", property);
+            continue;
+        }
         openapi_since(property, field->since);
         json_object_set_new(properties, field->name, property);
         if (field->flags & FIELD_REQUIRED)
@@ -19,7 +23,7 @@ static json_t *fields_schema(const struct route *route) {
     json_decref(required);
     if (route->flags & ROUTE_STRICT_LATE)
         openapi_note(schema, "strict-since", json_sprintf("3.%d", MV_STRICT_VOLUME_BODIES));
-    else if (!(route->flags & ROUTE_OPEN))
+    else if (!(route->flags & ROUTE_OPEN) && !json_object_get(schema, "additionalProperties"))
         json_object_set_new(schema, "additionalProperties", json_false());
     if (route->flags & ROUTE_NULL_VALUE)
         json_object_set_new(schema, "type", json_pack("[ss]", "object", "null"));
@@ -37,6 +41,8 @@ static json_t *wrapped(const char *key, json_t *inner, bool open) {
 }
 
 static json_t *inner_schema(const struct route *route) {
+    if (route->flags & ROUTE_ONE_FIELD)
+        return field_schema(route->fields);
     return route->fields && !(route->flags & ROUTE_ANY_VALUE) ? fields_schema(route)
                                                               : json_object();
 }

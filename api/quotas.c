@@ -98,18 +98,18 @@ static int show_quota_defaults(struct request *request, struct error *err) {
 
 /* ---- changes ---- */
 
-/* An integer, or the text of one. */
-static bool read_limit(const json_t *value, int64_t *ret) {
-    const char *text = json_string_value(value);
+/* What is read here is looked at by each key: which names there are is in the database. */
+struct limits_body {
+    const json_t *ignored;
+    int64_t limit;
+};
 
-    if (json_is_integer(value))
-        *ret = json_integer_value(value);
-    else if (text && strcmp(text, "-1") == 0)
-        *ret = -1;
-    else if (!text || !json_digits(text, ret))
-        return false;
-    return *ret >= -1 && *ret <= LIMIT_MOST;
-}
+static const struct field limits_fields[] = {
+    FIELD_ELSE(struct limits_body, limit, SIZE, 0, .min = -1, .max = LIMIT_MOST),
+    FIELD_ANY(struct limits_body, ignored, "tenant_id", 0),
+    FIELD_ANY(struct limits_body, ignored, "id", 0),
+    FIELDS_END,
+};
 
 static bool is_ignored_key(const char *key) {
     return strcmp(key, "tenant_id") == 0 || strcmp(key, "id") == 0;
@@ -118,35 +118,24 @@ static bool is_ignored_key(const char *key) {
 typedef int set_limit(struct work *work, const char *owner, const char *resource, int64_t limit,
                       struct error *err);
 
-/* Values are looked at before the caller's rights; which names there are is in the database. */
 static int check_limits(struct request *request, struct error *err) {
-    const char *key;
-    json_t *value;
-    int64_t limit;
-
     if (strlen(request->id) > OWNER_MOST)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid project or class: it has more than %d characters.", OWNER_MOST);
-
-    if (!json_is_object(request->json) || json_object_size(request->json) == 0)
+    if (json_object_size(request->json) == 0)
         return error_set(err, ERROR_BAD_REQUEST, "%s must be an object with at least one key.",
                          request->route->wrapper);
-    json_object_foreach((json_t *)(uintptr_t)request->json, key, value) {
-        if (!is_ignored_key(key) && !read_limit(value, &limit))
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "Quota limit %s must be an integer from -1 to %d.", key, LIMIT_MOST);
-    }
     return 0;
 }
 
 static int change_limit(struct request *request, set_limit *set, const char *key,
                         const json_t *value, struct error *err) {
     int known = quota_limit_known(&request->work, &volume_type_quotas, key, err);
-    int64_t limit = 0;
+    int64_t limit;
 
-    if (error_if_none(known, err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0)
+    if (error_if_none(known, err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0 ||
+        field_read(request->work.arena, limits_fields, value, &limit, err) < 0)
         return -1;
-    read_limit(value, &limit); /* checked */
     return set(&request->work, request->id, key, limit, err);
 }
 
@@ -294,8 +283,8 @@ const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-sets/{id}/defaults", ANSWER(QUOTA_SET, set_shape),
       .handler = show_quota_defaults, .status = 200 },
     { .method = "PUT", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:update",
-      .wrapper = QUOTA_SET, .check = check_limits, ANSWER(QUOTA_SET, set_shape),
-      .handler = update_quota_set, .status = 200 },
+      .wrapper = QUOTA_SET, BODY(limits_fields, struct limits_body), .check = check_limits,
+      ANSWER(QUOTA_SET, set_shape), .handler = update_quota_set, .status = 200 },
     { .method = "DELETE", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:delete",
       .handler = delete_quota_set, .status = 200 },
     ABSENT("GET", "/os-quota-sets"),
@@ -304,8 +293,8 @@ const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:get",
       ANSWER(CLASS_SET, set_shape), .handler = show_class, .status = 200 },
     { .method = "PUT", .path = "/os-quota-class-sets/{id}", .rule = RULE "quota_classes:update",
-      .wrapper = CLASS_SET, .check = check_limits, ANSWER(CLASS_SET, set_shape),
-      .handler = update_class, .status = 200 },
+      .wrapper = CLASS_SET, BODY(limits_fields, struct limits_body), .check = check_limits,
+      ANSWER(CLASS_SET, set_shape), .handler = update_class, .status = 200 },
     ABSENT("DELETE", "/os-quota-class-sets/{id}"),
     ABSENT("GET", "/os-quota-class-sets"),
     ABSENT("POST", "/os-quota-class-sets"),

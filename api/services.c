@@ -306,7 +306,7 @@ const struct route service_routes[] = {
            UNWRAPPED | ROUTE_MANY, ANSWER("log_levels", service_log_shape)),
     CHANGE("report",             MV_LEAST,  report_body,  report_fields,   report_service,  200, UNWRAPPED, ANSWER(NULL, report_shape)),
     { .method = "PUT", .path = "/os-services/{id}", .rule = RULE "services:update",
-      .handler = refuse_action, .status = 200, .flags = ROUTE_ANY_VALUE },
+      .handler = refuse_action, .status = 400, .flags = ROUTE_ANY_VALUE },
 
     READ("/os-hosts", RULE "hosts", hosts_list, .queries = host_queries, ANSWER("hosts", host_shape),
          .flags = ROUTE_MANY),

@@ -2,17 +2,11 @@
 
 #include <string.h>
 
-const json_t *spec_body_of_path(struct request *request, const struct field *fields,
-                                struct error *err) {
-    const json_t *wrapped =
-        json_keep(request->work.arena, json_pack("{s:O}", fields->name, request->json_outer));
-    struct spec_body body;
+const json_t *spec_body_of_path(struct request *request, struct error *err) {
+    const struct spec_body *body = request->body;
 
-    if (json_decode(request->work.arena, wrapped, "body", fields, request->minor, true, &body,
-                    err) < 0)
-        return NULL;
-    if (json_object_size(body.specs) == 1 && json_has(body.specs, request->key))
-        return body.specs;
+    if (json_has(body->specs, request->key))
+        return body->specs;
     error_set(err, ERROR_BAD_REQUEST,
               "Request body and URI mismatch: the body must have the one key %s.", request->key);
     return NULL;

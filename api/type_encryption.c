@@ -180,6 +180,19 @@ static int delete_encryption(struct request *request, struct error *err) {
     return type_encryption_delete(&request->work, request->object, err);
 }
 
+/* What was sent, whatever else it had. */
+static const struct shape_key sent_keys[] = {
+    SHAPE(struct encryption_body, provider, "provider", TEXT, .flags = SHAPE_MAYBE),
+    SHAPE(struct encryption_body, control_location, "control_location", TEXT, .flags = SHAPE_MAYBE),
+    SHAPE(struct encryption_body, cipher, "cipher", TEXT, NULLS),
+    SHAPE(struct encryption_body, key_size, "key_size", INT, NULLS),
+    SHAPE_BY(NULL, "volume_type_id", TEXT, .flags = SHAPE_MAYBE),
+    SHAPE_BY(NULL, "encryption_id", TEXT, .flags = SHAPE_MAYBE),
+    SHAPE_ELSE(ANY, 0),
+    SHAPES_END,
+};
+static const struct shape sent_shape = { "type_encryption_sent", sent_keys };
+
 /* The id in the path of PUT and DELETE is not looked at, as upstream: there is one for a type. */
 /* clang-format off */
 #define ENCRYPTION(method_, path_, rule_, handler_, status_) \
@@ -188,7 +201,7 @@ static int delete_encryption(struct request *request, struct error *err) {
     .status = status_
 #define SENT(fields_) \
     .wrapper = "encryption", BODY(fields_, struct encryption_body), .flags = ROUTE_OPEN, \
-    ANSWER("encryption", shape_any) /* what was sent */
+    ANSWER("encryption", sent_shape)
 
 const struct route type_encryption_routes[] = {
     { ENCRYPTION("GET", "", "get", show_encryption, 200), ANSWER(NULL, shape) },

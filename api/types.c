@@ -74,11 +74,8 @@ static int delete_type(struct request *request, struct error *err) {
 
 /* ---- extra specs ---- */
 
-static const struct field specs_fields[] = {
-    FIELD_META(struct spec_body, specs, "extra_specs",
-               FIELD_REQUIRED | FIELD_NULL_VALUES | FIELD_SPEC_KEYS),
-    FIELDS_END,
-};
+static const struct field specs_fields[] = { SPECS_FIELD("extra_specs"), FIELDS_END };
+static const struct field spec_fields[] = { SPEC_FIELD("extra_specs"), FIELDS_END };
 
 static int list_specs(struct request *request, struct error *err) {
     const struct volume_type *type = request->object;
@@ -126,7 +123,7 @@ static int create_specs(struct request *request, struct error *err) {
 }
 
 static int update_spec(struct request *request, struct error *err) {
-    const json_t *spec = spec_body_of_path(request, specs_fields, err);
+    const json_t *spec = spec_body_of_path(request, err);
 
     return spec ? set_specs(request, spec, err) : -1;
 }
@@ -214,11 +211,12 @@ const struct route type_routes[] = {
     { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200),
       ANSWER("extra_specs", shape_pairs) },
     { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
-      BODY(specs_fields, struct spec_body), ANSWER(NULL, shape_any), .flags = ROUTE_NO_WRAPPER },
+      BODY(specs_fields, struct spec_body), ANSWER("extra_specs", shape_pairs), .flags = ROUTE_NO_WRAPPER },
     { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200),
       ANSWER(NULL, shape_pairs) },
     { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
-      ANSWER(NULL, shape_pairs), .flags = ROUTE_NO_WRAPPER },
+      BODY(spec_fields, struct spec_body), ANSWER(NULL, shape_pairs),
+      .flags = ROUTE_ONE_FIELD },
     { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202),
       .flags = ROUTE_BARE },
 

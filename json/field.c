@@ -219,11 +219,14 @@ static int read_size(const struct reading *reading, void *member) {
     const char *text = json_string_value(reading->value);
     int64_t number;
 
+    bool below;
+
     if (!text)
         return read_int(reading, member);
-    if (!json_digits(text, &number))
+    below = *text == '-' && reading->field->min < 0;
+    if (!json_digits(text + below, &number))
         return refuse(reading, "an integer or a string of digits");
-    return store_int(reading, number, member);
+    return store_int(reading, below ? -number : number, member);
 }
 
 /* ---- trees ---- */
@@ -270,11 +273,23 @@ static int store_tree(const struct reading *reading, void *member) {
     return 0;
 }
 
+static int check_count(const struct reading *reading, size_t count, const char *what) {
+    const struct field *field = reading->field;
+
+    if ((int64_t)count < field->min)
+        return refuse(reading, "%s of at least %" PRId64 " elements", what, field->min);
+    if (field->max > 0 && (int64_t)count > field->max)
+        return refuse(reading, "%s of at most %" PRId64 " elements", what, field->max);
+    return 0;
+}
+
 static int read_meta(const struct reading *reading, void *member) {
     json_t *object = (json_t *)reading->value;
 
     if (!json_is_object(object))
         return refuse(reading, "an object");
+    if (check_count(reading, json_object_size(object), "an object") < 0)
+        return -1;
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         const char *key = json_object_iter_key(i);
 
@@ -294,15 +309,10 @@ static int read_object(const struct reading *reading, void *member) {
 }
 
 static int read_list(const struct reading *reading, void *member) {
-    const struct field *field = reading->field;
-    int64_t count = (int64_t)json_array_size(reading->value);
-
     if (!json_is_array(reading->value))
         return refuse(reading, "a list");
-    if (count < field->min)
-        return refuse(reading, "a list of at least %" PRId64 " elements", field->min);
-    if (field->max > 0 && count > field->max)
-        return refuse(reading, "a list of at most %" PRId64 " elements", field->max);
+    if (check_count(reading, json_array_size(reading->value), "a list") < 0)
+        return -1;
     return store_tree(reading, member);
 }
 

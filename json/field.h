@@ -19,9 +19,9 @@ enum field_type {
     FIELD_TYPE_TEXT,   /* const char *: a string of min…max characters */
     FIELD_TYPE_BOOL,   /* bool: true/false or one of the API's boolean words */
     FIELD_TYPE_UUID,   /* const char *: canonical lower-case form */
-    FIELD_TYPE_SIZE,   /* int64_t: an integer or a string of digits, min…max; no float */
+    FIELD_TYPE_SIZE,   /* int64_t: an integer or its digits, min…max; no float */
     FIELD_TYPE_INT,    /* int64_t: an integer only, min…max */
-    FIELD_TYPE_META,   /* const json_t *: object of strings (see FIELD_META…) */
+    FIELD_TYPE_META,   /* const json_t *: object of min…max strings (see FIELD_META…) */
     FIELD_TYPE_WORD,   /* const char *: one of `words` */
     FIELD_TYPE_OBJECT, /* const json_t *: any object */
     FIELD_TYPE_LIST,   /* const json_t *: any array of min…max elements */
@@ -39,6 +39,7 @@ enum field_flags {
     FIELD_SPEC_KEYS = 1 << 7,   /* META: keys without blank and slash */
     FIELD_LONG_VALUES = 1 << 8, /* META: values up to 65535 bytes instead of 255 characters */
     FIELD_OR_TEXT = 1 << 9,     /* OBJECT: a string is accepted too */
+    FIELD_OTHERS = 1 << 10,     /* stands for every key that no row names: the last is stored */
 };
 
 struct field {
@@ -46,7 +47,7 @@ struct field {
     enum field_type type;
     unsigned flags;
     size_t offset;            /* of the member in the struct that is filled */
-    int64_t min, max;         /* TEXT and LIST: a max of 0 is no bound */
+    int64_t min, max;         /* TEXT, LIST and META: a max of 0 is no bound */
     const char *const *words; /* FIELD_TYPE_WORD: ended with NULL */
     unsigned since; /* first minor microversion that knows the field; before it is unknown */
 };
@@ -85,6 +86,8 @@ struct field {
 #define FIELD_LIST(record, member, key, flags_, min_, max_) \
     FIELD(record, member, key, LIST, flags_, .min = (min_), .max = (max_))
 #define FIELD_ANY(record, member, key, flags_) FIELD(record, member, key, ANY, flags_, )
+#define FIELD_ELSE(record, member, kind, flags_, ...) \
+    FIELD(record, member, "", kind, (flags_) | FIELD_OTHERS, __VA_ARGS__)
 #define FIELDS_END { .type = FIELD_TYPE_END }
 /* clang-format on */
 

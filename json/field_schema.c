@@ -65,7 +65,7 @@ static json_t *int_schema(const struct field *field) {
 static json_t *size_schema(const struct field *field) {
     return json_pack("{s:[ss], s:I, s:I, s:s}", "type", "integer", "string", "minimum",
                      (json_int_t)field->min, "maximum", (json_int_t)field->max, "pattern",
-                     "^[0-9]+$");
+                     field->min < 0 ? "^-?[0-9]+$" : "^[0-9]+$");
 }
 
 static json_t *meta_schema(const struct field *field) {
@@ -73,12 +73,15 @@ static json_t *meta_schema(const struct field *field) {
     json_t *value = field->flags & FIELD_NULL_VALUES
                         ? json_pack("{s:[ss]}", "type", "string", "null")
                         : json_pack("{s:s}", "type", "string");
+    json_t *schema;
 
     json_object_set_new(value, "maxLength",
                         json_integer(field->flags & FIELD_LONG_VALUES ? 65535 : 255));
-    return json_pack("{s:s, s:{s:s}, s:o}", "type", "object", "propertyNames", "pattern",
-                     spec ? "^[a-zA-Z0-9_:.-]{1,255}$" : "^[a-zA-Z0-9_:. /-]{1,255}$",
-                     "additionalProperties", value);
+    schema = json_pack("{s:s, s:{s:s}, s:o}", "type", "object", "propertyNames", "pattern",
+                       spec ? "^[a-zA-Z0-9_:.-]{1,255}$" : "^[a-zA-Z0-9_:. /-]{1,255}$",
+                       "additionalProperties", value);
+    put_bounds(schema, "minProperties", "maxProperties", field);
+    return schema;
 }
 
 static json_t *word_schema(const struct field *field) {

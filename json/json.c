@@ -81,25 +81,40 @@ static int decode_field(struct arena *arena, const json_t *object, const char *w
     return field_read(arena, field, value, (char *)ret + field->offset, err);
 }
 
-static bool is_known(const struct field *fields, unsigned minor, const char *key) {
+/* The row that says what stands below the key; NULL: none. */
+static const struct field *field_of(const struct field *fields, unsigned minor, const char *key) {
+    const struct field *others = NULL;
+
     for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++) {
-        if (field->since <= minor && strcmp(field->name, key) == 0)
-            return true;
+        if (field->flags & FIELD_OTHERS)
+            others = field;
+        else if (field->since <= minor && strcmp(field->name, key) == 0)
+            return field;
     }
-    return false;
+    return others;
 }
 
-static int refuse_unknown(const json_t *object, const char *what, const struct field *fields,
-                          unsigned minor, struct error *err) {
-    json_t *mutable = (json_t *)object;
+/* Keys that no row names: read by the row that stands for them, or refused. */
+static int decode_others(struct arena *arena, const json_t *object, const char *what,
+                         const struct field *fields, unsigned minor, bool strict, void *ret,
+                         struct error *err) {
     char shown[FIELD_SHOWN_SIZE];
+    struct field others;
+    const char *key;
+    json_t *value;
 
-    for (void *i = json_object_iter(mutable); i; i = json_object_iter_next(mutable, i)) {
-        const char *key = json_object_iter_key(i);
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+        const struct field *field = field_of(fields, minor, key);
 
-        if (!is_known(fields, minor, key))
+        if (!field && strict)
             return error_set(err, ERROR_BAD_REQUEST, "%s is not a known key of '%s'.",
                              field_show(shown, key), what);
+        if (!field || !(field->flags & FIELD_OTHERS))
+            continue;
+        others = *field;
+        others.name = key;
+        if (decode_field(arena, object, what, &others, ret, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -109,10 +124,11 @@ int json_decode(struct arena *arena, const json_t *object, const char *what,
                 struct error *err) {
     if (!json_is_object(object))
         return error_set(err, ERROR_BAD_REQUEST, "'%s' must be an object.", what);
-    if (strict && refuse_unknown(object, what, fields, minor, err) < 0)
+    if (decode_others(arena, object, what, fields, minor, strict, ret, err) < 0)
         return -1;
     for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++) {
-        if (field->since <= minor && decode_field(arena, object, what, field, ret, err) < 0)
+        if (field->since <= minor && !(field->flags & FIELD_OTHERS) &&
+            decode_field(arena, object, what, field, ret, err) < 0)
             return -1;
     }
     return 0;

@@ -387,6 +387,10 @@ START_TEST(bodies_that_are_none_are_refused) {
 }
 END_TEST
 
+static bool is_wrapped(const struct route *route) {
+    return !(route->flags & (ROUTE_NO_WRAPPER | ROUTE_ONE_FIELD));
+}
+
 /* The row's body with `value` as what its outermost key has, or as `key` of that.  As text: what is
  * no number of ours is written as it stands. */
 static const char *body_with(struct place *place, const char *key, const char *value) {
@@ -395,7 +399,7 @@ static const char *body_with(struct place *place, const char *key, const char *v
     json_t *outer = json_keep(arena, json_loads(text, 0, NULL)), *inner = outer;
     const char *word = json_object_iter_key(json_object_iter(outer));
 
-    if (!(place->route->flags & ROUTE_NO_WRAPPER))
+    if (is_wrapped(place->route))
         inner = json_object_get(outer, word);
     if (!key)
         json_object_set_new(outer, word, json_string("@"));
@@ -410,7 +414,7 @@ static const char *body_with(struct place *place, const char *key, const char *v
 
 /* May this be right?  What is no object is not, nor a key that nobody knows. */
 static bool may_be_right(const struct route *route, const char *key, const char *value) {
-    bool whole = !key && !(route->flags & ROUTE_NO_WRAPPER);
+    bool whole = !key && is_wrapped(route);
 
     if (route->flags & (ROUTE_ANY_VALUE | ROUTE_OPEN))
         return true;

@@ -301,6 +301,20 @@ START_TEST(sizes_are_integers_or_digits) {
 }
 END_TEST
 
+START_TEST(a_size_may_be_below_nothing_where_its_least_is) {
+    const struct field field = { .name = "t", .type = FIELD_TYPE_SIZE, .min = -1, .max = 5 };
+
+    setup();
+    assert_number(&field, "\"-1\"", -1);
+    assert_number(&field, "-1", -1);
+    assert_number(&field, "\"5\"", 5);
+    assert_refused(&field, "\"-2\"", "Invalid value '-2' for 't': it must be between -1 and 5.");
+    assert_refused(&field, "\"--1\"",
+                   "Invalid value '--1' for 't': it must be an integer or a string of digits.");
+    arena_free(arena);
+}
+END_TEST
+
 START_TEST(integers_are_integers_within_their_range) {
     const struct field field = { .name = "t", .type = FIELD_TYPE_INT, .min = -1, .max = 5 };
 
@@ -384,6 +398,21 @@ START_TEST(specs_have_no_blanks_in_keys_and_may_be_null) {
 }
 END_TEST
 
+START_TEST(pairs_may_be_counted) {
+    const struct field field = { .name = "t", .type = FIELD_TYPE_META, .min = 1, .max = 1 };
+
+    setup();
+    assert_tree(&field, "{\"a\": \"b\"}");
+    assert_refused(
+        &field, "{}",
+        "Invalid value (an object) for 't': it must be an object of at least 1 elements.");
+    assert_refused(
+        &field, "{\"a\": \"b\", \"c\": \"d\"}",
+        "Invalid value (an object) for 't': it must be an object of at most 1 elements.");
+    arena_free(arena);
+}
+END_TEST
+
 START_TEST(long_values_are_bounded_in_bytes) {
     const struct field field = { .name = "metadata",
                                  .type = FIELD_TYPE_META,
@@ -436,6 +465,7 @@ CHECK_MAIN("field", text_is_counted_in_characters, a_long_value_is_shown_short,
            printable_text_has_no_controls_and_line_breaks, text_from_elsewhere_must_be_utf8,
            hosts_have_their_own_characters, words_are_those_of_the_list, uuids_become_canonical,
            booleans_are_booleans_or_words, sizes_are_integers_or_digits,
+           a_size_may_be_below_nothing_where_its_least_is, pairs_may_be_counted,
            integers_are_integers_within_their_range, metadata_is_an_object_of_short_texts,
            metadata_keys_are_bounded, specs_have_no_blanks_in_keys_and_may_be_null,
            long_values_are_bounded_in_bytes, objects_lists_and_anything_are_kept_as_they_are)

@@ -29,6 +29,13 @@ START_TEST(each_type_says_what_it_takes) {
         { TYPE(SIZE, .min = 1, .max = 5, .flags = FIELD_NULLABLE),
           "{\"type\":[\"integer\",\"string\",\"null\"],\"minimum\":1,\"maximum\":5,"
           "\"pattern\":\"^[0-9]+$\"}" },
+        { TYPE(SIZE, .min = -1, .max = 5),
+          "{\"type\":[\"integer\",\"string\"],\"minimum\":-1,\"maximum\":5,"
+          "\"pattern\":\"^-?[0-9]+$\"}" },
+        { TYPE(META, .min = 1, .max = 1),
+          "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[a-zA-Z0-9_:. /-]{1,255}$\"},"
+          "\"additionalProperties\":{\"type\":\"string\",\"maxLength\":255},"
+          "\"minProperties\":1,\"maxProperties\":1}" },
         { TYPE(META, .flags = FIELD_SPEC_KEYS | FIELD_NULL_VALUES),
           "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[a-zA-Z0-9_:.-]{1,255}$\"},"
           "\"additionalProperties\":{\"type\":[\"string\",\"null\"],\"maxLength\":255}}" },

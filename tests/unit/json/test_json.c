@@ -273,6 +273,30 @@ START_TEST(open_objects_take_unknown_keys) {
 }
 END_TEST
 
+START_TEST(one_row_may_stand_for_all_other_keys) {
+    static const struct field others[] = {
+        FIELD_ELSE(struct body, size, SIZE, 0, .min = 2, .max = 9),
+        FIELD_NAME0(struct body, name, "name", 0),
+        FIELDS_END,
+    };
+    struct body body = { 0 };
+
+    ck_assert_int_eq(json_decode(arena, parse("{\"a\": 3, \"name\": \"n\", \"b\": \"4\"}"), "w",
+                                 others, 0, true, &body, &err),
+                     0);
+    ck_assert_str_eq(body.name, "n");
+    ck_assert_int_eq(body.size, 4);
+    end();
+    for (int strict = 0; strict < 2; strict++) {
+        ck_assert_int_eq(json_decode(arena, parse("{\"name\": \"n\", \"b\": 1}"), "w", others, 0,
+                                     strict, &body, &err),
+                         -1);
+        ck_assert_str_eq(err.message, "Invalid value 1 for 'b': it must be between 2 and 9.");
+        end();
+    }
+}
+END_TEST
+
 START_TEST(long_keys_are_shown_short) {
     char text[400], key[301], message[200];
 
@@ -300,5 +324,5 @@ CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, what_is_no_json_i
            digits_are_digits_only_and_fit, fields_fill_their_members,
            absent_and_null_fields_leave_their_members, refusals_name_the_field_and_the_reason,
            no_object_at_all_is_refused, a_field_does_not_exist_before_its_version,
-           open_objects_take_unknown_keys, long_keys_are_shown_short,
-           sent_keys_are_known_even_when_null)
+           open_objects_take_unknown_keys, one_row_may_stand_for_all_other_keys,
+           long_keys_are_shown_short, sent_keys_are_known_even_when_null)
