@@ -10,12 +10,13 @@ static bool is_in_pool(const struct remotefs *remotefs, const struct mounted_sha
     return !remotefs->kind->pool_per_share || !pool || strcmp(share->share.address, pool) == 0;
 }
 
-/* "<share>/<file>", or a plain name; NULL: not on this share. */
+/* "<share>/<file>", or a plain name; NULL: not on this share, but perhaps on one that is exported
+ * from below it. */
 static const char *name_on(const struct mounted_share *share, const char *source_name) {
     size_t length = strlen(share->share.address);
 
     if (strncmp(source_name, share->share.address, length) == 0 && source_name[length] == '/')
-        return source_name + length + 1;
+        source_name += length + 1;
     return strchr(source_name, '/') ? NULL : source_name;
 }
 

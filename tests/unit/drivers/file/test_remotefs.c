@@ -624,6 +624,39 @@ START_TEST(a_clone_of_shares_that_are_one_pool_is_beside_its_source) {
 }
 END_TEST
 
+/* ---- what lies there ---- */
+
+static void put_file(struct bench *bench, const char *share, const char *name) {
+    const char *path = arena_format(bench->arena, "%s/%s", point_of(bench, share), name);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, GIB), 0);
+}
+
+static int manage(struct bench *bench, const char *name, struct driver_created *ret) {
+    const struct driver_volume volume = A_VOLUME;
+
+    return bench->driver->manage_volume(bench->handle, bench->arena, &volume, name, ret,
+                                        &bench->err);
+}
+
+/* A share may be exported from below another one: each file is one share's. */
+START_TEST(a_file_is_looked_for_in_its_share_alone) {
+    struct driver_created created;
+    autobench struct bench bench;
+
+    open_shares(&bench, &nfs_driver, SHARE_A "\n" SHARE_A "/b\n", NULL);
+    ck_assert_int_eq(mkdir(arena_format(bench.arena, "%s/b", point_of(&bench, SHARE_A)), 0700), 0);
+    put_file(&bench, SHARE_A, "b/disk");
+    put_file(&bench, SHARE_A "/b", "disk");
+    ck_assert_int_eq(manage(&bench, SHARE_A "/../mnt", &created), -1);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "There is no file"));
+    ck_assert_msg(manage(&bench, SHARE_A "/b/disk", &created) == 0, "%s", bench.err.message);
+    ck_assert_str_eq(created.provider_location, SHARE_A "/b");
+}
+END_TEST
+
 CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_share_without_options_sends_none, we_unmount_what_we_mounted,
            we_leave_the_mount_when_told_so, without_any_share_nothing_starts,
@@ -638,4 +671,5 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            files_are_open_to_others_only_when_told_so, a_real_mount_is_made_used_and_undone,
            two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place,
            a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
-           a_clone_of_shares_that_are_one_pool_is_beside_its_source)
+           a_clone_of_shares_that_are_one_pool_is_beside_its_source,
+           a_file_is_looked_for_in_its_share_alone)
