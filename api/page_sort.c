@@ -33,11 +33,13 @@ static int sort_add_key(struct request *request, const struct resource *resource
     }
     if (!column || (request->minor < resource->name_sorts_since && strcmp(key, "name") == 0))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid sort key: %s", key);
-    text = column->type == COLUMN_TEXT || column->type == COLUMN_STATUS;
-    sort_add(
-        sort,
-        arena_format(request->work.arena, "COALESCE(%s, %s)", column->column, text ? "''" : "-1"),
-        text, descending);
+    text = column->type == COLUMN_TEXT || column->type == COLUMN_FILLED ||
+           column->type == COLUMN_STATUS;
+    sort_add(sort,
+             column->type == COLUMN_FILLED ? column->column
+                                           : arena_format(request->work.arena, "COALESCE(%s, %s)",
+                                                          column->column, text ? "''" : "-1"),
+             text, descending);
     return 0;
 }
 

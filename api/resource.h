@@ -20,7 +20,14 @@ struct work;
 struct resource_column {
     const char *name;   /* as clients write it ("name") */
     const char *column; /* in the table ("v.display_name") */
-    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_BOOL, COLUMN_TIME, COLUMN_STATUS } type;
+    enum {
+        COLUMN_TEXT,
+        COLUMN_FILLED, /* text, never NULL: an index over it is one for its order, too */
+        COLUMN_INT,
+        COLUMN_BOOL,
+        COLUMN_TIME,
+        COLUMN_STATUS
+    } type;
     bool for_all;   /* in the configured filter list: non-admins may filter by it */
     unsigned since; /* for_all from this minor version on */
 };
