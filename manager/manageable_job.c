@@ -16,13 +16,15 @@ struct listing {
     struct arena *arena;
     struct driver_candidate *items;
     unsigned count;
+    bool cut; /* there is more */
 };
 
 static void keep(void *arg, const struct driver_candidate *candidate) {
     struct listing *listing = arg;
     struct driver_candidate *kept;
 
-    if (listing->count == CANDIDATES_MOST)
+    listing->cut = listing->count == CANDIDATES_MOST;
+    if (listing->cut)
         return;
     listing->items =
         query_grow(listing->arena, listing->items, listing->count, sizeof *listing->items);
@@ -112,6 +114,9 @@ int job_list_manageable(struct job *job, struct error *err) {
     } else if (job_read(job, known_body, &known, err) < 0) {
         return -1;
     } else {
+        if (listing.cut)
+            log_warning(&job->context.log, "list of existing storage is cut", "host",
+                        job->operation.host, "kept", LOG_INT(CANDIDATES_MOST), NULL);
         ending.answer = page_text(job, &listing, &page, known.known);
     }
     return job_finish(job, &ending, err) < 0 ? -1 : 0;

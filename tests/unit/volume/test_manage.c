@@ -6,6 +6,9 @@
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #define HOST "node@memory#pool"
 #define MANAGE(more) \
     "{\"volume\": {\"host\": \"" HOST "\", \"ref\": {\"source-name\": \"disk\"}" more "}}"
@@ -225,6 +228,22 @@ START_TEST(a_volume_is_let_go_of_and_taken_over_again) {
 }
 END_TEST
 
+START_TEST(a_frozen_backend_lets_go_and_takes_nothing_over) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    memory_put(world->memory, "disk", GIB, 7);
+    world_sql(world, "UPDATE services SET frozen = 1");
+    ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 400);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", id), NULL), 400);
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    ck_assert(memory_has(world->memory, PATH("unmanaged-%s", id)));
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(what_is_in_use_or_needed_is_not_let_go_of) {
     autoworld struct world *world = world_new(NULL);
     const char *attached = world_volume(world, 1), *with_snapshot = world_volume(world, 1);
@@ -404,6 +423,29 @@ START_TEST(what_lies_there_is_listed) {
 }
 END_TEST
 
+/* What a list of everything logs. */
+static const char *log_of_list(struct world *world) {
+    char *text = arena_alloc(world->arena, 4096);
+    autoclose int fd = memfd_create("log", MFD_CLOEXEC);
+
+    log_open(fd, LOG_WARNING, LOG_TEXT);
+    ck_assert_uint_eq(json_array_size(list(world, "/os-volume-manage?host=node@memory")), 1000);
+    log_open(-1, LOG_WARNING, LOG_TEXT);
+    ck_assert_int_ge(pread(fd, text, 4095, 0), 0);
+    return text;
+}
+
+START_TEST(a_list_that_is_cut_says_so) {
+    autoworld struct world *world = world_new(NULL);
+
+    for (int i = 0; i < 100000; i++)
+        memory_put(world->memory, PATH("disk-%d", i), GIB, 0);
+    ck_assert_str_eq(log_of_list(world), "");
+    memory_put(world->memory, "disk", GIB, 0);
+    ck_assert_ptr_nonnull(strstr(log_of_list(world), "list of existing storage is cut"));
+}
+END_TEST
+
 START_TEST(questions_that_make_no_sense_are_refused) {
     static const char *const queries[] = {
         "",
@@ -451,7 +493,9 @@ END_TEST
 CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
            what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
+           a_frozen_backend_lets_go_and_takes_nothing_over,
            what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
            what_is_larger_than_any_volume_is_refused, what_dies_anywhere_is_done_by_the_next,
            what_is_given_up_on_the_way_is_not_destroyed, what_lies_there_is_listed,
-           questions_that_make_no_sense_are_refused, no_backend_takes_snapshots_over)
+           a_list_that_is_cut_says_so, questions_that_make_no_sense_are_refused,
+           no_backend_takes_snapshots_over)
