@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "drivers/memory.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/groups.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 #define CONNECTOR     "{\"host\": \"" WORLD_NODE "\", \"mountpoint\": \"/dev/vdc\"}"
@@ -17,8 +18,8 @@
 struct request {
     enum volume_action action;
     const char *method, *path, *body; /* V stands for the volume's id in a path, A for the
-                                       * attachment's, S for a snapshot's, in a body "V" and
-                                       * "S" */
+                                       * attachment's, S for a snapshot's, N for a group
+                                       * snapshot's, in a body "V" and "S" */
 };
 
 #define ACT(number, body) \
@@ -73,6 +74,8 @@ static const struct request requests[] = {
     ACT(ACTION_IMAGE_METADATA, "{\"os-unset_image_metadata\": {\"key\": \"a\"}}"),
     ACT(ACTION_READONLY, "{\"os-update_readonly_flag\": {\"readonly\": true}}"),
     { ACTION_SNAPSHOT, "POST", "/snapshots", "{\"snapshot\": {\"volume_id\": \"V\"}}" },
+    { ACTION_SNAPSHOT, "POST", "/group_snapshots",
+      "{\"group_snapshot\": {\"group_id\": \"" GROUP_ID "\"}}" },
     { ACTION_FORCE_DELETE, "DELETE", "/volumes/V?force=true&cascade=true", NULL },
     { ACTION_DELETE, "DELETE", "/volumes/V?cascade=true", NULL },
     ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
@@ -80,16 +83,19 @@ static const struct request requests[] = {
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
     { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
     { ACTION_DROP_SNAPSHOT, "POST", "/snapshots/S/action", "{\"os-force_delete\": null}" },
-    { ACTION_JOIN_GROUP, "PUT", "/groups/G", "{\"group\": {\"add_volumes\": \"V\"}}" },
-    { ACTION_LEAVE_GROUP, "PUT", "/groups/G", "{\"group\": {\"remove_volumes\": \"V\"}}" },
-    { ACTION_DELETE, "POST", "/groups/G/action", "{\"delete\": {\"delete-volumes\": true}}" },
+    { ACTION_DROP_SNAPSHOT, "DELETE", "/group_snapshots/N", NULL },
+    { ACTION_JOIN_GROUP, "PUT", "/groups/" GROUP_ID, "{\"group\": {\"add_volumes\": \"V\"}}" },
+    { ACTION_LEAVE_GROUP, "PUT", "/groups/" GROUP_ID, "{\"group\": {\"remove_volumes\": \"V\"}}" },
+    { ACTION_DELETE, "POST", "/groups/" GROUP_ID "/action",
+      "{\"delete\": {\"delete-volumes\": true}}" },
 };
 
 /* ---- one meeting ---- */
 
 static struct meeting {
     struct world *world;
-    const char *id, *attachment, *snapshot, *group; /* "" without one */
+    const char *id, *attachment, *snapshot, *group_snapshot; /* "" without one */
+    bool grouped;
     const struct request *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* what is open is cancelled by a reset right before the request */
@@ -116,7 +122,7 @@ static void meet(void) {
     path = filled(arena, filled(arena, path, "/V", arena_format(arena, "/%s", meeting.id)), "/A",
                   arena_format(arena, "/%s", meeting.attachment));
     path = filled(arena, path, "/S", arena_format(arena, "/%s", meeting.snapshot));
-    path = filled(arena, path, "/G", arena_format(arena, "/%s", meeting.group));
+    path = filled(arena, path, "/N", arena_format(arena, "/%s", meeting.group_snapshot));
     meeting.status = world_call(world, meeting.request->method, path,
                                 filled(arena,
                                        filled(arena, meeting.request->body, "\"V\"",
@@ -203,20 +209,14 @@ static void beside(const char *kind, enum operation_phase phase) {
 }
 
 /* S is there, and another one is being made, or goes. */
-static const char *new_snapshot(void) {
-    struct world *world = meeting.world;
-    const char *body =
-        arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", meeting.id);
-
-    ck_assert_int_eq(world_call(world, "POST", "/snapshots", body), 202);
-    return world_answer_id(world, "snapshot");
+static void snapshot_ready(void) {
+    ready(false);
+    meeting.snapshot = snapshot_of_volume(meeting.world, meeting.id);
 }
 
 static void snapshot_create(void) {
-    ready(false);
-    meeting.snapshot = new_snapshot();
-    world_settle(meeting.world);
-    new_snapshot();
+    snapshot_ready();
+    new_snapshot(meeting.world, meeting.id);
 }
 
 static void snapshot_delete(void) {
@@ -224,19 +224,44 @@ static void snapshot_delete(void) {
     const char *other;
 
     ready(true);
-    meeting.snapshot = new_snapshot();
-    other = new_snapshot();
+    meeting.snapshot = new_snapshot(meeting.world, meeting.id);
+    other = new_snapshot(meeting.world, meeting.id);
     world_settle(world);
     ck_assert_int_eq(
         world_call(world, "DELETE", arena_format(world->arena, "/snapshots/%s", other), NULL), 202);
 }
 
+/* The volume is in a group of its own. */
+static void join_group(void) {
+    group_of(meeting.world, &meeting.id, 1);
+    meeting.grouped = true;
+}
+
+/* S and N are there, and another group snapshot is being made, or goes. */
+static void group_snapshot_create(void) {
+    snapshot_ready();
+    join_group();
+    meeting.group_snapshot = new_group_snapshot(meeting.world);
+    world_settle(meeting.world);
+    new_group_snapshot(meeting.world);
+}
+
+static void group_snapshot_delete(void) {
+    struct world *world = meeting.world;
+    const char *other;
+
+    snapshot_ready();
+    join_group();
+    meeting.group_snapshot = new_group_snapshot(world);
+    other = new_group_snapshot(world);
+    world_settle(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", other), NULL), 202);
+}
+
 static void revert(void) {
     struct world *world = meeting.world;
 
-    ready(false);
-    meeting.snapshot = new_snapshot();
-    world_settle(world);
+    snapshot_ready();
     ck_assert_int_eq(world_action(world, meeting.id, "{\"revert\": {\"snapshot_id\": \"%s\"}}",
                                   meeting.snapshot),
                      202);
@@ -313,6 +338,12 @@ static const struct setting {
     { WORK_SNAPSHOTS, "snapshot", snapshot_create, IN_DRIVER, "create_snapshot", false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, IN_DRIVER, "delete_snapshot", false },
+    { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, IN_DRIVER, "create_snapshot",
+      false },
+    { WORK_SNAPSHOTS, "group snapshot goes", group_snapshot_delete, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "group snapshot goes", group_snapshot_delete, IN_DRIVER, "delete_snapshot",
+      false },
     { WORK_REVERTS, "revert", revert, BETWEEN, NULL, false },
     { WORK_REVERTS, "revert", revert, IN_DRIVER, "revert_volume", false },
     { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
@@ -366,6 +397,9 @@ static void assert_at_rest(const struct setting *setting) {
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
                                      "status IN ('creating', 'deleting', 'restoring')") == 0,
                   "%s, %s: a snapshot is stranded", setting->name, about);
+    ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM group_snapshots WHERE "
+                                     "status IN ('creating', 'deleting')") == 0,
+                  "%s, %s: a group snapshot is stranded", setting->name, about);
     if (meeting.status < 300 && brings_a_user(meeting.request->action))
         ck_assert_msg(world_real_gb(world, meeting.id) >= 2, "%s, %s: destroyed under its user",
                       setting->name, about);
@@ -400,20 +434,8 @@ static void assert_answer(const struct setting *setting) {
                       "%s, %s: %d", setting->name, about, meeting.status);
 }
 
-/* The group that the request is about; the volume is in it, unless it shall join. */
-static void make_group(void) {
-    struct world *world = meeting.world;
-
-    ck_assert_int_eq(
-        world_call(world, "POST", "/group_types", "{\"group_type\": {\"name\": \"t\"}}"), 202);
-    ck_assert_int_eq(world_call(world, "POST", "/groups",
-                                "{\"group\": {\"group_type\": \"t\", "
-                                "\"volume_types\": [\"__DEFAULT__\"]}}"),
-                     202);
-    meeting.group = world_answer_id(world, "group");
-    if (meeting.request->action != ACTION_JOIN_GROUP)
-        world_sql(world,
-                  arena_format(world->arena, "UPDATE volumes SET group_id = '%s'", meeting.group));
+static bool is_about_group(const struct request *request) {
+    return strstr(request->path, GROUP_ID) || (request->body && strstr(request->body, GROUP_ID));
 }
 
 static void hold_meeting(const struct setting *setting, const struct request *request) {
@@ -421,16 +443,21 @@ static void hold_meeting(const struct setting *setting, const struct request *re
     const char *about = request->body ? request->body : request->method;
 
     meeting = (struct meeting){
-        .world = world, .attachment = "", .snapshot = "", .group = "", .request = request
+        .world = world,
+        .attachment = "",
+        .snapshot = "",
+        .group_snapshot = "",
+        .request = request,
     };
     meeting.resets_before = setting->cancelled;
     setting->open();
     if ((strstr(request->path, "/A") && !*meeting.attachment) ||
         ((strstr(request->path, "/S") || (request->body && strstr(request->body, "\"S\""))) &&
-         !*meeting.snapshot))
+         !*meeting.snapshot) ||
+        (strstr(request->path, "/N") && !*meeting.group_snapshot))
         return;
-    if (strstr(request->path, "/G"))
-        make_group();
+    if (is_about_group(request) && !meeting.grouped)
+        group_of(world, &meeting.id, request->action != ACTION_JOIN_GROUP);
     meeting.call = setting->call;
     if (setting->when == IN_DRIVER)
         world->decide = in_the_driver;
