@@ -1,3 +1,4 @@
+#include "common/cleanup.h"
 #include "manager/check.private.h"
 #include "volume/group_snapshot.h"
 
@@ -28,16 +29,56 @@ static int check_target(struct round *round, struct work *work, const struct ope
     return 0;
 }
 
-static int check_turns(struct round *round, struct work *work, struct error *err) {
-    const char **lost;
-    int count = query_all(work,
-                          db_query(work->tx, err,
-                                   "SELECT DISTINCT operation_id FROM operation_turns "
-                                   "WHERE operation_id NOT IN (SELECT id FROM operations)"),
-                          query_text, &lost, err);
+/* What rows say of each other, and no status: ids that should not be. */
+static const struct disagreement {
+    const char *promise, *ids, *what, *why;
+} disagreements[] = {
+    { "P5",
+      "SELECT DISTINCT operation_id FROM operation_turns "
+      "WHERE operation_id NOT IN (SELECT id FROM operations)",
+      "turns wait for operation", "which does not exist" },
+    { "P5",
+      "SELECT DISTINCT o.id FROM operations o JOIN snapshots s ON s.group_snapshot_id = "
+      "o.object_id WHERE o.phase <> 'cancelled' AND NOT EXISTS (SELECT 1 FROM operation_turns t "
+      "WHERE t.operation_id = o.id AND t.turn_of = s.volume_id)",
+      "operation", "works on a volume and does not wait for its turn" },
+    { "P5",
+      "SELECT s.id FROM snapshots s WHERE NOT EXISTS (SELECT 1 FROM volumes v "
+      "WHERE v.id = s.volume_id)",
+      "snapshot", "is of a volume that does not exist" },
+    { "P5",
+      "SELECT s.id FROM snapshots s WHERE s.group_snapshot_id IS NOT NULL AND NOT EXISTS (SELECT 1 "
+      "FROM group_snapshots g WHERE g.id = s.group_snapshot_id AND g.project_id = s.project_id)",
+      "snapshot", "is part of a group snapshot that its project does not have" },
+    { "P3", "SELECT s.id FROM snapshots s WHERE s.status = 'available' AND s.delete_begun = 1",
+      "snapshot", "is available, but a delete of it has begun" },
+    { "P5",
+      "SELECT g.id FROM group_snapshots g WHERE NOT EXISTS (SELECT 1 FROM snapshots s "
+      "WHERE s.group_snapshot_id = g.id)",
+      "group snapshot", "has no snapshots" },
+    { "P5",
+      "SELECT g.id FROM group_snapshots g WHERE NOT EXISTS (SELECT 1 FROM volume_groups v "
+      "WHERE v.id = g.group_id)",
+      "group snapshot", "is of a group that does not exist" },
+    { "P5",
+      "SELECT g.id FROM (SELECT id, group_type_id FROM volume_groups UNION ALL "
+      "SELECT id, group_type_id FROM group_snapshots) g WHERE NOT EXISTS (SELECT 1 FROM "
+      "group_types t WHERE t.id = g.group_type_id)",
+      "group or group snapshot", "has a group type that does not exist" },
+    { "P5",
+      "SELECT v.id FROM volumes v WHERE v.group_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
+      "group_volume_types t WHERE t.group_id = v.group_id AND t.volume_type_id = v.volume_type_id)",
+      "volume", "is in a group that has none of its type" },
+};
+
+static int check_agree(struct round *round, struct work *work,
+                       const struct disagreement *disagreement, struct error *err) {
+    const char **ids;
+    int count = query_all(work, db_query(work->tx, err, disagreement->ids), query_text, &ids, err);
 
     for (int i = 0; i < count; i++)
-        round_found(round, "P5", "turns wait for operation %s, which does not exist", lost[i]);
+        round_found(round, disagreement->promise, "%s %s %s", disagreement->what, ids[i],
+                    disagreement->why);
     return count < 0 ? -1 : 0;
 }
 
@@ -51,5 +92,8 @@ int round_read_group_snapshots(struct round *round, struct work *work, struct er
     for (int i = 0; i < round->operation_count; i++)
         if (check_target(round, work, &round->operations[i], err) < 0)
             return -1;
-    return count < 0 ? -1 : check_turns(round, work, err);
+    for (size_t i = 0; i < LENGTH(disagreements); i++)
+        if (check_agree(round, work, &disagreements[i], err) < 0)
+            return -1;
+    return count < 0 ? -1 : 0;
 }

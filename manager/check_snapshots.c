@@ -68,7 +68,8 @@ int round_read_snapshots(struct round *round, struct work *work, struct error *e
 
 struct objects {
     struct round *round;
-    bool *seen; /* of the rows */
+    bool *seen;     /* of the rows */
+    int64_t *bytes; /* of those that are seen and too small, and one more */
     struct stray {
         const char *name_id;
         struct stray *next;
@@ -87,11 +88,10 @@ static void object_found(void *arg, const char *name_id, int64_t bytes) {
         objects->strays = stray;
         return;
     }
-    objects->seen[snapshot - round->snapshots] = true;
-    if (bytes >= 0 && bytes < snapshot->size_gb * GIB && snapshot->provider_location &&
-        !snapshot->delete_begun)
-        round_found(round, "P3", "snapshot %s has %jd GiB, its object %jd bytes", snapshot->id,
-                    (intmax_t)snapshot->size_gb, (intmax_t)bytes);
+    if (bytes >= 0 && bytes < snapshot->size_gb * GIB)
+        objects->bytes[snapshot - round->snapshots] = 1 + bytes;
+    else
+        objects->seen[snapshot - round->snapshots] = true;
 }
 
 /* One that was made after the rows were read has its row by now. */
@@ -110,6 +110,14 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
+static void found_bad(struct round *round, const struct snapshot *snapshot, int64_t bytes) {
+    if (bytes > 0)
+        round_found(round, "P3", "snapshot %s has %jd GiB, its object %jd bytes", snapshot->id,
+                    (intmax_t)snapshot->size_gb, (intmax_t)(bytes - 1));
+    else
+        round_found(round, "P3", "snapshot %s has no object", snapshot->id);
+}
+
 /* Nothing has moved it since its row was read. */
 static int judge_missing(struct work *work, void *arg, struct error *err) {
     const struct objects *objects = arg;
@@ -123,7 +131,7 @@ static int judge_missing(struct work *work, void *arg, struct error *err) {
             continue;
         if (snapshot_row(work, snapshot->id, &now, err) == 0) {
             if (now.updated_at == snapshot->updated_at)
-                round_found(round, "P3", "snapshot %s has no object", snapshot->id);
+                found_bad(round, snapshot, objects->bytes[i]);
         } else if (err->kind != ERROR_NOT_FOUND) {
             return -1;
         }
@@ -149,6 +157,8 @@ int round_check_snapshots(struct round *round, const struct manager_backend *bac
     if (!backend->driver->list_snapshots)
         return 0;
     objects.seen = arena_alloc(round->arena, (size_t)round->snapshot_count + 1);
+    objects.bytes =
+        arena_alloc(round->arena, ((size_t)round->snapshot_count + 1) * sizeof *objects.bytes);
     for (int i = 0; i < round->snapshot_count; i++)
         objects.seen[i] = is_excused(round, &round->snapshots[i], host);
     if (backend->driver->list_snapshots(backend->handle, round->arena, object_found, &objects,

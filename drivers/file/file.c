@@ -216,8 +216,7 @@ static int file_list_snapshots(void *handle, struct arena *arena,
                                void *arg, struct error *err) {
     const struct file_backend *backend = handle;
 
-    (void)arena;
-    return snapshot_file_list(&backend->directory, found, arg, err);
+    return snapshot_file_list(&backend->directory, arena, found, arg, err);
 }
 
 static int clone_source(const struct file_backend *backend, struct arena *arena,

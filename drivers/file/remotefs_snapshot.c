@@ -54,12 +54,11 @@ int remotefs_list_snapshots(void *handle, struct arena *arena,
                             struct error *err) {
     const struct remotefs *remotefs = handle;
 
-    (void)arena;
     for (int i = 0; i < remotefs->count; i++) {
         const struct mounted_share *share =
             remotefs_use_share(remotefs, remotefs->shares[i].share.address, err);
 
-        if (!share || snapshot_file_list(&share->directory, found, arg, err) < 0)
+        if (!share || snapshot_file_list(&share->directory, arena, found, arg, err) < 0)
             return -1;
     }
     return 0;

@@ -3,6 +3,9 @@
 #include "common/cleanup.h"
 #include "drivers/file/chain_snapshot.h"
 #include "drivers/file/volume_name.h"
+#include "json/json.h"
+
+#include <string.h>
 
 /* As a file of its own, shared or copied; 1: it cannot be one now. */
 static int make_own(const struct directory *directory, struct arena *arena,
@@ -97,24 +100,62 @@ enum driver_outcome snapshot_file_delete(const struct directory *directory, stru
 }
 
 struct listing {
+    const struct directory *directory;
+    struct arena *arena;
     void (*found)(void *arg, const char *name_id, int64_t bytes);
     void *arg;
+    json_t *whole; /* ids of overlays that hold what they should: bytes of the file below */
 };
+
+/* The format of the file below all others is recorded elsewhere; one of them is told in the header
+ * above it. */
+static int walk(const struct listing *listing, const struct chain *chain,
+                struct chain_link links[CHAIN_FILES_MOST]) {
+    int count =
+        chain_walk(listing->directory, listing->arena, chain, chain->active, "raw", links, NULL);
+
+    return count < 0 ? chain_walk(listing->directory, listing->arena, chain, chain->active, "qcow2",
+                                  links, NULL)
+                     : count;
+}
+
+/* What an info says is whole where the headers say it, too, down to the last file. */
+static void note_whole(void *arg, const char *rest) {
+    static const char info[] = ".info";
+    const struct listing *listing = arg;
+    size_t length = strlen(rest), end = strlen(info);
+    struct chain_link links[CHAIN_FILES_MOST];
+    struct chain chain;
+
+    if (length < end || strcmp(rest + length - end, info) != 0 ||
+        chain_read(
+            listing->directory, listing->arena,
+            arena_format(listing->arena, VOLUME_NAME_PREFIX "%.*s", (int)(length - end), rest),
+            &chain, NULL) < 0)
+        return;
+    for (int i = walk(listing, &chain, links) - 2; i >= 0; i--) {
+        const char *id = chain_snapshot_id(links[i].name + strlen(VOLUME_NAME_PREFIX));
+
+        if (id && chain_has(&chain, id))
+            json_object_set_new(listing->whole, id, json_integer(links[i + 1].virtual_bytes));
+    }
+}
 
 static void tell_overlay(void *arg, const char *rest) {
     const struct listing *listing = arg;
     const char *id = chain_snapshot_id(rest);
 
     if (id)
-        listing->found(listing->arg, id, -1);
+        listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
 }
 
-int snapshot_file_list(const struct directory *directory,
+int snapshot_file_list(const struct directory *directory, struct arena *arena,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                        struct error *err) {
-    struct listing listing = { found, arg };
+    struct listing listing = { directory, arena, found, arg, json_keep(arena, json_object()) };
 
-    if (volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err) < 0)
+    if (volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err) < 0 ||
+        volume_name_each(directory, VOLUME_NAME_PREFIX, note_whole, &listing, err) < 0)
         return -1;
     return volume_name_each(directory, VOLUME_NAME_PREFIX, tell_overlay, &listing, err);
 }

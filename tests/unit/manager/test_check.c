@@ -3,6 +3,7 @@
 #include "common/arena.h"
 #include "drivers/memory.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/groups.h"
 #include "tests/lib/world.h"
 
 #include <stdio.h>
@@ -122,4 +123,43 @@ START_TEST(groups_and_their_volumes_agree) {
 }
 END_TEST
 
-CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once, groups_and_their_volumes_agree)
+START_TEST(group_snapshots_and_their_snapshots_agree) {
+    static const struct {
+        bool made;
+        const char *sql, *text;
+    } cases[] = {
+        { false, "DELETE FROM operation_turns", "does not wait for its turn" },
+        { false, "DELETE FROM operations", "P1 group snapshot" },
+        { true, "UPDATE snapshots SET group_snapshot_id = 'none'", "P5 snapshot" },
+        { true, "UPDATE snapshots SET group_snapshot_id = NULL", "has no snapshots" },
+        { true, "UPDATE snapshots SET delete_begun = 1", "a delete of it has begun" },
+        { true, "UPDATE snapshots SET project_id = '" WORLD_OTHER "'", "P5 snapshot" },
+        { true, "DELETE FROM group_volume_types", "has none of its type" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *const volumes[] = { world_volume(world, 1), world_volume(world, 1) };
+        struct heard heard = { 0 };
+        const struct check check = {
+            .db = world->db,
+            .settings = &world->settings,
+            .node = WORLD_NODE,
+            .wrong = hear,
+            .arg = &heard,
+        };
+        struct error err;
+
+        group_of(world, volumes, LENGTH(volumes));
+        ck_assert_ptr_nonnull(cases[i].made ? group_snapshot(world) : new_group_snapshot(world));
+        ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+        world_sql(world, cases[i].sql);
+        ck_assert_int_gt(check_run(&check, &err), 0);
+        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      heard.text);
+    }
+}
+END_TEST
+
+CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once, groups_and_their_volumes_agree,
+           group_snapshots_and_their_snapshots_agree)

@@ -329,7 +329,9 @@ START_TEST(a_chain_is_one_volume_under_any_name) {
         0);
     bench_write(&place.bench, "listed", "", 0600);
     ck_assert_int_eq(volume_file_list(&place.directory, note, &place.bench, &place.bench.err), 0);
-    ck_assert_int_eq(snapshot_file_list(&place.directory, note, &place.bench, &place.bench.err), 0);
+    ck_assert_int_eq(snapshot_file_list(&place.directory, place.bench.arena, note, &place.bench,
+                                        &place.bench.err),
+                     0);
     ck_assert_str_eq(bench_read(&place.bench, "listed"), "other\ns\n");
     ck_assert_int_eq(
         volume_file_delete(&place.directory, place.bench.arena, &other, &place.bench.err), 0);
@@ -373,8 +375,55 @@ START_TEST(an_overlay_is_never_smaller_than_what_is_below) {
 }
 END_TEST
 
+/* ---- lists ---- */
+
+static void note_bytes(void *arg, const char *name_id, int64_t bytes) {
+    json_object_set_new(arg, name_id, json_integer(bytes));
+}
+
+/* Whoever looks for damage sees which snapshots have lost what they were. */
+START_TEST(a_list_tells_who_is_led_to_a_content) {
+    static const char whole[] =
+        "{\"active\": \"" FILE_NAME ".t\", \"s\": \"" FILE_NAME ".s\", \"t\": \"" FILE_NAME ".t\"}";
+    static const struct {
+        const char *info, *removed, *above; /* `above`: what t lies above */
+        int64_t s_bytes, t_bytes;
+    } cases[] = {
+        { whole, "none", FILE_NAME ".s", GIB, GIB },
+        { whole, INFO, FILE_NAME ".s", 0, 0 },
+        { whole, FILE_NAME, FILE_NAME ".s", 0, 0 },
+        { whole, FILE_NAME ".s", FILE_NAME ".s", -1, 0 },
+        { whole, "none", FILE_NAME, 0, 0 },
+        { "{}", "none", FILE_NAME ".s", 0, 0 },
+        { ABOVE, "none", FILE_NAME ".s", GIB, 0 },
+        { "{\"active\": \"" FILE_NAME ".t\", \"t\": \"" FILE_NAME ".t\"}", "none", FILE_NAME ".s",
+          0, GIB },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autoplace struct place place;
+        json_t *told = json_object();
+
+        open_place(&place);
+        put_text(&place, INFO, cases[i].info);
+        put_image(&place, FILE_NAME ".s", FILE_NAME, "raw");
+        put_image(&place, FILE_NAME ".t", cases[i].above, "qcow2");
+        unlinkat(place.directory.fd, cases[i].removed, 0);
+        ck_assert_int_eq(snapshot_file_list(&place.directory, place.bench.arena, note_bytes, told,
+                                            &place.bench.err),
+                         0);
+        ck_assert_int_eq(json_object_get(told, "s") != NULL, cases[i].s_bytes >= 0);
+        if (cases[i].s_bytes >= 0)
+            ck_assert_int_eq(json_integer_value(json_object_get(told, "s")), cases[i].s_bytes);
+        ck_assert_int_eq(json_integer_value(json_object_get(told, "t")), cases[i].t_bytes);
+        json_decref(told);
+    }
+}
+END_TEST
+
 CHECK_MAIN("chain", a_header_leads_nowhere_else, only_regular_files_lie_below,
            a_raw_base_is_read_as_nothing_else, an_info_is_believed_only_so_far,
            an_info_keeps_what_it_does_not_know, a_hundred_snapshots_and_no_more,
            nobody_changes_what_is_read, a_chain_is_one_volume_under_any_name,
-           what_is_being_deleted_is_nobodys_volume, an_overlay_is_never_smaller_than_what_is_below)
+           what_is_being_deleted_is_nobodys_volume, an_overlay_is_never_smaller_than_what_is_below,
+           a_list_tells_who_is_led_to_a_content)

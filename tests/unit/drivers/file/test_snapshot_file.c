@@ -241,7 +241,9 @@ START_TEST(a_volume_goes_and_its_snapshots_stay) {
     ck_assert_int_eq(
         volume_file_delete(&place.directory, place.bench.arena, &place.volume, &place.bench.err),
         0);
-    ck_assert_int_eq(snapshot_file_list(&place.directory, note, snapshots, &place.bench.err), 0);
+    ck_assert_int_eq(
+        snapshot_file_list(&place.directory, place.bench.arena, note, snapshots, &place.bench.err),
+        0);
     ck_assert_str_eq(snapshots, "s:1073741824 ");
     ck_assert_int_eq(drop(&place), 0);
     ck_assert_int_eq(drop(&place), 0);
