@@ -216,6 +216,21 @@ static int load_kinds(struct work *work, struct volume *volumes, const unsigned 
     return result;
 }
 
+/* Of as many at a time as any engine has places for in a statement. */
+static int load_all_details(struct work *work, struct volume *volumes, const unsigned char *details,
+                            unsigned count, struct error *err) {
+    enum { AT_A_TIME = 1024 };
+
+    for (unsigned first = 0; first < count; first += AT_A_TIME) {
+        unsigned left = count - first;
+
+        if (load_kinds(work, volumes + first, details + first, left < AT_A_TIME ? left : AT_A_TIME,
+                       SIZE_MAX, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static void forget_details(struct volume *volume) {
     volume->metadata = volume->admin_metadata = volume->image_metadata = (struct pairs){ 0 };
     volume->attachments = NULL;
@@ -296,7 +311,7 @@ int volume_list(struct work *work, const struct query *query, struct volume **re
     if (!has_any(details, count))
         return (int)count;
     if (query->bytes_most == 0)
-        return load_kinds(work, volumes, details, count, SIZE_MAX, err) < 0 ? -1 : (int)count;
+        return load_all_details(work, volumes, details, count, err) < 0 ? -1 : (int)count;
     kept = load_some_details(work, volumes, details, count, query->bytes_most, err);
     *query->cut = kept >= 0 && (unsigned)kept < count;
     return kept;
