@@ -23,6 +23,16 @@ struct client volumes_client(const char *url, const char *token, struct own_user
     };
 }
 
+bool volumes_is_elsewhere(const struct remote_volume *volume, const char *host) {
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *other = volume->attachments[i].host;
+
+        if (other && strcmp(other, host) != 0)
+            return true;
+    }
+    return false;
+}
+
 static int64_t read_target(const char *text) {
     int64_t target_gb;
 
@@ -119,6 +129,20 @@ int volumes_report(const struct client *api, struct arena *arena, const char *ho
     return client_call(api, arena, &call, &answer, err);
 }
 
+static enum complete_outcome report(const struct client *api, struct arena *arena,
+                                    const struct client_call *call, struct error *err) {
+    struct http_answer answer;
+    struct error failure = { 0 };
+
+    if (client_call(api, arena, call, &answer, &failure) == 0)
+        return COMPLETE_TAKEN;
+    if (err)
+        *err = failure;
+    if (failure.kind == ERROR_BAD_REQUEST || failure.kind == ERROR_NOT_FOUND)
+        return COMPLETE_UNWANTED;
+    return client_is_refusal(failure.kind) ? COMPLETE_REFUSED : COMPLETE_FAILED;
+}
+
 enum complete_outcome volumes_complete(const struct client *api, struct arena *arena,
                                        const char *volume_id, const char *request_id,
                                        const char *extend, bool failed, struct error *err) {
@@ -130,14 +154,23 @@ enum complete_outcome volumes_complete(const struct client *api, struct arena *a
         .request_id = request_id,
         .header = { extend ? EXTEND_HEADER : NULL, extend },
     };
-    struct http_answer answer;
-    struct error failure = { 0 };
 
-    if (client_call(api, arena, &call, &answer, &failure) == 0)
-        return COMPLETE_TAKEN;
-    if (err)
-        *err = failure;
-    if (failure.kind == ERROR_BAD_REQUEST || failure.kind == ERROR_NOT_FOUND)
-        return COMPLETE_UNWANTED;
-    return client_is_refusal(failure.kind) ? COMPLETE_REFUSED : COMPLETE_FAILED;
+    return report(api, arena, &call, err);
+}
+
+enum complete_outcome volumes_report_snapshot(const struct client *api, struct arena *arena,
+                                              const char *snapshot_id, const char *request_id,
+                                              const char *status, unsigned percent,
+                                              struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = arena_format(arena, "/snapshots/%s/action", snapshot_id),
+        .body = arena_format(arena,
+                             "{\"os-update_snapshot_status\": {\"status\": \"%s\", \"progress\": "
+                             "\"%u%%\"}}",
+                             status, percent),
+        .request_id = request_id,
+    };
+
+    return report(api, arena, &call, err);
 }

@@ -20,6 +20,9 @@ struct remote_volume {
     unsigned attachment_count;
 };
 
+/* Is it attached on another host than this one (too)? */
+bool volumes_is_elsewhere(const struct remote_volume *volume, const char *host);
+
 /* What struct client says of them; calls have 10 s. */
 struct client volumes_client(const char *url, const char *token, struct own_user *user);
 
@@ -50,3 +53,10 @@ enum complete_outcome {
 enum complete_outcome volumes_complete(const struct client *api, struct arena *arena,
                                        const char *volume_id, const char *request_id,
                                        const char *extend, bool failed, struct error *err);
+
+/* How far a snapshot is that is made or deleted on the hypervisor (os-update_snapshot_status).
+ * COMPLETE_UNWANTED: it is not being made, or deleted, any more. */
+enum complete_outcome volumes_report_snapshot(const struct client *api, struct arena *arena,
+                                              const char *snapshot_id, const char *request_id,
+                                              const char *status, unsigned percent,
+                                              struct error *err);

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/worker.h"
+#include "compute/assist.h"
 #include "compute/event.h"
 #include "compute/guard.h"
 #include "compute/job.h"
@@ -87,16 +88,16 @@ const struct option agent_options[] = {
 };
 
 /* Lives in its exchange's arena until the answer. */
-struct waiting_event {
-    LIST_ENTRY(waiting_event) next;
+struct waiting {
+    LIST_ENTRY(waiting) next;
     struct agent *agent;
     struct http_exchange *exchange;
-    struct event_request *request;
+    void *request; /* what was read of it */
 };
 
 /*
- * Two pools: a resize may keep its thread for long, and neither events nor heartbeats may wait
- * behind it.
+ * Three pools: a resize may keep its thread for long, and so may a look at one guest; neither
+ * events nor heartbeats may wait behind these.
  */
 struct agent {
     struct hypervisor *hypervisor;
@@ -104,15 +105,18 @@ struct agent {
     const struct authtoken *authtoken;
     const char *own_url;
     struct worker_pool *front; /* events and heartbeats */
+    struct worker_pool *looks; /* at the disks of assisted snapshots */
     struct jobs *jobs;
+    struct assists *assists;
     struct reporter *reporter;
     struct tidier *tidier;
     pthread_mutex_t lock; /* guards `waiting` */
-    LIST_HEAD(waiting_events, waiting_event)
+    LIST_HEAD(waiting_list, waiting)
     waiting; /* every exchange must be answered, also at the end */
 };
 
 #define FRONT_THREADS 2
+#define LOOK_THREADS  2
 
 static void show_list(struct agent *agent, struct http_exchange *exchange) {
     versions_reply_list(exchange, agent->own_url);
@@ -122,45 +126,87 @@ static void show_one(struct agent *agent, struct http_exchange *exchange) {
     versions_reply_one(exchange, agent->own_url);
 }
 
-static void run_event(void *arg) {
-    struct waiting_event *waiting = arg;
-    struct agent *agent = waiting->agent;
+/* The hypervisor may be slow to answer: the server's thread does not wait for it.  `request` NULL:
+ * err says why it is refused. */
+static void answer_later(struct agent *agent, struct http_exchange *exchange, void *request,
+                         struct worker_pool *pool, void (*run)(void *arg),
+                         const struct error *err) {
+    struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
+    struct work_item item = { .run = run, .arg = waiting };
 
-    pthread_mutex_lock(&agent->lock);
-    LIST_REMOVE(waiting, next);
-    pthread_mutex_unlock(&agent->lock);
-    event_answer(waiting->request, agent->hypervisor, agent->jobs);
-}
-
-/* The hypervisor may be slow to answer: the server's thread does not wait for it. */
-static void take_events(void *arg, struct http_exchange *exchange) {
-    struct agent *agent = arg;
-    struct waiting_event *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
-    struct work_item item = { .run = run_event, .arg = waiting };
-    struct error err = { 0 };
-
-    *waiting = (struct waiting_event){
-        .agent = agent,
-        .exchange = exchange,
-        .request = event_read(exchange, &err),
-    };
-    if (!waiting->request) {
-        reply_fault(exchange, &err);
+    *waiting = (struct waiting){ .agent = agent, .exchange = exchange, .request = request };
+    if (!request) {
+        reply_fault(exchange, err);
         return;
     }
     pthread_mutex_lock(&agent->lock);
     LIST_INSERT_HEAD(&agent->waiting, waiting, next);
     pthread_mutex_unlock(&agent->lock);
-    worker_pool_put(agent->front, &item);
+    worker_pool_put(pool, &item);
+}
+
+/* From now on whoever runs it answers. */
+static struct agent *take_over(struct waiting *waiting) {
+    struct agent *agent = waiting->agent;
+
+    pthread_mutex_lock(&agent->lock);
+    LIST_REMOVE(waiting, next);
+    pthread_mutex_unlock(&agent->lock);
+    return agent;
+}
+
+static void run_event(void *arg) {
+    struct waiting *waiting = arg;
+    const struct agent *agent = take_over(waiting);
+
+    event_answer(waiting->request, agent->hypervisor, agent->jobs);
+}
+
+static void run_assist(void *arg) {
+    struct waiting *waiting = arg;
+    const struct agent *agent = take_over(waiting);
+
+    assist_answer(waiting->request, agent->hypervisor, agent->assists);
+}
+
+static void take_events(void *arg, struct http_exchange *exchange) {
+    struct agent *agent = arg;
+    struct error err = { 0 };
+
+    answer_later(agent, exchange, event_read(exchange, &err), agent->front, run_event, &err);
+}
+
+static void take_create(void *arg, struct http_exchange *exchange) {
+    struct agent *agent = arg;
+    struct error err = { 0 };
+
+    answer_later(agent, exchange, assist_read_create(exchange, &err), agent->looks, run_assist,
+                 &err);
+}
+
+static void take_delete(void *arg, struct http_exchange *exchange) {
+    struct agent *agent = arg;
+    struct error err = { 0 };
+
+    answer_later(agent, exchange, assist_read_delete(exchange, &err), agent->looks, run_assist,
+                 &err);
 }
 
 static void let_events_in(struct agent *agent, struct http_exchange *exchange) {
     guard_pass(agent->authtoken, exchange, take_events, agent);
 }
 
+static void let_create_in(struct agent *agent, struct http_exchange *exchange) {
+    guard_pass(agent->authtoken, exchange, take_create, agent);
+}
+
+static void let_delete_in(struct agent *agent, struct http_exchange *exchange) {
+    guard_pass(agent->authtoken, exchange, take_delete, agent);
+}
+
 static const struct agent_route {
     const char *method;
-    const char *path; /* "{project}" stands for any one segment */
+    const char *path; /* "{…}" stands for any one segment */
     void (*handle)(struct agent *agent, struct http_exchange *exchange);
 } routes[] = {
     { "GET", "/", show_list },
@@ -168,18 +214,27 @@ static const struct agent_route {
     { "GET", "/v2.1/", show_one },
     { "POST", "/v2.1/os-server-external-events", let_events_in },
     { "POST", "/v2.1/{project}/os-server-external-events", let_events_in },
+    { "POST", "/v2.1/os-assisted-volume-snapshots", let_create_in },
+    { "POST", "/v2.1/{project}/os-assisted-volume-snapshots", let_create_in },
+    { "DELETE", "/v2.1/os-assisted-volume-snapshots/{id}", let_delete_in },
+    { "DELETE", "/v2.1/{project}/os-assisted-volume-snapshots/{id}", let_delete_in },
 };
 
 static bool path_matches(const char *pattern, const char *path) {
-    const char *any = strchr(pattern, '{');
-    size_t before = any ? (size_t)(any - pattern) : 0, length;
+    const char *any;
 
-    if (!any)
-        return strcmp(pattern, path) == 0;
-    if (strncmp(pattern, path, before) != 0)
-        return false;
-    length = strcspn(path + before, "/");
-    return length > 0 && strcmp(strchr(any, '}') + 1, path + before + length) == 0;
+    while ((any = strchr(pattern, '{'))) {
+        size_t before = (size_t)(any - pattern), length;
+
+        if (strncmp(pattern, path, before) != 0)
+            return false;
+        length = strcspn(path + before, "/");
+        if (length == 0)
+            return false;
+        pattern = strchr(any, '}') + 1;
+        path += before + length;
+    }
+    return strcmp(pattern, path) == 0;
 }
 
 static void add_request_id(struct http_exchange *exchange) {
@@ -244,6 +299,14 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
         .busy_ms = or_default(settings->busy_ms, 30000),
         .unreachable_ms = or_default(settings->unreachable_ms, 120000),
     };
+    struct assist_settings assist_settings = {
+        .hypervisor = settings->hypervisor,
+        .api = api,
+        .host = settings->host,
+        .retry_ms = retry_ms,
+        .busy_ms = job_settings.busy_ms,
+        .unreachable_ms = job_settings.unreachable_ms,
+    };
     struct reporter_settings reporter_settings = {
         .api = api,
         .host = settings->host,
@@ -266,7 +329,10 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     pthread_mutex_init(&agent->lock, NULL);
     LIST_INIT(&agent->waiting);
     agent->front = worker_pool_new("compute", FRONT_THREADS);
+    agent->looks = worker_pool_new("look", LOOK_THREADS);
     agent->jobs = jobs_new(&job_settings);
+    assist_settings.pool = jobs_pool(agent->jobs);
+    agent->assists = assists_new(&assist_settings);
     reporter_settings.pool = agent->front;
     reporter_settings.jobs = agent->jobs;
     agent->reporter = reporter_new(&reporter_settings);
@@ -276,11 +342,11 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
 }
 
 unsigned agent_open_jobs(struct agent *agent) {
-    return jobs_open(agent->jobs);
+    return jobs_open(agent->jobs) + assists_open(agent->assists);
 }
 
 static void refuse_waiting(struct agent *agent) {
-    struct waiting_event *waiting;
+    struct waiting *waiting;
     struct error err;
 
     error_set(&err, ERROR_UNAVAILABLE, "The agent is stopping.");
@@ -292,10 +358,12 @@ static void refuse_waiting(struct agent *agent) {
 
 void agent_stop(struct agent *agent) {
     worker_pool_stop(agent->front);
+    worker_pool_stop(agent->looks);
     refuse_waiting(agent);
     reporter_free(agent->reporter);
     tidier_free(agent->tidier);
     jobs_stop(agent->jobs);
+    assists_free(agent->assists);
     pthread_mutex_destroy(&agent->lock);
     free(agent);
 }

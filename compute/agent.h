@@ -1,6 +1,7 @@
 /*
- * The agent of one hypervisor host: answers the compute API's event route and version documents,
- * grows disks of running domains, and reports to the volume API.  It hears and reports over HTTP
+ * The agent of one hypervisor host: answers the compute API's routes for events and assisted
+ * snapshots and its version documents, works on disks of running domains, and reports to the volume
+ * API.  It hears and reports over HTTP
  * only; it keeps nothing on disk: after a crash it asks the API what is extending on its host.
  *
  * Texts of the settings must live as long as the agent.

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIZE_MOST ((size_t)16 * 1024 * 1024)
+#define SIZE_MOST  ((size_t)16 * 1024 * 1024)
+#define CHAIN_MOST 256
 
 static void cleanup_document(xmlDocPtr *document) {
     xmlFreeDoc(*document);
@@ -71,7 +72,8 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
     return 1;
 }
 
-static int find_in_devices(const xmlNode *devices, const char *serial, struct disk *ret,
+/* 1 with the only disk of this serial, 0 there is none. */
+static int find_in_devices(const xmlNode *devices, const char *serial, const xmlNode **ret,
                            struct error *err) {
     const xmlNode *found = NULL;
 
@@ -83,28 +85,122 @@ static int find_in_devices(const xmlNode *devices, const char *serial, struct di
                              serial);
         found = node;
     }
-    return found ? read_disk(found, ret, err) : 0;
+    *ret = found;
+    return found ? 1 : 0;
 }
 
-int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err) {
+static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_devices,
+                        struct error *err) {
     size_t size = strlen(xml);
-    autodocument xmlDocPtr document = NULL;
-    struct disk disk = *ret;
     const xmlNode *root;
-    int found;
 
     if (size > SIZE_MOST)
         return error_set(err, ERROR_BACKEND, "a domain's XML has %zu bytes", size);
-    document = xmlReadMemory(xml, (int)size, NULL, NULL,
-                             XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    root = document ? xmlDocGetRootElement(document) : NULL;
+    *ret = xmlReadMemory(xml, (int)size, NULL, NULL,
+                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    root = *ret ? xmlDocGetRootElement(*ret) : NULL;
     /* libvirt declares no entities: a text that does is not its own. */
-    if (!root || document->intSubset || !is_element(root, "domain"))
+    if (!root || (*ret)->intSubset || !is_element(root, "domain"))
         return error_set(err, ERROR_BACKEND, "the hypervisor described no domain");
-    found = find_in_devices(find_child(root, "devices"), serial, &disk, err);
+    *ret_devices = find_child(root, "devices");
+    return 0;
+}
+
+int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err) {
+    autodocument xmlDocPtr document = NULL;
+    struct disk disk = *ret;
+    const xmlNode *devices, *node;
+    int found;
+
+    if (parse_domain(xml, &document, &devices, err) < 0)
+        return -1;
+    found = find_in_devices(devices, serial, &node, err);
     if (found <= 0)
         return found;
+    if (read_disk(node, &disk, err) < 0)
+        return -1;
     snprintf(disk.serial, sizeof(disk.serial), "%s", serial);
     *ret = disk;
-    return found;
+    return 1;
+}
+
+int domain_xml_list_chain(const char *xml, const char *serial, struct arena *arena,
+                          const char *const **ret, struct error *err) {
+    const char **paths = arena_alloc(arena, (CHAIN_MOST + 1) * sizeof(*paths));
+    char path[sizeof(((struct disk *)0)->source)];
+    autodocument xmlDocPtr document = NULL;
+    const xmlNode *devices, *node;
+    size_t count = 0;
+    int found;
+
+    if (parse_domain(xml, &document, &devices, err) < 0)
+        return -1;
+    found = find_in_devices(devices, serial, &node, err);
+    if (found <= 0)
+        return found;
+    for (; node; node = find_child(node, "backingStore")) {
+        if (copy_attribute(find_child(node, "source"), "file", path, sizeof(path), err) < 0)
+            return -1;
+        if (!path[0])
+            break;
+        if (count == CHAIN_MOST)
+            return error_set(err, ERROR_BACKEND, "a disk has more than %d images", CHAIN_MOST);
+        paths[count++] = arena_text(arena, path);
+    }
+    *ret = paths;
+    return count > 0 ? 1 : 0;
+}
+
+static void add_overlay(xmlNode *disk, const char *overlay) {
+    xmlNode *driver = xmlNewChild(disk, NULL, (const xmlChar *)"driver", NULL);
+    xmlNode *source = xmlNewChild(disk, NULL, (const xmlChar *)"source", NULL);
+
+    xmlNewProp(driver, (const xmlChar *)"type", (const xmlChar *)"qcow2");
+    xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay);
+}
+
+/* A disk that is not mentioned would be snapshotted as well. */
+static int mention_others(xmlNode *disks, const xmlNode *devices, const char *serial,
+                          struct error *err) {
+    struct disk other;
+
+    for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
+        xmlNode *disk;
+
+        if (!is_element(node, "disk") || has_serial(node, serial))
+            continue;
+        if (read_disk(node, &other, err) < 0)
+            return -1;
+        disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
+        xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)other.target);
+        xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"no");
+    }
+    return 0;
+}
+
+int domain_xml_snapshot(const char *xml, const char *serial, const char *source,
+                        const char *overlay, struct arena *arena, const char **ret,
+                        struct error *err) {
+    autodocument xmlDocPtr document = NULL, wish = xmlNewDoc((const xmlChar *)"1.0");
+    xmlNode *root = xmlNewNode(NULL, (const xmlChar *)"domainsnapshot"), *disks, *disk;
+    const xmlNode *devices, *node;
+    autotext xmlChar *text = NULL;
+    int found, size;
+
+    xmlDocSetRootElement(wish, root);
+    if (parse_domain(xml, &document, &devices, err) < 0)
+        return -1;
+    found = find_in_devices(devices, serial, &node, err);
+    if (found <= 0)
+        return found;
+    disks = xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
+    disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
+    xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)source);
+    xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"external");
+    add_overlay(disk, overlay);
+    if (mention_others(disks, devices, serial, err) < 0)
+        return -1;
+    xmlDocDumpMemory(wish, &text, &size);
+    *ret = arena_text(arena, (const char *)text);
+    return 1;
 }

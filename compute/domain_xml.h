@@ -1,5 +1,5 @@
 /*
- * Finds a disk in a domain's XML by its serial.
+ * Disks in a domain's XML, found by their serial.
  */
 #pragma once
 
@@ -10,3 +10,19 @@
  * (ERROR_BACKEND): several disks have the serial, or the text is no domain.
  */
 int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err);
+
+/*
+ * 1 with the paths of the images that the disk is read through, the first is the one that is
+ * written to, NULL ends them; 0 no disk has the serial, or it is not in files.
+ */
+int domain_xml_list_chain(const char *xml, const char *serial, struct arena *arena,
+                          const char *const **ret, struct error *err);
+
+/*
+ * What to ask libvirt for, XML in the arena: that the disk with the serial goes on in the qcow2
+ * image `overlay` and all others stay as they are.  The disk is named by `source`, as what it is
+ * in.  1, or 0: no disk has the serial.
+ */
+int domain_xml_snapshot(const char *xml, const char *serial, const char *source,
+                        const char *overlay, struct arena *arena, const char **ret,
+                        struct error *err);

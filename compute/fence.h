@@ -13,15 +13,8 @@
  */
 #pragma once
 
-#include "common/arena.h"
 #include "compute/hypervisor.h"
 #include "compute/virt.h"
-
-struct guest {
-    virConnectPtr connection;
-    virDomainPtr domain;
-    struct arena *arena; /* for the monitor's answers */
-};
 
 /* Grows the disk unless it is so large already.  ERROR_CONFLICT: another attempt, or the disk's
  * guest, came in between. */

@@ -36,7 +36,7 @@ static void judge(void *arg, const struct token *token, const struct error *verd
     struct error err = *verdict;
 
     if (token && !may)
-        error_set(&err, ERROR_FORBIDDEN, "Events need the role service or admin.");
+        error_set(&err, ERROR_FORBIDDEN, "This needs the role service or admin.");
     token_release(token);
     if (may)
         visitor->pass(visitor->arg, visitor->exchange);

@@ -27,9 +27,11 @@ struct disk {
     char device[64];   /* what a running guest calls the device; "" when it says no name */
     char source[4096]; /* path of the image; "" when it is no file or device of this host */
     char format[16];   /* raw, qcow2 */
-    int64_t capacity;  /* bytes, virtual; of a running guest's disk only */
+    int64_t capacity;  /* bytes, virtual; of a running guest's disk only, and 0 while a job runs */
     bool job;          /* a block job runs on it, or its guest is just being moved */
-    bool moving;       /* the latter: for as long as that takes */
+    int64_t job_done,
+        job_total; /* how far the job is, in units of its own; 0, 0: it does not say */
+    bool moving;   /* the latter: for as long as that takes */
     bool read_only;
 };
 
@@ -45,6 +47,20 @@ struct hypervisor {
      * between (A4). */
     int (*grow_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      int64_t bytes, struct error *err);
+    /* The images that a running guest's disk is read through, the one it writes to (`source`)
+     * first; NULL ends them. */
+    int (*list_chain)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *const **ret, struct error *err);
+    /* The guest goes on in `overlay`, a qcow2 image made above disk->source.  Nothing changes when
+     * that is not the disk's source any more, or the overlay is not there. */
+    int (*snapshot_disk)(struct hypervisor *hypervisor, struct arena *arena,
+                         const struct disk *disk, const char *overlay, struct error *err);
+    /* Begins a job that takes images out of the chain.  What lies between disk->source and `base`
+     * (NULL: all below) comes up into disk->source; or, with `top`, what has been written from
+     * there down to above `base` goes into `base`.  Nothing begins when disk->source is not the
+     * disk's any more. */
+    int (*merge_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *top, const char *base, struct error *err);
     /* UUIDs of the guests in which an agent that died may have left something; NULL ends them. */
     int (*list_used)(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err);

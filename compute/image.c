@@ -42,22 +42,43 @@ static int run_qemu_img(struct arena *arena, const char *const *arguments,
                      ret->errors);
 }
 
-int image_capacity(struct arena *arena, const char *path, const char *format, int64_t *ret,
-                   struct error *err) {
+/* What qemu-img says of it; NULL: err says why not. */
+static const json_t *read_info(struct arena *arena, const char *path, const char *format,
+                               int64_t *ret_capacity, struct error *err) {
     const char *const arguments[] = { "qemu-img", "info", "-U", "--output=json",
                                       "-f",       format, path, NULL };
     struct process_result result;
     const json_t *root, *size;
 
     if (check_image(path, format, err) < 0 || run_qemu_img(arena, arguments, &result, err) < 0)
-        return -1;
+        return NULL;
     root = json_parse(arena, result.output, strlen(result.output), err);
-    if (!root)
-        return error_context(err, "reading what qemu-img says of %s", path);
+    if (!root) {
+        error_context(err, "reading what qemu-img says of %s", path);
+        return NULL;
+    }
     size = json_object_get(root, "virtual-size");
-    if (!json_is_integer(size))
-        return error_set(err, ERROR_BACKEND, "qemu-img tells no virtual size of %s", path);
-    *ret = json_integer_value(size);
+    if (!json_is_integer(size)) {
+        error_set(err, ERROR_BACKEND, "qemu-img tells no virtual size of %s", path);
+        return NULL;
+    }
+    *ret_capacity = json_integer_value(size);
+    return root;
+}
+
+int image_capacity(struct arena *arena, const char *path, const char *format, int64_t *ret,
+                   struct error *err) {
+    return read_info(arena, path, format, ret, err) ? 0 : -1;
+}
+
+int image_layer(struct arena *arena, const char *path, int64_t *ret, const char **ret_below,
+                struct error *err) {
+    const json_t *root = read_info(arena, path, "qcow2", ret, err);
+    const char *below = json_text_of(root, "backing-filename");
+
+    if (!root)
+        return -1;
+    *ret_below = below ? below : "";
     return 0;
 }
 

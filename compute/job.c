@@ -326,6 +326,10 @@ unsigned jobs_open(struct jobs *jobs) {
     return count;
 }
 
+struct worker_pool *jobs_pool(struct jobs *jobs) {
+    return jobs->pool;
+}
+
 void jobs_stop(struct jobs *jobs) {
     worker_pool_stop(jobs->pool);
     while (jobs->first) {

@@ -12,6 +12,7 @@
 #include "compute/hypervisor.h"
 
 struct jobs;
+struct worker_pool;
 
 struct job_settings {
     struct hypervisor *hypervisor;
@@ -39,6 +40,9 @@ int jobs_resume(struct jobs *jobs, const char *volume_id, const char *instance_u
                 struct error *err);
 
 unsigned jobs_open(struct jobs *jobs);
+
+/* Where the rounds run, each with its volume's id as the key: for other work on the same disks. */
+struct worker_pool *jobs_pool(struct jobs *jobs);
 
 /* Waits for the rounds that run and forgets the rest: the volume API still knows what is
  * extending. */

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "compute/fence.h"
 #include "compute/guest_process.h"
@@ -168,6 +169,8 @@ static int check_monitor(virConnectPtr connection, virDomainPtr domain, bool *re
     return 0;
 }
 
+/* While a job runs QEMU is not asked about its images: QEMU 7.2 may crash when it is, as a pull
+ * goes on. */
 static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                          struct error *err) {
     virDomainBlockJobInfo job_info;
@@ -176,9 +179,14 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
 
     if (job < 0)
         return virt_fail_looking(connection, "reading the disk's jobs", err);
+    disk->job = job > 0 || disk->moving;
+    if (job > 0) {
+        disk->job_done = (int64_t)job_info.cur;
+        disk->job_total = (int64_t)job_info.end;
+        return 0;
+    }
     if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
         return virt_fail_looking(connection, "reading the disk's size", err);
-    disk->job = job > 0 || disk->moving;
     disk->capacity = (int64_t)info.capacity;
     return 0;
 }
@@ -319,18 +327,26 @@ static int grow(const struct guest *guest, const struct disk *disk, int64_t byte
                                                 : fence_grow(guest, disk, bytes, err);
 }
 
-static int ask_and_grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
-                        struct error *err) {
+/* What a call does to the guest that has the disk. */
+struct act {
+    int (*run)(const struct guest *guest, const struct act *act, struct error *err);
+    const struct disk *disk;
+    int64_t bytes;
+    const char *top, *base;
+    const char *const **ret;
+};
+
+static int ask_and_act(const struct guest *guest, const struct act *act, struct error *err) {
     bool moving;
 
     if (check_monitor(guest->connection, guest->domain, &moving, err) < 0)
         return -1;
     return moving ? error_set(err, ERROR_CONFLICT, "the instance is being moved")
-                  : grow(guest, disk, bytes, err);
+                  : act->run(guest, act, err);
 }
 
-static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
-                             const struct disk *disk, int64_t bytes, struct error *err) {
+static int act_on_guest(struct hypervisor *hypervisor, struct arena *arena, const struct act *act,
+                        struct error *err) {
     struct libvirt *libvirt = (struct libvirt *)hypervisor;
     autoconnection virConnectPtr connection = open_connection(libvirt, err);
     autodomain virDomainPtr domain = NULL;
@@ -340,15 +356,60 @@ static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
 
     if (!connection)
         return -1;
-    found = find_domain(connection, disk->instance_uuid, &domain, err);
+    found = find_domain(connection, act->disk->instance_uuid, &domain, err);
     if (found < 0)
         return -1;
     guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
-    if (found > 0 && ask_and_grow(&guest, disk, bytes, &failure) == 0)
+    if (found > 0 && ask_and_act(&guest, act, &failure) == 0)
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
     return error_pass(err, &failure);
+}
+
+static int act_grow(const struct guest *guest, const struct act *act, struct error *err) {
+    return grow(guest, act->disk, act->bytes, err);
+}
+
+static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
+                             const struct disk *disk, int64_t bytes, struct error *err) {
+    const struct act act = { .run = act_grow, .disk = disk, .bytes = bytes };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
+static int act_list(const struct guest *guest, const struct act *act, struct error *err) {
+    return blocks_list(guest, act->disk, act->ret, err);
+}
+
+static int libvirt_list_chain(struct hypervisor *hypervisor, struct arena *arena,
+                              const struct disk *disk, const char *const **ret, struct error *err) {
+    const struct act act = { .run = act_list, .disk = disk, .ret = ret };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
+static int act_snapshot(const struct guest *guest, const struct act *act, struct error *err) {
+    return blocks_snapshot(guest, act->disk, act->top, err);
+}
+
+static int libvirt_snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
+                                 const struct disk *disk, const char *overlay, struct error *err) {
+    const struct act act = { .run = act_snapshot, .disk = disk, .top = overlay };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
+static int act_merge(const struct guest *guest, const struct act *act, struct error *err) {
+    return blocks_merge(guest, act->disk, act->top, act->base, err);
+}
+
+static int libvirt_merge_disk(struct hypervisor *hypervisor, struct arena *arena,
+                              const struct disk *disk, const char *top, const char *base,
+                              struct error *err) {
+    const struct act act = { .run = act_merge, .disk = disk, .top = top, .base = base };
+
+    return act_on_guest(hypervisor, arena, &act, err);
 }
 
 static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
@@ -413,6 +474,9 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .has_instance = libvirt_has_instance,
         .find_disk = libvirt_find_disk,
         .grow_disk = libvirt_grow_disk,
+        .list_chain = libvirt_list_chain,
+        .snapshot_disk = libvirt_snapshot_disk,
+        .merge_disk = libvirt_merge_disk,
         .list_used = libvirt_list_used,
         .tidy = libvirt_tidy,
         .free = libvirt_free,

@@ -1,10 +1,13 @@
 libscoria_a_SOURCES += \
 	compute/agent.c compute/agent.h \
+	compute/assist.c compute/assist.h \
+	compute/assist_job.c compute/assist_job.h \
 	compute/event.c compute/event.h \
 	compute/guard.c compute/guard.h \
 	compute/hypervisor.h \
 	compute/image.c compute/image.h \
 	compute/job.c compute/job.h \
+	compute/overlay.c compute/overlay.h \
 	compute/patience.c compute/patience.h \
 	compute/reply.c compute/reply.h \
 	compute/report.c compute/report.h \
@@ -14,6 +17,7 @@ libscoria_a_SOURCES += \
 
 if HAVE_LIBVIRT
 libscoria_a_SOURCES += \
+	compute/blocks.c compute/blocks.h \
 	compute/domain_xml.c compute/domain_xml.h \
 	compute/fence.c compute/fence.h \
 	compute/guest_process.c compute/guest_process.h \
@@ -24,6 +28,8 @@ endif
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/compute/test_agent \
+	tests/unit/compute/test_assist \
+	tests/unit/compute/test_assist_job \
 	tests/unit/compute/test_event \
 	tests/unit/compute/test_guard \
 	tests/unit/compute/test_image \
@@ -35,10 +41,12 @@ check_PROGRAMS += \
 if HAVE_LIBVIRT
 slow_tests += \
 	tests/contract/test_libvirt \
+	tests/contract/test_libvirt_blocks \
 	tests/contract/test_libvirt_late \
 	tests/contract/test_libvirt_silence
 guests = tests/contract/guests.c tests/contract/guests.h
 tests_contract_test_libvirt_SOURCES = tests/contract/test_libvirt.c $(guests)
+tests_contract_test_libvirt_blocks_SOURCES = tests/contract/test_libvirt_blocks.c $(guests)
 tests_contract_test_libvirt_late_SOURCES = tests/contract/test_libvirt_late.c $(guests)
 tests_contract_test_libvirt_silence_SOURCES = tests/contract/test_libvirt_silence.c $(guests)
 check_PROGRAMS += \

@@ -22,6 +22,7 @@ struct errand {
     const char *instance_uuid, *volume_id;
     struct disk disk; /* that is asked for, and the answer */
     int64_t bytes;
+    const char *top, *base;
     const char *const *list;
     int result;
     struct error err;
@@ -184,6 +185,17 @@ static int find_disk(struct hypervisor *hypervisor, struct arena *arena, const c
     return end(errand, err);
 }
 
+static struct errand *errand_on_disk(struct hypervisor *hypervisor,
+                                     void (*body)(struct errand *errand), const struct disk *disk,
+                                     const char *top, const char *base) {
+    struct errand *errand = errand_new(hypervisor, body, disk->instance_uuid, NULL);
+
+    errand->disk = *disk;
+    errand->top = arena_text(errand->arena, top);
+    errand->base = arena_text(errand->arena, base);
+    return errand;
+}
+
 static void run_grow_disk(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
 
@@ -193,24 +205,17 @@ static void run_grow_disk(struct errand *errand) {
 
 static int grow_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      int64_t bytes, struct error *err) {
-    struct errand *errand = errand_new(hypervisor, run_grow_disk, disk->instance_uuid, NULL);
+    struct errand *errand = errand_on_disk(hypervisor, run_grow_disk, disk, NULL, NULL);
 
     (void)arena;
-    errand->disk = *disk;
     errand->bytes = bytes;
     errand = run(errand, err);
     return errand ? end(errand, err) : -1;
 }
 
-static void run_list_used(struct errand *errand) {
-    struct hypervisor *inner = errand->patience->inner;
-
-    errand->result = inner->list_used(inner, errand->arena, &errand->list, &errand->err);
-}
-
-static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
-                     struct error *err) {
-    struct errand *errand = run(errand_new(hypervisor, run_list_used, NULL, NULL), err);
+/* A list that NULL ends, for as long as who asked for it needs it. */
+static int end_list(struct errand *errand, struct arena *arena, const char *const **ret,
+                    struct error *err) {
     size_t count = 0;
     const char **list;
 
@@ -223,6 +228,61 @@ static int list_used(struct hypervisor *hypervisor, struct arena *arena, const c
         list[i] = arena_text(arena, errand->list[i]);
     *ret = list;
     return end(errand, err);
+}
+
+static void run_list_chain(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result =
+        inner->list_chain(inner, errand->arena, &errand->disk, &errand->list, &errand->err);
+}
+
+static int list_chain(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *const **ret, struct error *err) {
+    return end_list(run(errand_on_disk(hypervisor, run_list_chain, disk, NULL, NULL), err), arena,
+                    ret, err);
+}
+
+static void run_snapshot_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result =
+        inner->snapshot_disk(inner, errand->arena, &errand->disk, errand->top, &errand->err);
+}
+
+static int snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
+                         const struct disk *disk, const char *overlay, struct error *err) {
+    struct errand *errand =
+        run(errand_on_disk(hypervisor, run_snapshot_disk, disk, overlay, NULL), err);
+
+    (void)arena;
+    return errand ? end(errand, err) : -1;
+}
+
+static void run_merge_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->merge_disk(inner, errand->arena, &errand->disk, errand->top,
+                                       errand->base, &errand->err);
+}
+
+static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *top, const char *base, struct error *err) {
+    struct errand *errand = run(errand_on_disk(hypervisor, run_merge_disk, disk, top, base), err);
+
+    (void)arena;
+    return errand ? end(errand, err) : -1;
+}
+
+static void run_list_used(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->list_used(inner, errand->arena, &errand->list, &errand->err);
+}
+
+static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                     struct error *err) {
+    return end_list(run(errand_new(hypervisor, run_list_used, NULL, NULL), err), arena, ret, err);
 }
 
 static void run_tidy(struct errand *errand) {
@@ -258,6 +318,9 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .has_instance = has_instance,
         .find_disk = find_disk,
         .grow_disk = grow_disk,
+        .list_chain = list_chain,
+        .snapshot_disk = snapshot_disk,
+        .merge_disk = merge_disk,
         .list_used = list_used,
         .tidy = tidy,
         .free = patience_free,

@@ -8,6 +8,11 @@ void reply_json(struct http_exchange *exchange, int status, struct json_out *out
     http_reply(exchange);
 }
 
+void reply_empty(struct http_exchange *exchange, int status) {
+    exchange->status = status;
+    http_reply(exchange);
+}
+
 void reply_fault(struct http_exchange *exchange, const struct error *err) {
     int status = error_http_status(err->kind);
     struct json_out out;

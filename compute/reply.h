@@ -9,5 +9,7 @@
 
 void reply_json(struct http_exchange *exchange, int status, struct json_out *out);
 
+void reply_empty(struct http_exchange *exchange, int status);
+
 /* {"<fault>": {"code": …, "message": …}} */
 void reply_fault(struct http_exchange *exchange, const struct error *err);

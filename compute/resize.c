@@ -6,18 +6,6 @@
 
 #define GIB (INT64_C(1) << 30)
 
-static bool is_elsewhere(const struct resize *resize) {
-    const struct remote_volume *volume = resize->volume;
-
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const char *host = volume->attachments[i].host;
-
-        if (host && strcmp(host, resize->host) != 0)
-            return true;
-    }
-    return false;
-}
-
 static enum resize_outcome outcome_of(enum error_kind kind) {
     if (kind == ERROR_UNAVAILABLE)
         return RESIZE_UNREACHABLE;
@@ -33,7 +21,7 @@ static enum resize_outcome find(struct resize *resize, struct arena *arena, stru
         return outcome_of(err->kind);
     if (disk.state == DISK_NOT_HERE) {
         error_set(err, ERROR_NOT_FOUND, "no domain of this host has the disk");
-        return is_elsewhere(resize) ? RESIZE_NOT_OURS : RESIZE_FAILED;
+        return volumes_is_elsewhere(resize->volume, resize->host) ? RESIZE_NOT_OURS : RESIZE_FAILED;
     }
     resize->disk = disk;
     return RESIZE_DONE;
@@ -69,6 +57,10 @@ static enum resize_outcome grow_and_look(struct resize *resize, struct arena *ar
 
     if (seen == RESIZE_DONE && resize->disk.capacity >= bytes)
         return RESIZE_DONE;
+    if (seen == RESIZE_DONE && resize->disk.job) {
+        error_set(err, ERROR_CONFLICT, "a job of the hypervisor has begun on the disk");
+        return RESIZE_BUSY;
+    }
     if (grown < 0 && seen == RESIZE_DONE && resize->disk.state != before) {
         *err = failure; /* the guest went off, or on, in that moment: there is another way now */
         return RESIZE_BUSY;

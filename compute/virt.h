@@ -3,9 +3,16 @@
  */
 #pragma once
 
+#include "common/arena.h"
 #include "common/error.h"
 
 #include <libvirt/libvirt.h>
+
+struct guest {
+    virConnectPtr connection;
+    virDomainPtr domain;
+    struct arena *arena; /* for answers */
+};
 
 static inline void cleanup_connection(const virConnectPtr *connection) {
     if (*connection)

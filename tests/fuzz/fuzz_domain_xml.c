@@ -10,6 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct disk disk = { .state = DISK_OFF, .target = "before" };
+    struct arena *arena = arena_new();
+    const char *const *paths;
+    const char *wish = NULL;
     struct error err = { 0 };
     char *xml = malloc(size + 1);
     int found;
@@ -25,6 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (found == -1 && err.kind != ERROR_BACKEND)
         abort();
+    if (domain_xml_list_chain(xml, "serial", arena, &paths, NULL) == 1 && !paths[0])
+        abort();
+    if (domain_xml_snapshot(xml, "serial", "/source", "/overlay", arena, &wish, NULL) == 1 && !wish)
+        abort();
+    arena_free(arena);
     free(xml);
     return 0;
 }

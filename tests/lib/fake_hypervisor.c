@@ -11,6 +11,9 @@
 struct fake_disk {
     char volume_id[37];
     struct disk disk;
+    char chain[MOST][200]; /* the present one first */
+    unsigned chain_length;
+    unsigned merged_at, merged; /* what the job takes out of the chain */
 };
 
 struct fake_fault {
@@ -29,6 +32,8 @@ struct fake_hypervisor {
     unsigned disk_count;
     struct fake_fault faults[FAKE_CALLS];
     unsigned counts[FAKE_CALLS];
+    char files[MOST][200]; /* overlays that are there to be used */
+    unsigned file_count;
     bool pretends, holds;
     unsigned held;
 };
@@ -100,6 +105,15 @@ static int fake_find_disk(struct hypervisor *hypervisor, struct arena *arena,
     return 0;
 }
 
+/* With the lock: stands still while the test holds the calls. */
+static void stand_still(struct fake_hypervisor *fake) {
+    fake->held++;
+    pthread_cond_broadcast(&fake->changed);
+    while (fake->holds)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    fake->held--;
+}
+
 static int fake_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
                           const struct disk *disk, int64_t bytes, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
@@ -108,11 +122,7 @@ static int fake_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     (void)arena;
     pthread_mutex_lock(&fake->lock);
     fault = begin_call(fake, FAKE_GROW_DISK);
-    fake->held++;
-    pthread_cond_broadcast(&fake->changed);
-    while (fake->holds)
-        pthread_cond_wait(&fake->changed, &fake->lock);
-    fake->held--;
+    stand_still(fake);
     for (unsigned i = 0; i < fake->disk_count; i++) {
         struct disk *own = &fake->disks[i].disk;
 
@@ -123,6 +133,103 @@ static int fake_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     }
     pthread_mutex_unlock(&fake->lock);
     return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
+static struct fake_disk *find_source(struct fake_hypervisor *fake, const struct disk *disk) {
+    for (unsigned i = 0; i < fake->disk_count; i++)
+        if (strcmp(fake->disks[i].disk.instance_uuid, disk->instance_uuid) == 0 &&
+            strcmp(fake->disks[i].disk.source, disk->source) == 0)
+            return &fake->disks[i];
+    return NULL;
+}
+
+static int fake_list_chain(struct hypervisor *hypervisor, struct arena *arena,
+                           const struct disk *disk, const char *const **ret, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    const struct fake_disk *found;
+    struct fake_fault fault;
+    const char **paths = arena_alloc(arena, (MOST + 1) * sizeof(*paths));
+
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_LIST_CHAIN);
+    found = find_source(fake, disk);
+    for (unsigned i = 0; found && i < found->chain_length; i++)
+        paths[i] = arena_text(arena, found->chain[i]);
+    pthread_mutex_unlock(&fake->lock);
+    if (fault.times > 0)
+        return fail(&fault, err);
+    *ret = paths;
+    return found ? 0 : error_set(err, ERROR_CONFLICT, "the disk has left the instance");
+}
+
+static void put_on_top(struct fake_disk *found, const char *overlay) {
+    assert(found->chain_length < MOST);
+    memmove(found->chain[1], found->chain[0], found->chain_length++ * sizeof(found->chain[0]));
+    snprintf(found->chain[0], sizeof(found->chain[0]), "%s", overlay);
+    snprintf(found->disk.source, sizeof(found->disk.source), "%s", overlay);
+}
+
+static int fake_snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
+                              const struct disk *disk, const char *overlay, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_disk *found;
+    struct fake_fault fault;
+    bool there = false;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_SNAPSHOT_DISK);
+    stand_still(fake);
+    found = find_source(fake, disk);
+    for (unsigned i = 0; i < fake->file_count; i++)
+        there |= strcmp(fake->files[i], overlay) == 0;
+    if (found && there && (fault.times == 0 || fault.after))
+        put_on_top(found, overlay);
+    pthread_mutex_unlock(&fake->lock);
+    if (fault.times > 0)
+        return fail(&fault, err);
+    return found && there ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
+}
+
+/* Where it is in the chain; -1: nowhere. */
+static int place_of(const struct fake_disk *found, const char *path) {
+    for (unsigned i = 0; i < found->chain_length; i++)
+        if (strcmp(found->chain[i], path) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int begin_merge(struct fake_disk *found, const char *top, const char *base) {
+    int from = top ? place_of(found, top) : 1;
+    int to = base ? place_of(found, base) : (int)found->chain_length;
+
+    if (found->disk.job || from < 1 || to <= from)
+        return -1;
+    found->merged_at = (unsigned)from;
+    found->merged = (unsigned)(to - from);
+    found->disk.job = true;
+    return 0;
+}
+
+static int fake_merge_disk(struct hypervisor *hypervisor, struct arena *arena,
+                           const struct disk *disk, const char *top, const char *base,
+                           struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_disk *found;
+    struct fake_fault fault;
+    int result = -1;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_MERGE_DISK);
+    stand_still(fake);
+    found = find_source(fake, disk);
+    if (found && (fault.times == 0 || fault.after))
+        result = begin_merge(found, top, base);
+    pthread_mutex_unlock(&fake->lock);
+    if (fault.times > 0)
+        return fail(&fault, err);
+    return result == 0 ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
 }
 
 static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
@@ -168,6 +275,9 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .has_instance = fake_has_instance,
         .find_disk = fake_find_disk,
         .grow_disk = fake_grow_disk,
+        .list_chain = fake_list_chain,
+        .snapshot_disk = fake_snapshot_disk,
+        .merge_disk = fake_merge_disk,
         .list_used = fake_list_used,
         .tidy = fake_tidy,
         .free = fake_free,
@@ -213,6 +323,73 @@ void fake_hypervisor_put(struct fake_hypervisor *fake, const char *volume_id,
     }
     snprintf(place->volume_id, sizeof(place->volume_id), "%s", volume_id);
     place->disk = *disk;
+    place->chain_length = 1;
+    snprintf(place->chain[0], sizeof(place->chain[0]), "%.*s", (int)sizeof(place->chain[0]) - 1,
+             disk->source);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_put_file(struct fake_hypervisor *fake, const char *path) {
+    pthread_mutex_lock(&fake->lock);
+    assert(fake->file_count < MOST);
+    snprintf(fake->files[fake->file_count++], sizeof(fake->files[0]), "%s", path);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_remove_files(struct fake_hypervisor *fake) {
+    pthread_mutex_lock(&fake->lock);
+    fake->file_count = 0;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_put_above(struct fake_hypervisor *fake, const char *volume_id,
+                               const char *path) {
+    pthread_mutex_lock(&fake->lock);
+    put_on_top(find(fake, NULL, volume_id), path);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+char *fake_hypervisor_chain(struct fake_hypervisor *fake, const char *volume_id) {
+    char text[MOST * 200] = "";
+    const struct fake_disk *found;
+
+    pthread_mutex_lock(&fake->lock);
+    found = find(fake, NULL, volume_id);
+    for (unsigned i = 0; found && i < found->chain_length; i++) {
+        const char *name = strrchr(found->chain[i], '/');
+
+        strcat(strcat(text, i ? " " : ""), name ? name + 1 : found->chain[i]);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return strdup(text);
+}
+
+void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, int64_t done,
+                         int64_t total) {
+    struct disk *disk;
+
+    pthread_mutex_lock(&fake->lock);
+    disk = &find(fake, NULL, volume_id)->disk;
+    disk->job = true;
+    disk->job_done = done;
+    disk->job_total = total;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id, bool done) {
+    struct fake_disk *found;
+
+    pthread_mutex_lock(&fake->lock);
+    found = find(fake, NULL, volume_id);
+    found->disk.job = false;
+    if (done) {
+        unsigned next = found->merged_at + found->merged;
+
+        memmove(found->chain[found->merged_at], found->chain[next],
+                (found->chain_length - next) * sizeof(found->chain[0]));
+        found->chain_length -= found->merged;
+    }
+    found->merged = 0;
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -10,6 +10,9 @@ enum fake_call {
     FAKE_HAS_INSTANCE,
     FAKE_FIND_DISK,
     FAKE_GROW_DISK,
+    FAKE_LIST_CHAIN,
+    FAKE_SNAPSHOT_DISK,
+    FAKE_MERGE_DISK,
     FAKE_LIST_USED,
     FAKE_TIDY,
     FAKE_CALLS
@@ -42,7 +45,23 @@ void fake_hypervisor_fail(struct fake_hypervisor *fake, enum fake_call call, enu
 /* Growing says that it is done, but adds nothing. */
 void fake_hypervisor_pretend(struct fake_hypervisor *fake);
 
-/* Calls of grow_disk stop and wait while held; waiting for the first one to be there. */
+/* An overlay that is there for a snapshot; they all go. */
+void fake_hypervisor_put_file(struct fake_hypervisor *fake, const char *path);
+void fake_hypervisor_remove_files(struct fake_hypervisor *fake);
+
+/* The disk, of one image at first, gets one more on top. */
+void fake_hypervisor_put_above(struct fake_hypervisor *fake, const char *volume_id,
+                               const char *path);
+/* Names of the disk's images, the present one first, with blanks between; the caller's to free. */
+char *fake_hypervisor_chain(struct fake_hypervisor *fake, const char *volume_id);
+/* A job runs on the disk, somebody else's when none did, and is so far.  It ends, and has done what
+ * it should when it was a merge that was asked for. */
+void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, int64_t done,
+                         int64_t total);
+void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id, bool done);
+
+/* Calls of grow_disk, snapshot_disk and merge_disk stop and wait while held; waiting for the
+ * first one to be there. */
 void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);
 void fake_hypervisor_release(struct fake_hypervisor *fake);

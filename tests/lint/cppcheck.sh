@@ -14,6 +14,6 @@ command -v cppcheck >/dev/null || {
 cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
-    --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/patience.c \
+    --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/patience.c --suppress=uninitvar:compute/assist_job.c \
     --suppress=arrayIndexOutOfBoundsCond:identity/identity_none.c \
     "${folders[@]}"

@@ -1,0 +1,377 @@
+#include "compute/assist_job.h"
+
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define JOBS_MOST       1024 /* bounds the memory that requests can take */
+#define PAUSE_DOUBLED   60   /* most growth of a pause, in first pauses */
+#define PAUSE_REFUSED   300  /* pause after a refusal that only an operator can end */
+#define REQUEST_ID_ROOM 64
+#define PERCENT_DONE    90 /* what the API takes for the end */
+#define PERCENT_STEP    5
+#define REPORT_PAUSE    2  /* between two reports, in first pauses, unless there is a step */
+#define REPORT_ANYHOW   10 /* so often all the same: does anybody wait for it? */
+#define VANISHED_MOST   10 /* looks at a chain without a job before ours has failed */
+
+enum verdict { VERDICT_NONE, VERDICT_DONE, VERDICT_FAILED };
+
+/* How a round ends. */
+enum step { STEP_ENDED, STEP_REPORTS, STEP_WAITS, STEP_RETRIES, STEP_RETRIES_SLOWLY };
+
+struct assist_job {
+    LIST_ENTRY(assist_job) next; /* assists->lock */
+    struct assists *assists;
+    char volume_id[UUID_SIZE], snapshot_id[UUID_SIZE];
+    char instance_uuid[UUID_SIZE]; /* "": any */
+    char request_id[REQUEST_ID_ROOM];
+    struct overlay_change change;
+    struct log_context log; /* request_id: the same, or NULL */
+    struct work_item item;
+    bool again; /* assists->lock: it was asked for again */
+
+    /* The round's alone: rounds of a job never overlap. */
+    enum verdict verdict; /* of this round: a report that did not get through is not sent again
+                             without another look */
+    bool begun;           /* the job on the disk is, or was, ours */
+    unsigned vanished;    /* looks since it was seen last */
+    unsigned tries;       /* failed calls in a row */
+    enum overlay_outcome waits_for;
+    int64_t waits_since_us; /* monotonic; 0: does not wait */
+    unsigned percent, told; /* how far it is, and what was reported of it */
+    int64_t told_us;        /* when; 0: never */
+};
+
+LIST_HEAD(assist_jobs, assist_job);
+
+struct assists {
+    struct assist_settings settings;
+    pthread_mutex_t lock; /* guards the list, its count, `again` */
+    struct assist_jobs jobs;
+    unsigned count;
+};
+
+/* ---- telling the volume API ---- */
+
+static const char *status_of(const struct assist_job *job) {
+    if (job->verdict == VERDICT_FAILED)
+        return job->change.remove ? "error_deleting" : "error";
+    return job->change.remove ? "deleting" : "creating";
+}
+
+/* STEP_WAITS: it was taken, and somebody waits. */
+static enum step tell(struct assist_job *job, struct arena *arena, unsigned percent) {
+    struct error err = { 0 };
+    enum complete_outcome outcome =
+        volumes_report_snapshot(&job->assists->settings.api, arena, job->snapshot_id,
+                                job->log.request_id, status_of(job), percent, &err);
+
+    if (outcome == COMPLETE_TAKEN) {
+        job->tries = 0;
+        job->told = percent;
+        job->told_us = clock_monotonic_us();
+        return STEP_WAITS;
+    }
+    log_event(outcome == COMPLETE_REFUSED    ? LOG_ERROR
+              : outcome == COMPLETE_UNWANTED ? LOG_INFO
+                                             : LOG_WARNING,
+              &job->log,
+              outcome == COMPLETE_UNWANTED ? "nobody waits for the snapshot any more"
+                                           : "the snapshot's status cannot be reported",
+              "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "reason", err.message,
+              NULL);
+    if (outcome == COMPLETE_UNWANTED)
+        return STEP_ENDED;
+    return outcome == COMPLETE_REFUSED ? STEP_RETRIES_SLOWLY : STEP_RETRIES;
+}
+
+/* Now and then while something is waited for. */
+static enum step tell_progress(struct assist_job *job, struct arena *arena) {
+    int64_t pause_us = job->assists->settings.retry_ms * 1000;
+    int64_t passed_us = clock_monotonic_us() - job->told_us;
+    bool due = job->told_us == 0 || job->percent >= job->told + PERCENT_STEP ||
+               (job->percent > job->told && passed_us >= REPORT_PAUSE * pause_us) ||
+               passed_us >= REPORT_ANYHOW * pause_us;
+
+    return due ? tell(job, arena, job->percent) : STEP_WAITS;
+}
+
+/* ---- the work ---- */
+
+static enum step end_done(struct assist_job *job) {
+    job->verdict = VERDICT_DONE;
+    log_info(&job->log,
+             job->change.remove ? "images merged below a guest" : "overlay below a guest",
+             "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "instance_uuid",
+             job->instance_uuid, NULL);
+    return STEP_REPORTS;
+}
+
+static enum step end_failed(struct assist_job *job, const struct error *why) {
+    job->verdict = VERDICT_FAILED;
+    log_error(&job->log,
+              job->change.remove ? "images cannot be merged below a guest"
+                                 : "no overlay below a guest",
+              "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "instance_uuid",
+              job->instance_uuid, "reason", why->message, NULL);
+    return STEP_REPORTS;
+}
+
+/* A disk that is busy and a hypervisor that is silent are waited for, but not for ever; a job and
+ * a move for as long as anybody waits for the snapshot. */
+static bool may_wait(struct assist_job *job, enum overlay_outcome outcome) {
+    const struct assist_settings *settings = &job->assists->settings;
+    int64_t most_ms = outcome == OVERLAY_UNREACHABLE ? settings->unreachable_ms : settings->busy_ms;
+    int64_t now_us = clock_monotonic_us();
+
+    if (outcome == OVERLAY_RUNS || outcome == OVERLAY_MOVES) {
+        job->waits_since_us = 0;
+        return true;
+    }
+    if (job->waits_since_us == 0 || job->waits_for != outcome) {
+        job->waits_for = outcome;
+        job->waits_since_us = now_us;
+    }
+    return now_us - job->waits_since_us < most_ms * 1000;
+}
+
+/* The guest may have moved, and be asked there. */
+static enum step end_gone(struct assist_job *job, struct arena *arena, const struct error *why) {
+    const struct assist_settings *settings = &job->assists->settings;
+    struct remote_volume volume;
+    struct error ignored;
+
+    if (volumes_read(&settings->api, arena, job->volume_id, job->log.request_id, &volume,
+                     &ignored) < 0 ||
+        !volumes_is_elsewhere(&volume, settings->host))
+        return end_failed(job, why);
+    log_info(&job->log, "disk is on another host", "volume_id", job->volume_id, "snapshot_id",
+             job->snapshot_id, NULL);
+    return STEP_ENDED;
+}
+
+static enum step wait_or_end(struct assist_job *job, struct arena *arena,
+                             enum overlay_outcome outcome, const struct error *why) {
+    if (may_wait(job, outcome))
+        return tell_progress(job, arena);
+    return outcome == OVERLAY_GONE ? end_gone(job, arena, why) : end_failed(job, why);
+}
+
+/* Half-way numbers stay below the one that means the end. */
+static unsigned percent_of(const struct disk *disk) {
+    if (disk->job_total <= 0 || disk->job_done <= 0)
+        return 0;
+    if (disk->job_done >= disk->job_total)
+        return PERCENT_DONE - 1;
+    return (unsigned)((double)disk->job_done / (double)disk->job_total * (PERCENT_DONE - 1));
+}
+
+/* Our job is not there any more, and the chain is as it was.  The hypervisor may be about to say
+ * that it has changed. */
+static enum step judge_vanished(struct assist_job *job, struct arena *arena) {
+    struct error err;
+
+    if (++job->vanished <= VANISHED_MOST)
+        return tell_progress(job, arena);
+    error_set(&err, ERROR_BACKEND, "the job on the disk ended without having done it");
+    return end_failed(job, &err);
+}
+
+static enum step begin(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
+    struct error err = { 0 }, looked = { 0 };
+    enum step told = tell(job, arena, 0); /* does anybody wait for it? */
+    enum overlay_outcome begun, seen;
+
+    if (told != STEP_WAITS)
+        return told;
+    begun = overlay_begin(overlay, arena, &err);
+    job->begun = begun == OVERLAY_READY && job->change.remove;
+    if (job->begun)
+        return STEP_WAITS;
+    /* Success is seen, not believed; and so is a failure. */
+    seen = overlay_look(overlay, arena, &looked);
+    if (seen == OVERLAY_DONE)
+        return end_done(job);
+    if (begun == OVERLAY_READY)
+        error_set(&err, ERROR_BACKEND, "the guest does not write to the overlay");
+    if (seen == OVERLAY_UNREACHABLE || seen == OVERLAY_RUNS || seen == OVERLAY_BUSY)
+        begun = seen;
+    return begun == OVERLAY_BUSY || begun == OVERLAY_UNREACHABLE || begun == OVERLAY_RUNS
+               ? wait_or_end(job, arena, begun, &err)
+               : end_failed(job, &err);
+}
+
+static enum step follow(struct assist_job *job, struct arena *arena) {
+    struct overlay overlay = { .hypervisor = job->assists->settings.hypervisor,
+                               .volume_id = job->volume_id,
+                               .instance_uuid = job->instance_uuid[0] ? job->instance_uuid : NULL,
+                               .change = &job->change };
+    struct error err = { 0 };
+    enum overlay_outcome outcome = overlay_look(&overlay, arena, &err);
+
+    switch (outcome) {
+    case OVERLAY_DONE:
+        return end_done(job);
+    case OVERLAY_FAILED:
+        return end_failed(job, &err);
+    case OVERLAY_READY:
+        return job->begun ? judge_vanished(job, arena) : begin(job, arena, &overlay);
+    case OVERLAY_RUNS:
+        job->vanished = 0;
+        job->percent = percent_of(&overlay.disk);
+        break;
+    case OVERLAY_MOVES:
+    case OVERLAY_BUSY:
+    case OVERLAY_GONE: /* libvirt answers before it has found its guests again */
+    case OVERLAY_UNREACHABLE:
+        break;
+    }
+    return wait_or_end(job, arena, outcome, &err);
+}
+
+/* ---- rounds ---- */
+
+static int64_t pause_after(struct assist_job *job, enum step step) {
+    int64_t first_ms = job->assists->settings.retry_ms;
+    int64_t doubled = INT64_C(1) << (job->tries < 16 ? job->tries : 16);
+
+    if (step == STEP_WAITS)
+        return first_ms;
+    job->tries++;
+    if (step == STEP_RETRIES_SLOWLY)
+        return first_ms * PAUSE_REFUSED;
+    return first_ms * (doubled < PAUSE_DOUBLED ? doubled : PAUSE_DOUBLED);
+}
+
+static void end_job(struct assist_job *job) {
+    struct assists *assists = job->assists;
+    bool again;
+
+    pthread_mutex_lock(&assists->lock);
+    again = job->again;
+    job->again = false;
+    if (!again) {
+        LIST_REMOVE(job, next);
+        assists->count--;
+    }
+    pthread_mutex_unlock(&assists->lock);
+    if (!again) {
+        free(job);
+        return;
+    }
+    job->begun = false;
+    job->vanished = job->tries = job->percent = job->told = 0;
+    job->waits_since_us = job->told_us = 0;
+    worker_pool_put(assists->settings.pool, &job->item);
+}
+
+static void run_job(void *arg) {
+    struct assist_job *job = arg;
+    autoarena struct arena *arena = arena_new();
+    enum step step;
+
+    job->verdict = VERDICT_NONE;
+    step = follow(job, arena);
+    if (step == STEP_REPORTS) {
+        step = tell(job, arena, PERCENT_DONE);
+        if (step == STEP_WAITS)
+            step = STEP_ENDED;
+    }
+    if (step == STEP_ENDED)
+        end_job(job);
+    else
+        worker_pool_put_later(job->assists->settings.pool, &job->item, pause_after(job, step));
+}
+
+struct assists *assists_new(const struct assist_settings *settings) {
+    struct assists *assists = heap_new(sizeof(*assists));
+
+    assists->settings = *settings;
+    pthread_mutex_init(&assists->lock, NULL);
+    LIST_INIT(&assists->jobs);
+    return assists;
+}
+
+static struct assist_job *find_job(struct assists *assists, const char *snapshot_id) {
+    struct assist_job *job;
+
+    LIST_FOREACH(job, &assists->jobs, next) {
+        if (strcmp(job->snapshot_id, snapshot_id) == 0)
+            return job;
+    }
+    return NULL;
+}
+
+static struct assist_job *new_job(struct assists *assists, const struct assist *assist) {
+    struct assist_job *job = heap_new(sizeof(*job));
+
+    job->assists = assists;
+    snprintf(job->volume_id, sizeof(job->volume_id), "%s", assist->volume_id);
+    snprintf(job->snapshot_id, sizeof(job->snapshot_id), "%s", assist->snapshot_id);
+    snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", assist->instance_uuid);
+    snprintf(job->request_id, sizeof(job->request_id), "%s",
+             assist->request_id ? assist->request_id : "");
+    job->log.request_id = job->request_id[0] ? job->request_id : NULL;
+    job->change = assist->change;
+    job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
+    LIST_INSERT_HEAD(&assists->jobs, job, next);
+    assists->count++;
+    return job;
+}
+
+static bool is_same(const struct assist_job *job, const struct assist *assist) {
+    const struct overlay_change *one = &job->change, *other = &assist->change;
+
+    return strcmp(job->volume_id, assist->volume_id) == 0 && one->remove == other->remove &&
+           strcmp(one->new_file, other->new_file) == 0 &&
+           strcmp(one->file_to_merge, other->file_to_merge) == 0 &&
+           strcmp(one->merge_target, other->merge_target) == 0;
+}
+
+int assists_put(struct assists *assists, const struct assist *assist, struct error *err) {
+    struct assist_job *job, *fresh = NULL;
+    bool same = true;
+
+    pthread_mutex_lock(&assists->lock);
+    job = find_job(assists, assist->snapshot_id);
+    if (job && (same = is_same(job, assist)))
+        job->again = true;
+    if (!job && assists->count < JOBS_MOST)
+        job = fresh = new_job(assists, assist);
+    pthread_mutex_unlock(&assists->lock);
+    if (!same)
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s is in work already, with other files.",
+                         assist->snapshot_id);
+    if (!job)
+        return error_set(err, ERROR_UNAVAILABLE, "%d snapshots are in work already", JOBS_MOST);
+    if (fresh)
+        worker_pool_put(assists->settings.pool, &fresh->item);
+    return 0;
+}
+
+unsigned assists_open(struct assists *assists) {
+    unsigned count;
+
+    pthread_mutex_lock(&assists->lock);
+    count = assists->count;
+    pthread_mutex_unlock(&assists->lock);
+    return count;
+}
+
+void assists_free(struct assists *assists) {
+    struct assist_job *job;
+
+    while ((job = LIST_FIRST(&assists->jobs))) {
+        LIST_REMOVE(job, next);
+        free(job);
+    }
+    pthread_mutex_destroy(&assists->lock);
+    free(assists);
+}

@@ -1,0 +1,90 @@
+#include "compute/blocks.h"
+
+#include "common/cleanup.h"
+#include "compute/domain_xml.h"
+#include "compute/image.h"
+
+#include <string.h>
+
+static int left(struct error *err) {
+    return error_set(err, ERROR_CONFLICT, "the disk has left the instance");
+}
+
+int blocks_list(const struct guest *guest, const struct disk *disk, const char *const **ret,
+                struct error *err) {
+    autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
+    int found = xml ? domain_xml_list_chain(xml, disk->serial, guest->arena, ret, err)
+                    : virt_fail_looking(guest->connection, "reading the domain", err);
+
+    return found == 0 ? left(err) : found < 0 ? -1 : 0;
+}
+
+/* The guest would see at once what is below another image, and the end of a smaller one. */
+static int check_overlay(const struct guest *guest, const struct disk *disk, const char *overlay,
+                         struct error *err) {
+    const char *slash = strrchr(disk->source, '/'), *below;
+    int64_t capacity;
+
+    if (image_layer(guest->arena, overlay, &capacity, &below, err) < 0)
+        return -1;
+    if (!slash || (strcmp(below, slash + 1) != 0 && strcmp(below, disk->source) != 0))
+        return error_set(err, ERROR_BACKEND, "%s lies above \"%.100s\" and not above %s", overlay,
+                         below, disk->source);
+    if (capacity < disk->capacity)
+        return error_set(err, ERROR_BACKEND, "%s has %jd bytes, the disk has %jd", overlay,
+                         (intmax_t)capacity, (intmax_t)disk->capacity);
+    return 0;
+}
+
+/* Does an agent in the guest answer, which can make its file systems flush? */
+static bool may_quiesce(const char *xml) {
+    return strstr(xml, "name='org.qemu.guest_agent.0' state='connected'") != NULL;
+}
+
+static int create(const struct guest *guest, const char *wish, unsigned flags, struct error *err) {
+    virDomainSnapshotPtr snapshot = virDomainSnapshotCreateXML(
+        guest->domain, wish,
+        flags | VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT |
+            VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA | VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC);
+
+    if (!snapshot)
+        return virt_fail(guest->connection, "taking the snapshot", err);
+    virDomainSnapshotFree(snapshot);
+    return 0;
+}
+
+int blocks_snapshot(const struct guest *guest, const struct disk *disk, const char *overlay,
+                    struct error *err) {
+    autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
+    const char *wish;
+    int found = xml ? domain_xml_snapshot(xml, disk->serial, disk->source, overlay, guest->arena,
+                                          &wish, err)
+                    : virt_fail_looking(guest->connection, "reading the domain", err);
+
+    if (found <= 0)
+        return found == 0 ? left(err) : -1;
+    if (check_overlay(guest, disk, overlay, err) < 0)
+        return -1;
+    if (may_quiesce(xml)) {
+        struct error failure = { 0 };
+
+        if (create(guest, wish, VIR_DOMAIN_SNAPSHOT_CREATE_QUIESCE, &failure) == 0)
+            return 0;
+        if (failure.kind == ERROR_UNAVAILABLE)
+            return error_pass(err, &failure);
+    }
+    return create(guest, wish, 0, err);
+}
+
+int blocks_merge(const struct guest *guest, const struct disk *disk, const char *top,
+                 const char *base, struct error *err) {
+    int result;
+
+    if (top)
+        result = virDomainBlockCommit(guest->domain, disk->source, base, top, 0,
+                                      VIR_DOMAIN_BLOCK_COMMIT_RELATIVE);
+    else
+        result = virDomainBlockRebase(guest->domain, disk->source, base, 0,
+                                      base ? VIR_DOMAIN_BLOCK_REBASE_RELATIVE : 0);
+    return result < 0 ? virt_fail(guest->connection, "merging images of the disk", err) : 0;
+}
