@@ -103,29 +103,6 @@ static int64_t find_code(const json_t *root, const struct compute_event *event) 
     return 0;
 }
 
-/* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
- * form. */
-static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
-    return answer->status == 503 &&
-           json_integer_value(
-               json_object_get(json_object_get(root, "serviceUnavailable"), "code")) == 503;
-}
-
-/*
- * Certain is only what says that the compute service itself has not acted and will not: its list of
- * events, or a status that means that the request was turned away at the door.  Anything else may
- * come from somebody on the way who has passed the event on, and is a matter for the deadline.
- */
-static bool is_turned_away(const struct http_answer *answer, const json_t *root) {
-    static const int at_the_door[] = { 301, 302, 307, 308, 400, 401, 403, 404, 405, 406,
-                                       409, 410, 411, 413, 414, 415, 422, 426, 429, 431 };
-
-    for (unsigned i = 0; i < LENGTH(at_the_door); i++)
-        if (answer->status == at_the_door[i])
-            return true;
-    return is_own_unavailable(answer, root);
-}
-
 /* Accepted is only a whole 200 that says 200 of our own event (X17). */
 static enum event_verdict judge(struct arena *arena, const struct compute_event *event,
                                 const struct http_answer *answer, struct error *err) {
@@ -142,7 +119,7 @@ static enum event_verdict judge(struct arena *arena, const struct compute_event 
     else
         error_set(err, ERROR_BACKEND, "the compute side answered the event with %d: %.200s",
                   answer->status, answer->body);
-    return listed || is_turned_away(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
+    return listed || compute_turned_away(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
 static const char *write_event(struct arena *arena, const struct compute_event *event) {
@@ -181,14 +158,14 @@ static enum event_verdict post_event(const struct client *client, struct arena *
 }
 
 /* The agent's own, the configured one, or the catalog's. */
-static int find_endpoint(const struct event_sender *events, struct arena *arena,
-                         const struct compute_event *event, const char **ret, struct error *err) {
+static int find_endpoint(const struct event_sender *events, struct arena *arena, const char *host,
+                         const char *endpoint, const char **ret, struct error *err) {
     if (!events->to_agent)
         return client_find(&events->client, arena, ret, err);
-    if (!event->endpoint)
+    if (!endpoint)
         return error_set(err, ERROR_UNAVAILABLE, "no compute agent is registered for host %s",
-                         event->host ? event->host : "-");
-    *ret = event->endpoint;
+                         host ? host : "-");
+    *ret = endpoint;
     return 0;
 }
 
@@ -198,7 +175,7 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     struct client client = events->client;
 
     client.version = PLAIN_VERSION;
-    if (find_endpoint(events, arena, event, &client.url, err) < 0)
+    if (find_endpoint(events, arena, event->host, event->endpoint, &client.url, err) < 0)
         return EVENT_REFUSED;
     if (event->wants_completion) {
         client.version = events->to_agent ? AGENT_VERSION : events->microversion;
@@ -206,6 +183,17 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
             return EVENT_REFUSED;
     }
     return post_event(&client, arena, event, err);
+}
+
+static enum event_verdict send_assist(struct compute_sender *sender, struct arena *arena,
+                                      const struct compute_assist *assist, struct error *err) {
+    struct event_sender *events = (struct event_sender *)sender;
+    struct client client = events->client;
+
+    client.version = PLAIN_VERSION;
+    if (find_endpoint(events, arena, assist->host, assist->endpoint, &client.url, err) < 0)
+        return EVENT_REFUSED;
+    return compute_snapshot_ask(&client, arena, assist, err);
 }
 
 static int check_options(struct event_sender *events, struct error *err) {
@@ -238,7 +226,7 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
 int compute_sender_new(const struct config *config, struct compute_sender **ret,
                        struct error *err) {
     struct event_sender options = {
-        .sender = { .send = send_event },
+        .sender = { .send = send_event, .assist = send_assist },
         .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };

@@ -1,5 +1,6 @@
 /*
- * The volume-extended event to the compute side, and the judgement of its answer.
+ * What the compute side is told and asked: the event volume-extended, and its part of a snapshot
+ * below a running guest (os-assisted-volume-snapshots); and the judgement of its answers.
  *
  * An interface, so that the simulation can put its own compute side behind it; the real one is over
  * HTTP: POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) when it
@@ -14,17 +15,12 @@
  */
 #pragma once
 
+#include "client/compute_snapshots.h"
 #include "common/arena.h"
 #include "common/error.h"
 #include "config/config.h"
 
 #include <stdbool.h>
-
-enum event_verdict {
-    EVENT_REFUSED = -1, /* certainly nobody acts: err says why (R39, R40, X17) */
-    EVENT_ACCEPTED = 0,
-    EVENT_UNKNOWN = 1, /* it may have arrived (X18): the deadline decides; err says why */
-};
 
 struct compute_event {
     const char *volume_id;
@@ -38,6 +34,9 @@ struct compute_event {
 struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
+    /* Every compute service has it; none can be sure that the answer is not lost. */
+    enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
+                                 const struct compute_assist *assist, struct error *err);
 };
 
 extern const struct option compute_client_options[]; /* section compute */

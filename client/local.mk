@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	client/client.c client/client.h \
 	client/compute_events.c client/compute_events.h \
+	client/compute_snapshots.c client/compute_snapshots.h \
 	client/servers.c client/servers.h \
 	client/version_range.c client/version_range.h \
 	client/volumes.c client/volumes.h

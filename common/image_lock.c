@@ -89,6 +89,10 @@ enum image_hold image_lock_look(int fd, struct error *err) {
     return lock.l_type == F_UNLCK ? IMAGE_LOCKED : IMAGE_HELD;
 }
 
+enum image_hold image_lock_written(int fd, struct error *err) {
+    return test_byte(fd, LOCK_USE + WRITE, err);
+}
+
 /* One line such as: …: Failed to get "write" lock */
 static bool line_says_locked(const char *line, size_t length) {
     static const char *const begins[] = { "Failed to get \"", "Failed to get shared \"" };

@@ -33,6 +33,9 @@ enum image_hold image_lock_still(int fd, struct error *err);
  * taken.  `fd` may be open for reading alone. */
 enum image_hold image_lock_look(int fd, struct error *err);
 
+/* IMAGE_HELD: somebody writes to it, as a guest does to its active image and to none below that. */
+enum image_hold image_lock_written(int fd, struct error *err);
+
 /* Do these lines of a QEMU program's stderr say that somebody holds the image?  A lock service that
  * fails says its errno text behind the same words, and is an ordinary failure. */
 bool image_lock_told(const char *errors);

@@ -41,6 +41,7 @@ enum driver_feature {
     DRIVER_CLONE = 1 << 5,    /* clone_volume, clone_snapshot */
     DRIVER_REVERT = 1 << 6,   /* revert_volume */
     DRIVER_MANAGE = 1 << 7,   /* get_manageable, manage_volume, unmanage_volume, list_manageable */
+    DRIVER_ASSIST = 1 << 8,   /* prepare_assist, settle_assist */
 };
 
 /* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
@@ -107,6 +108,17 @@ struct driver_created {
     const char *provider_location;
     const char *format;
 };
+
+/* What the host of a guest is asked to do with the files below it; names are relative to the
+ * directory of the one that the guest has, and of the arena. */
+struct driver_assist {
+    const char *new_file;          /* a snapshot is made: the guest goes on in this one */
+    const char *file_to_merge;     /* one is deleted, as os-assisted-volume-snapshots says it; */
+    const char *merge_target_file; /* NULL is a meaning of its own there */
+};
+
+/* What is known of how that ended. */
+enum driver_told { DRIVER_TOLD_NOTHING, DRIVER_TOLD_DONE, DRIVER_TOLD_FAILED };
 
 /* What lies on a backend; text of the call alone. */
 struct driver_candidate {
@@ -194,8 +206,8 @@ struct driver {
      * One that is there already stays as it is, however the volume went on: DONE.  Attached, or
      * open in a guest: DONE where the storage itself takes that moment below a guest that writes
      * (a reflink of a raw file does).  DEFERRED: only the guest's host could make it, and nothing
-     * has been done; a caller without such a host fails the operation with a message that says
-     * so.  ERROR_BAD_REQUEST: this volume can have none, attached or not. */
+     * has been done (prepare_assist); a caller without such a host fails the operation with a
+     * message that says so.  ERROR_BAD_REQUEST: this volume can have none, attached or not. */
     enum driver_outcome (*create_snapshot)(void *handle, struct arena *arena,
                                            const struct driver_volume *volume,
                                            const struct driver_snapshot *snapshot,
@@ -209,6 +221,23 @@ struct driver {
                                            const struct driver_snapshot *snapshot,
                                            const struct driver_progress *progress,
                                            struct error *err);
+    /*
+     * What create_snapshot() or, with `deletes`, delete_snapshot() has said to be DEFERRED, in two
+     * halves; between them the guest's host does its part.  Nothing else is begun on the volume and
+     * its snapshots meanwhile, but that guests leave it.
+     *
+     * prepare_assist(): the files are ready for it.  Whoever reads the volume sees no difference,
+     * whichever of them the guest writes.  1: the host has done its part already.
+     */
+    int (*prepare_assist)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          struct driver_assist *ret, struct error *err);
+    /* Whatever was told, where the files and those who have them open say more they are believed.
+     * 1: it is done, `ret` of a snapshot that is made.  0: it is not, and will not be by a host
+     * that is late; of what was prepared nothing is left.  -1: nobody can tell yet. */
+    int (*settle_assist)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         enum driver_told told, struct driver_created *ret, struct error *err);
     /* As list_volumes(); no object is told of by both. */
     int (*list_snapshots)(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,

@@ -207,6 +207,33 @@ static enum driver_outcome fault_delete_snapshot(void *handle, struct arena *are
                                                  progress, err);
 }
 
+static int fault_prepare_assist(void *handle, struct arena *arena,
+                                const struct driver_volume *volume,
+                                const struct driver_snapshot *snapshot, bool deletes,
+                                struct driver_assist *ret, struct error *err) {
+    struct driver_assist assist = { 0 };
+    int result =
+        PASS_ON_OPTIONAL(handle, prepare_assist, volume, volume, snapshot, deletes, &assist, err);
+
+    if (result >= 0)
+        *ret = assist;
+    return result;
+}
+
+static int fault_settle_assist(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *snapshot, bool deletes,
+                               enum driver_told told, struct driver_created *ret,
+                               struct error *err) {
+    struct driver_created created = { 0 };
+    int result = PASS_ON_OPTIONAL(handle, settle_assist, volume, volume, snapshot, deletes, told,
+                                  &created, err);
+
+    if (result > 0)
+        *ret = created;
+    return result;
+}
+
 static int fault_list_snapshots(void *handle, struct arena *arena,
                                 void (*found)(void *arg, const char *name_id, int64_t bytes),
                                 void *arg, struct error *err) {
@@ -341,7 +368,7 @@ const struct driver fault_driver = {
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
     .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK |
-                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT,
+                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT | DRIVER_ASSIST,
     .options = fault_options,
     .open = fault_open,
     .close = fault_close,
@@ -356,6 +383,8 @@ const struct driver fault_driver = {
     .extend_finished = fault_extend_finished,
     .create_snapshot = fault_create_snapshot,
     .delete_snapshot = fault_delete_snapshot,
+    .prepare_assist = fault_prepare_assist,
+    .settle_assist = fault_settle_assist,
     .list_snapshots = fault_list_snapshots,
     .clone_volume = fault_clone_volume,
     .clone_snapshot = fault_clone_snapshot,
@@ -383,6 +412,8 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     DESCRIBE(extend_finished);
     DESCRIBE(create_snapshot);
     DESCRIBE(delete_snapshot);
+    DESCRIBE(prepare_assist);
+    DESCRIBE(settle_assist);
     DESCRIBE(list_snapshots);
     DESCRIBE(clone_volume);
     DESCRIBE(clone_snapshot);

@@ -7,26 +7,11 @@
 #include <string.h>
 
 static const char *const call_names[] = {
-    "get_pools",
-    "create_volume",
-    "delete_volume",
-    "rename_volume",
-    "extend_volume",
-    "get_size",
-    "connect",
-    "list_volumes",
-    "open",
-    "*",
-    "create_snapshot",
-    "delete_snapshot",
-    "list_snapshots",
-    "clone_volume",
-    "clone_snapshot",
-    "revert_volume",
-    "get_manageable",
-    "manage_volume",
-    "unmanage_volume",
-    "list_manageable",
+    "get_pools",       "create_volume",   "delete_volume",  "rename_volume",  "extend_volume",
+    "get_size",        "connect",         "list_volumes",   "open",           "*",
+    "create_snapshot", "delete_snapshot", "prepare_assist", "settle_assist",  "list_snapshots",
+    "clone_volume",    "clone_snapshot",  "revert_volume",  "get_manageable", "manage_volume",
+    "unmanage_volume", "list_manageable",
 };
 
 static const struct {

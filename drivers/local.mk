@@ -3,6 +3,8 @@ libscoria_a_SOURCES += \
 	drivers/fault.c drivers/fault.h \
 	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/chain.c drivers/file/chain.h \
+	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \
+	drivers/file/chain_assist_delete.c \
 	drivers/file/chain_snapshot.c drivers/file/chain_snapshot.h \
 	drivers/file/directory.c drivers/file/directory.h \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
@@ -51,6 +53,7 @@ check_PROGRAMS += \
 	tests/fault/test_driver_calls \
 	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_chain \
+	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \

@@ -113,6 +113,20 @@ void memory_take_out_foreign(struct memory *memory, const char *name) {
     take_out(memory, name, MEMORY_FOREIGN);
 }
 
+struct memory_volume *memory_find_asked(const struct memory *memory, const char *name_id) {
+    return find(memory, name_id, MEMORY_ASKED);
+}
+
+void memory_add_asked(struct memory *memory, const char *name_id, const char *volume,
+                      bool deletes) {
+    if (!memory_find_asked(memory, name_id))
+        add(memory, name_id, volume, MEMORY_ASKED, 0)->deletes = deletes;
+}
+
+void memory_take_out_asked(struct memory *memory, const char *name_id) {
+    take_out(memory, name_id, MEMORY_ASKED);
+}
+
 struct visit {
     enum memory_kind kind;
     void (*found)(void *arg, const char *name_id, int64_t bytes);
@@ -243,6 +257,22 @@ int64_t memory_read_snapshot(void *handle, const char *name_id) {
 
     snapshot = memory_find_snapshot(memory, name_id);
     return snapshot ? snapshot->content : -1;
+}
+
+bool memory_assist(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    const struct memory_volume *asked, *volume;
+    HOLD(memory);
+
+    asked = memory_find_asked(memory, name_id);
+    volume = asked ? find_object(memory, asked->made_as) : NULL;
+    if (!volume)
+        return false;
+    if (asked->deletes)
+        memory_take_out_snapshot(memory, name_id);
+    else if (!memory_find_snapshot(memory, name_id))
+        memory_add_snapshot(memory, name_id, volume->bytes)->content = volume->content;
+    return true;
 }
 
 void memory_defer_snapshots(void *handle, bool defers) {

@@ -29,6 +29,9 @@ bool memory_has(void *handle, const char *name);
 bool memory_write(void *handle, const char *name_id, int64_t content);
 int64_t memory_read(void *handle, const char *name_id);
 int64_t memory_read_snapshot(void *handle, const char *name_id);
+/* The guest's host does what it was asked to do with that snapshot; and what is it asked?  false:
+ * nothing, as nothing is prepared (any more). */
+bool memory_assist(void *handle, const char *name_id);
 /* From now on the storage can neither take a moment nor delete one below a guest (DRIVER_DEFERRED);
  * at first it can. */
 void memory_defer_snapshots(void *handle, bool defers);

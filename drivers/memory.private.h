@@ -8,7 +8,12 @@
 #include <pthread.h>
 
 /* Names of one kind are not those of another. */
-enum memory_kind { MEMORY_VOLUME, MEMORY_SNAPSHOT, MEMORY_FOREIGN };
+enum memory_kind {
+    MEMORY_VOLUME,
+    MEMORY_SNAPSHOT,
+    MEMORY_FOREIGN,
+    MEMORY_ASKED /* a snapshot that a guest's host makes, or deletes; its `made_as` is the volume */
+};
 
 struct memory_volume {
     enum memory_kind kind;
@@ -16,6 +21,7 @@ struct memory_volume {
     int64_t content;
     bool locked;
     bool busy;           /* an extend holds the lock */
+    bool deletes;        /* what is asked */
     const char *made_as; /* its first name, behind the one that it has */
     char name_id[];      /* the key of the tree */
 };
@@ -61,6 +67,10 @@ void memory_take_out_snapshot(struct memory *memory, const char *name_id);
 struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name);
 struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes);
 void memory_take_out_foreign(struct memory *memory, const char *name);
+/* What a guest's host is asked, by the snapshot's name. */
+struct memory_volume *memory_find_asked(const struct memory *memory, const char *name_id);
+void memory_add_asked(struct memory *memory, const char *name_id, const char *volume, bool deletes);
+void memory_take_out_asked(struct memory *memory, const char *name_id);
 /* -1 when there is no such volume, or snapshot. */
 int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
                   struct memory_volume **ret, struct error *err);
@@ -85,6 +95,12 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
                                            const struct driver_snapshot *snapshot,
                                            const struct driver_progress *progress,
                                            struct error *err);
+int memory_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          struct driver_assist *ret, struct error *err);
+int memory_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         enum driver_told told, struct driver_created *ret, struct error *err);
 int memory_list_snapshots(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err);

@@ -21,7 +21,7 @@ static const struct option *const memory_options[] = { own_options, NULL };
 
 static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
                                         DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                        DRIVER_REVERT | DRIVER_MANAGE;
+                                        DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST;
 
 int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
@@ -269,6 +269,8 @@ const struct driver memory_driver = {
     .list_volumes = memory_list_volumes,
     .create_snapshot = memory_create_snapshot,
     .delete_snapshot = memory_delete_snapshot,
+    .prepare_assist = memory_prepare_assist,
+    .settle_assist = memory_settle_assist,
     .list_snapshots = memory_list_snapshots,
     .clone_volume = memory_clone_volume,
     .clone_snapshot = memory_clone_snapshot,

@@ -84,6 +84,47 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
     return DRIVER_DONE;
 }
 
+/* ---- what a guest's host does ---- */
+
+int memory_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          struct driver_assist *ret, struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *found;
+    HOLD(memory);
+
+    if (memory_check_order(memory, "prepare_assist", err) < 0 ||
+        memory_act(memory, "prepare_assist", snapshot->name_id, snapshot->fence, err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return -1;
+    if (deletes && !memory_find_snapshot(memory, snapshot->name_id))
+        return 1;
+    memory_add_asked(memory, snapshot->name_id, found->made_as, deletes);
+    *ret = (struct driver_assist){ 0 };
+    if (deletes)
+        ret->file_to_merge = arena_text(arena, snapshot->name_id);
+    else
+        ret->new_file = arena_text(arena, snapshot->name_id);
+    return 0;
+}
+
+/* The host has done it, or has not: what was told says no more. */
+int memory_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         enum driver_told told, struct driver_created *ret, struct error *err) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    (void)volume;
+    (void)told;
+    if (memory_check_order(memory, "settle_assist", err) < 0 ||
+        memory_act(memory, "settle_assist", snapshot->name_id, snapshot->fence, err) < 0)
+        return -1;
+    memory_take_out_asked(memory, snapshot->name_id);
+    *ret = describe(arena);
+    return !memory_find_snapshot(memory, snapshot->name_id) == deletes;
+}
+
 int memory_list_snapshots(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err) {

@@ -6,7 +6,8 @@
  * again, in the phase that it had.  So the work of every phase is repeatable.  Reservations belong
  * to an operation and end with it.
  *
- * Phases: queued → running → (what the compute side ends: sending → waiting → completing) → gone.
+ * Phases: queued → running → (what the compute side ends: [preparing →] sending → waiting →
+ * completing) → gone.
  *
  * Cancelled is what somebody has put an end to while a worker had it, or whose traces have to be
  * looked at: it has given back everything and does nothing any more, but nothing else begins on its
@@ -106,6 +107,10 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
 int operation_get(struct work *work, const char *id, struct operation *ret, struct error *err);
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err);
+/* The one about a snapshot of the volume that the compute side has a part in, and until its end
+ * nothing else begins there: 1 found, 0 none. */
+int operation_assisted(struct work *work, const char *volume_id, struct operation *ret,
+                       struct error *err);
 /* Every one that works on a volume, also on its attachments and snapshots, also with others at
  * once, also one that reads it for another volume, also cancelled ones; of a snapshot's id those
  * that have their turn there; how many. */

@@ -42,6 +42,11 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
       .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
               "has it grown, the extend succeeds; has it not, it is rolled back." },
+    { .section = "DEFAULT", .key = "assisted_snapshot_create_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
+      .help = "Seconds that a snapshot which the host of a running guest takes waits for its report. Then the files "
+              "themselves decide: does the guest write to the new one, the snapshot is made; does it not, it is undone." },
+    { .section = "DEFAULT", .key = "assisted_snapshot_delete_deadline", .type = OPTION_SECONDS, .fallback = "7200", .min = 1, .max = 31536000,
+      .help = "The same of a snapshot that is deleted by merging files below a running guest." },
     { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "15", .min = 2, .max = 3600,
       .help = "Seconds after which a manager that gives no sign of life counts as dead and its work is taken over." },
     { .section = "DEFAULT", .key = "message_ttl", .type = OPTION_SECONDS, .fallback = "2592000", .min = 1, .max = 315360000,
@@ -96,6 +101,10 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .quota_groups = config_int(config, section, "quota_groups"),
         .per_volume_size_limit = config_int(config, section, "per_volume_size_limit"),
         .extend_deadline_s = config_int(config, section, "extend_deadline"),
+        .assisted_create_deadline_s =
+            config_int(config, section, "assisted_snapshot_create_deadline"),
+        .assisted_delete_deadline_s =
+            config_int(config, section, "assisted_snapshot_delete_deadline"),
         .operation_lease_s = config_int(config, section, "operation_lease"),
         .message_ttl_s = config_int(config, section, "message_ttl"),
         .service_down_s = config_int(config, section, "service_down_time"),

@@ -18,16 +18,28 @@ static const char *complete(struct job *job, json_t *info, const char *mode) {
     return json_text(job->arena, info);
 }
 
-static const char *connect(struct job *job, struct error *failure) {
+static json_t *ask(struct job *job, const json_t *connector, struct error *failure) {
     const struct driver_volume volume = job_driver_volume(job);
-    const json_t *arguments = operation_arguments(job->arena, &job->operation);
-    const char *mode = json_string_value(json_object_get(arguments, "mode"));
     json_t *info = NULL;
 
-    if (job->backend->driver->connect(job->backend->handle, job->arena, &volume,
-                                      json_object_get(arguments, "connector"), &info, failure) < 0)
-        return NULL;
-    return complete(job, json_keep(job->arena, info), mode ? mode : "rw");
+    return job->backend->driver->connect(job->backend->handle, job->arena, &volume, connector,
+                                         &info, failure) < 0
+               ? NULL
+               : json_keep(job->arena, info);
+}
+
+const char *job_connection_info(struct job *job, struct error *err) {
+    const json_t *info = ask(job, NULL, err);
+
+    return info ? json_text(job->arena, info) : NULL;
+}
+
+static const char *connect(struct job *job, struct error *failure) {
+    const json_t *arguments = operation_arguments(job->arena, &job->operation);
+    const char *mode = json_string_value(json_object_get(arguments, "mode"));
+    json_t *info = ask(job, json_object_get(arguments, "connector"), failure);
+
+    return info ? complete(job, info, mode ? mode : "rw") : NULL;
 }
 
 int job_connect(struct job *job, struct error *err) {

@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* A thing that is made: how, is it wanted no more by its row, and how it is taken away again. */
+/* A thing that is made: is it wanted no more by its row, and how is it taken away again? */
 struct making {
-    int (*make)(struct job *job, struct driver_created *ret, struct error *err);
     work_body *unwanted;
     int (*take_away)(struct job *job, struct error *err);
 };
@@ -27,30 +26,28 @@ static int clean_up(struct job *job, const struct making *making, struct error *
     return making->take_away(job, err);
 }
 
-static int create(struct job *job, const struct making *making, struct error *err) {
+/* `failure`: NULL when it is made. */
+static int end_create(struct job *job, const struct making *making,
+                      const struct driver_created *created, struct error *failure,
+                      struct error *err) {
     const char *kind = job->operation.kind->name, *id = job->operation.object_id;
-    struct driver_created created = { 0 };
-    struct error failure = { 0 };
-    struct create_ending ending = { 0 };
+    struct create_ending ending = { created->provider_location, created->format, NULL, failure };
     int ended;
 
-    if (making->make(job, &created, &failure) < 0) {
-        if (job_check_lease(job, &failure) < 0) {
+    if (failure) {
+        if (job_check_lease(job, failure) < 0) {
             ended = clean_up(job, making, err);
-            return ended > 0 ? error_pass(err, &failure) : ended;
+            return ended > 0 ? error_pass(err, failure) : ended;
         }
-        if (job_is_uncertain(job, &failure))
-            return job_ask_again(job, &failure, err);
-        ending.failure = &failure;
+        if (job_is_uncertain(job, failure))
+            return job_ask_again(job, failure, err);
         log_error(&job->context.log, "create failed", "kind", kind, "volume_id",
-                  job->operation.volume_id, "object_id", id, "reason", failure.message, NULL);
+                  job->operation.volume_id, "object_id", id, "reason", failure->message, NULL);
     }
-    ending.location = created.provider_location;
-    ending.format = created.format;
     ended = job_finish(job, &ending, err);
     if (ended > 0)
         return clean_up(job, making, err) < 0 ? -1 : 0;
-    if (ended == 0 && !ending.failure)
+    if (ended == 0 && !failure)
         log_info(&job->context.log, "create done", "kind", kind, "volume_id",
                  job->operation.volume_id, "object_id", id, NULL);
     return ended;
@@ -124,13 +121,17 @@ static int take_volume_away(struct job *job, struct error *err) {
 }
 
 int job_create(struct job *job, struct error *err) {
-    static const struct making making = { make_volume, volume_unwanted, take_volume_away };
+    static const struct making making = { volume_unwanted, take_volume_away };
+    struct driver_created created = { 0 };
+    struct error failure = { 0 };
+    int made;
 
     if (!job->has_volume)
         return job_end(job, err);
     if (job_read(job, source_body, job, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
-    return create(job, &making, err);
+    made = make_volume(job, &created, &failure);
+    return end_create(job, &making, &created, made < 0 ? &failure : NULL, err);
 }
 
 /* ---- a snapshot ---- */
@@ -146,11 +147,10 @@ int job_make_snapshot(struct job *job, struct driver_created *ret, struct error 
     outcome = driver->create_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                       &job->progress, ret, err);
     if (outcome == DRIVER_DEFERRED)
-        return error_set(err, ERROR_CONFLICT,
-                         "Volume %s is in use, and its storage cannot take a snapshot below a "
-                         "guest.",
-                         volume.id);
-    return outcome == DRIVER_DONE ? 0 : -1;
+        error_set(err, ERROR_CONFLICT,
+                  "Volume %s is in use, and its storage cannot take a snapshot below a guest.",
+                  volume.id);
+    return (int)outcome;
 }
 
 static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
@@ -177,15 +177,53 @@ static int take_snapshot_away(struct job *job, struct error *err) {
                : 0;
 }
 
-static const struct making making_snapshot = { job_make_snapshot, snapshot_unwanted,
-                                               take_snapshot_away };
+static const struct making making_snapshot = { snapshot_unwanted, take_snapshot_away };
 
 int job_clean_up_snapshot(struct job *job, struct error *err) {
     return clean_up(job, &making_snapshot, err);
 }
 
+/* ---- a snapshot below a guest ---- */
+
+/* What was made is above the guest's old image, or was undone: an end of another's that came
+ * between leaves nothing to clean up. */
+static int end_assisted(struct job *job, bool done, const struct driver_created *created,
+                        struct error *err) {
+    struct create_ending ending = { created->provider_location, created->format, NULL, NULL };
+    struct error failure = { 0 };
+    int ended;
+
+    if (done) {
+        ending.connection_info = job_connection_info(job, &failure);
+        if (!ending.connection_info)
+            return job_ask_again(job, &failure, err);
+    } else {
+        error_set(&failure, ERROR_BACKEND, "The guest's host has not taken the snapshot.");
+        ending.failure = &failure;
+    }
+    ended = job_finish(job, &ending, err);
+    if (ended == 0 && done)
+        log_info(&job->context.log, "create done", "kind", job->operation.kind->name, "volume_id",
+                 job->operation.volume_id, "object_id", job->operation.object_id, NULL);
+    return ended < 0 ? -1 : 0;
+}
+
 int job_snapshot_create(struct job *job, struct error *err) {
+    static const struct job_assist assist = { false, end_assisted };
+    struct driver_created created = { 0 };
+    struct error failure = { 0 };
+    int made;
+
     if (!job->has_volume || !job->has_snapshot)
         return job_end(job, err);
-    return create(job, &making_snapshot, err);
+    if (job->operation.phase != PHASE_RUNNING)
+        return job_assist_go_on(job, &assist, err);
+    made = job_make_snapshot(job, &created, &failure);
+    if (made > 0) {
+        int alone = job_assist_begin(job, &assist, &failure, err);
+
+        if (alone <= 0)
+            return alone;
+    }
+    return end_create(job, &making_snapshot, &created, made != 0 ? &failure : NULL, err);
 }

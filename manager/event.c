@@ -112,6 +112,24 @@ int event_send(struct job *job, const char *instance_uuid, bool completion, enum
     return 0;
 }
 
+int event_assist(struct job *job, const char *instance_uuid, struct compute_assist *assist,
+                 enum event_verdict *ret, struct error *answer, struct error *err) {
+    struct compute_sender *compute = job->manager->settings.compute;
+    struct receivers receivers = {
+        .event = { .volume_id = job->volume.id, .instance_uuid = instance_uuid },
+    };
+
+    if (job_read(job, receivers_body, &receivers, err) < 0)
+        return -1;
+    assist->volume_id = job->volume.id;
+    assist->snapshot_id = job->snapshot.id;
+    assist->request_id = job->operation.request_id;
+    assist->host = receivers.event.host;
+    assist->endpoint = receivers.count > 0 ? receivers.endpoints[0] : NULL;
+    *ret = compute->assist(compute, job->arena, assist, answer);
+    return 0;
+}
+
 /* ---- the news that a disk has grown already, or shall, when the guest has moved since ---- */
 
 int job_notify(struct job *job, struct error *err) {

@@ -1,5 +1,6 @@
 /*
- * The event for one instance of a job's volume: finds the host and the agent, sends, judges.
+ * What the compute side is told and asked about one instance of a job's volume: finds the host and
+ * the agent, sends, judges.
  */
 #pragma once
 
@@ -13,3 +14,7 @@
  */
 int event_send(struct job *job, const char *instance_uuid, bool completion, enum event_verdict *ret,
                struct error *answer, struct error *err);
+
+/* The same for its part of a snapshot of the volume; ids, host and endpoint are filled here. */
+int event_assist(struct job *job, const char *instance_uuid, struct compute_assist *assist,
+                 enum event_verdict *ret, struct error *answer, struct error *err);

@@ -60,7 +60,7 @@ static int make_all(struct members *members, struct create_ending *each, struct 
     for (int i = 0; i < members->count; i++) {
         struct driver_created created = { 0 };
 
-        if (job_make_snapshot(turn_to(members, i), &created, failure) < 0)
+        if (job_make_snapshot(turn_to(members, i), &created, failure) != 0)
             return error_context(failure, "volume %s", members->volumes[i].id);
         each[i] = (struct create_ending){ .location = created.provider_location,
                                           .format = created.format };

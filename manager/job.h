@@ -43,8 +43,23 @@ typedef int job_function(struct job *job, struct error *err);
 /* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
 job_function job_close;
 
-/* The driver's call for job->snapshot of job->volume. */
+/* The driver's call for job->snapshot of job->volume.  1: only the guest's host could do it, and
+ * `err` says so. */
 int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err);
+/*
+ * A snapshot below a guest is made, or deleted, with the help of the guest's host (assist_job.c).
+ * `finish` ends the operation: done, or not.
+ */
+struct job_assist {
+    bool deletes;
+    int (*finish)(struct job *job, bool done, const struct driver_created *created,
+                  struct error *err);
+};
+/* The driver has said that it cannot do it alone.  1: nor can any host, and `failure` says why. */
+int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
+                     struct error *err);
+/* In any phase but running. */
+int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err);
 /* One that this worker has made when its operation was another's by now, or cancelled, goes when
  * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
@@ -68,6 +83,8 @@ int job_check_lease(struct job *job, struct error *err);
 static inline const char *job_owner(const struct job *job) {
     return job->manager->settings.owner;
 }
+/* What connects the volume by its storage, for attachment_refresh(); NULL: `err` says why. */
+const char *job_connection_info(struct job *job, struct error *err);
 /* What the driver gets to know of the volume. */
 struct driver_volume job_driver_volume(const struct job *job);
 struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume);

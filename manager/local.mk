@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	manager/assist_job.c \
 	manager/call.c \
 	manager/call.h \
 	manager/check.c \
@@ -36,6 +37,7 @@ libscoria_a_SOURCES += \
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/manager/test_assist_job \
 	tests/unit/manager/test_call \
 	tests/unit/manager/test_check \
 	tests/unit/manager/test_extend_job \

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "ledger/operation.h"
 #include "volume/attachment.h"
+#include "volume/snapshot_assist.h"
 
 #include <string.h>
 
@@ -71,7 +72,8 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
     attach_status = i < LENGTH(precedence) ? precedence[i].attach_status : "detached";
     if (db_run(work->tx, err,
                "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
-               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume_id)) < 0)
+               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume_id)) < 0 ||
+        snapshot_assist_follow(work, &volume, err) < 0)
         return -1;
     if (status_is_transient(volume.status))
         return operation_settle(work, volume_id, err);

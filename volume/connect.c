@@ -146,6 +146,26 @@ static char *flatten(struct arena *arena, const char *connection_info, const cha
     return json_text(arena, flat);
 }
 
+int attachment_refresh(struct work *work, const struct volume *volume, const char *connection_info,
+                       struct error *err) {
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const struct attachment *attachment = &volume->attachments[i];
+        const char *old = attachment->connection_info;
+        json_t *kept = old ? json_parse(work->arena, old, strlen(old), NULL) : NULL;
+        const char *flat = flatten(work->arena, connection_info, attachment->id);
+
+        if (!kept)
+            continue;
+        json_object_update(kept, json_parse(work->arena, flat, strlen(flat), NULL));
+        if (db_change(work->tx, err,
+                      "UPDATE attachments SET connection_info = $1, updated_at = $2 WHERE id = $3",
+                      DB_TEXT(json_text(work->arena, kept)), DB_INT(work->now_us),
+                      DB_TEXT(attachment->id)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Why, the manager's log says: once, and no client reads it. */
 static int connect_failed(struct work *work, const struct operation *operation, struct error *err) {
     static const char text[] = "{\"error\": \"The backend cannot connect the volume.\"}";

@@ -22,6 +22,11 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
                                  struct error *err);
 int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err);
 
+/* The volume goes on in another file: what the backend now says to connect it, as JSON text,
+ * takes the place of what the attachments had from it before. */
+int attachment_refresh(struct work *work, const struct volume *volume, const char *connection_info,
+                       struct error *err);
+
 /* What finishes it: the backend's answer as JSON text, or why there is none. */
 struct connect_ending {
     const char *connection_info;

@@ -26,5 +26,6 @@ int volume_insert(struct work *work, const struct volume *volume, struct error *
 /* What finishes it. */
 struct create_ending {
     const char *location, *format; /* that the driver made */
+    const char *connection_info;   /* of a snapshot below a guest, which is elsewhere since */
     const struct error *failure;   /* NULL: made */
 };

@@ -39,6 +39,7 @@ libscoria_a_SOURCES += \
 	volume/reset.c volume/reset.h \
 	volume/revert.c volume/revert.h \
 	volume/snapshot.c volume/snapshot.h \
+	volume/snapshot_assist.c volume/snapshot_assist.h \
 	volume/snapshot_create.c volume/snapshot_create.h \
 	volume/snapshot_delete.c volume/snapshot_delete.h \
 	volume/snapshot_reset.c volume/snapshot_reset.h \

@@ -3,6 +3,7 @@
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
+#include "volume/connect.h"
 #include "volume/create.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
@@ -143,11 +144,22 @@ int snapshot_create_ended(struct work *work, const char *id, const struct create
     return status_write(work, &snapshot_objects, id, &broken, err) < 0 ? -1 : 0;
 }
 
+static int refresh(struct work *work, const struct operation *held,
+                   const struct create_ending *ending, struct error *err) {
+    struct volume volume;
+
+    if (!ending->connection_info)
+        return 0;
+    return volume_details(work, held->volume_id, &volume, err) < 0
+               ? -1
+               : attachment_refresh(work, &volume, ending->connection_info, err);
+}
+
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
 
-    if (operation_end(work, held->id, err) < 0 ||
+    if (refresh(work, held, ending, err) < 0 || operation_end(work, held->id, err) < 0 ||
         snapshot_create_ended(work, held->object_id, ending, err) < 0)
         return -1;
     if (!ending->failure)
@@ -165,5 +177,10 @@ const struct operation_kind kind_snapshot_create = {
     .on_failure = SNAPSHOT_ERROR,
     .progress = create_progress,
     .finish = create_finish,
-    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+    .is = { [PHASE_QUEUED] = WORK_MAKES,
+            [PHASE_RUNNING] = WORK_MAKES,
+            [PHASE_PREPARING] = WORK_MAKES,
+            [PHASE_SENDING] = WORK_MAKES,
+            [PHASE_WAITING] = WORK_MAKES,
+            [PHASE_COMPLETING] = WORK_MAKES },
 };

@@ -110,6 +110,11 @@ const struct operation_kind kind_snapshot_delete = {
     .may_start_from = (uint64_t)1 << SNAPSHOT_AVAILABLE | (uint64_t)1 << SNAPSHOT_ERROR,
     .meanwhile = SNAPSHOT_DELETING,
     .on_failure = SNAPSHOT_ERROR_DELETING,
-    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS,
+            [PHASE_RUNNING] = WORK_DESTROYS,
+            [PHASE_PREPARING] = WORK_DESTROYS,
+            [PHASE_SENDING] = WORK_DESTROYS,
+            [PHASE_WAITING] = WORK_DESTROYS,
+            [PHASE_COMPLETING] = WORK_DESTROYS },
     .finish = delete_finish,
 };

@@ -2,6 +2,9 @@
 
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/snapshot_assist.h"
+
+#include <string.h>
 
 static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
     if (status_find(&snapshot_objects, arena_lower(work->arena, text), ret) == 0)
@@ -55,12 +58,19 @@ static bool may_report(enum snapshot_status now, unsigned wanted) {
            (wanted == SNAPSHOT_DELETING || wanted == SNAPSHOT_ERROR_DELETING);
 }
 
-/* Who works on it here says itself how that ends. */
-static int check_ours(struct work *work, const struct snapshot *snapshot, unsigned wanted,
-                      struct error *err) {
+/* As hosts say that they are done; what comes then is ours. */
+#define HOST_IS_DONE "90%"
+
+/* Who works on it here says itself how that ends, but for what a guest's host was asked to do. */
+static int report_ours(struct work *work, const struct snapshot *snapshot, unsigned wanted,
+                       const char *progress, struct error *err) {
     struct operation operation;
     int found = operation_of(work, snapshot->id, &operation, err);
+    bool failed = wanted == SNAPSHOT_ERROR || wanted == SNAPSHOT_ERROR_DELETING;
 
+    if (found > 0 && operation_awaits_report(&operation) &&
+        (failed || (wanted == snapshot->status && progress && strcmp(progress, HOST_IS_DONE) == 0)))
+        return snapshot_assist_report(work, &operation, failed, err);
     if (found == 0 && snapshot->group_snapshot_id)
         found = operation_of(work, snapshot->group_snapshot_id, &operation, err);
     if (found > 0 && wanted != snapshot->status)
@@ -83,7 +93,7 @@ int snapshot_report_status(struct work *work, const struct snapshot *snapshot, c
             "Invalid input received: The status of snapshot %s, which is %s, cannot be "
             "updated to '%.64s'.",
             snapshot->id, snapshot_status_text(snapshot->status), status);
-    ours = check_ours(work, snapshot, wanted, err);
+    ours = report_ours(work, snapshot, wanted, progress, err);
     if (ours < 0 || (ours == 0 && write_status(work, snapshot, wanted, err) < 0))
         return -1;
     if (!progress)

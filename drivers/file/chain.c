@@ -20,8 +20,7 @@ static bool is_snapshot_id(const char *text) {
     return volume_name_fits(text);
 }
 
-/* The base's name, or one of its overlays'. */
-static bool is_ours(const struct chain *chain, const char *name) {
+bool chain_owns(const struct chain *chain, const char *name) {
     size_t length = strlen(chain->base);
 
     return strncmp(name, chain->base, length) == 0 &&
@@ -60,7 +59,7 @@ static int read_active(struct arena *arena, struct chain *chain, struct error *e
     if (!name || strncmp(name, VOLUME_NAME_PREFIX, prefix) != 0)
         return error_set(err, ERROR_BACKEND, "It names no file of a volume as the active one.");
     chain->base = arena_text_n(arena, name, strcspn(name, "."));
-    if (!volume_name_fits(chain->base + prefix) || !is_ours(chain, name))
+    if (!volume_name_fits(chain->base + prefix) || !chain_owns(chain, name))
         return error_set(err, ERROR_BACKEND, "It names no file of a volume as the active one.");
     chain->active = name;
     chain->deleted = deleted;
@@ -108,6 +107,20 @@ const char *chain_snapshot_id(const char *rest) {
     return length > 0 && rest[length] == '.' && is_snapshot_id(rest + length + 1)
                ? rest + length + 1
                : NULL;
+}
+
+const char *chain_name_undone(struct arena *arena, const char *overlay) {
+    return arena_format(arena, ".%s.undone", overlay);
+}
+
+int chain_restore(const struct directory *directory, struct arena *arena, const char *overlay,
+                  struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+
+    if (directory_rename(directory, chain_name_undone(arena, overlay), overlay, &why) >= 0 ||
+        why.kind == ERROR_NOT_FOUND)
+        return 0;
+    return error_pass(err, &why);
 }
 
 bool chain_has(const struct chain *chain, const char *snapshot_id) {
@@ -195,7 +208,7 @@ static int check_below(const struct chain *chain, const char *name, const struct
                        const char *base_format, struct error *err) {
     const char *wanted = strcmp(facts->backing, chain->base) == 0 ? base_format : "qcow2";
 
-    if (!is_ours(chain, facts->backing))
+    if (!chain_owns(chain, facts->backing))
         return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
                          name);
     if (strcmp(facts->backing_format, wanted) != 0)

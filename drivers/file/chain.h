@@ -63,6 +63,13 @@ const char *chain_overlay(const struct chain *chain, struct arena *arena, const 
                           struct error *err);
 /* The id in an overlay's name behind "volume-", or NULL. */
 const char *chain_snapshot_id(const char *rest);
+/* The name that an overlay has while its making is undone (chain_assist.h); and one that was
+ * given up half way has its own again. */
+const char *chain_name_undone(struct arena *arena, const char *overlay);
+int chain_restore(const struct directory *directory, struct arena *arena, const char *overlay,
+                  struct error *err);
+/* Is it the base's name, or one of its overlays'? */
+bool chain_owns(const struct chain *chain, const char *name);
 bool chain_has(const struct chain *chain, const char *snapshot_id);
 
 /*

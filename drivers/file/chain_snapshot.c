@@ -72,21 +72,19 @@ static int go_on_in(const struct directory *directory, struct arena *arena,
     return chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence, err);
 }
 
-enum driver_outcome chain_snapshot_create(const struct directory *directory, struct arena *arena,
-                                          const struct driver_volume *volume,
-                                          const struct driver_snapshot *snapshot,
-                                          const struct image_source *source, struct error *err) {
+int chain_snapshot_put(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                       const struct image_source *source, const char **ret, struct error *err) {
     const struct chain *chain = &source->chain;
     const char *overlay = chain_overlay(chain, arena, snapshot->name_id, err);
     struct chain_link links[CHAIN_FILES_MOST];
-    int count, held;
+    int count;
 
     if (!overlay)
-        return DRIVER_FAILED;
+        return -1;
     count = chain_walk(directory, arena, chain, source->name, volume->format, links, err);
-    held = count < 0 ? -1 : image_source_hold(source, err);
-    if (held != 0)
-        return held > 0 ? DRIVER_DEFERRED : DRIVER_FAILED;
+    if (count < 0)
+        return -1;
     if (count == CHAIN_FILES_MOST)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume %s has %d snapshots, the most there can be.", volume->id,
@@ -94,8 +92,23 @@ enum driver_outcome chain_snapshot_create(const struct directory *directory, str
     if (chain_settle(directory, arena, chain, err) < 0 || image_flush(source->fd, err) < 0 ||
         make_overlay(directory, arena, volume, snapshot, source, overlay, err) < 0 ||
         go_on_in(directory, arena, snapshot, chain, overlay, err) < 0)
-        return DRIVER_FAILED;
-    return DRIVER_DONE;
+        return -1;
+    *ret = overlay;
+    return 0;
+}
+
+enum driver_outcome chain_snapshot_create(const struct directory *directory, struct arena *arena,
+                                          const struct driver_volume *volume,
+                                          const struct driver_snapshot *snapshot,
+                                          const struct image_source *source, struct error *err) {
+    int held = image_source_hold(source, err);
+    const char *overlay;
+
+    if (held != 0)
+        return held > 0 ? DRIVER_DEFERRED : DRIVER_FAILED;
+    return chain_snapshot_put(directory, arena, volume, snapshot, source, &overlay, err) < 0
+               ? DRIVER_FAILED
+               : DRIVER_DONE;
 }
 
 /* ---- delete ---- */
@@ -209,8 +222,11 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     deletion->overlay = chain_overlay(&chain, arena, snapshot->name_id, err);
     if (!deletion->overlay)
         return DRIVER_FAILED;
-    if (!chain.deleted && chain_has(&chain, snapshot->name_id))
+    if (!chain.deleted && chain_has(&chain, snapshot->name_id)) {
+        if (chain_restore(directory, arena, deletion->overlay, err) < 0)
+            return DRIVER_FAILED;
         outcome = take_out(deletion, volume, err);
+    }
     if (outcome != DRIVER_DONE)
         return outcome;
     /* What no info names is nobody's, and its id is never given again. */

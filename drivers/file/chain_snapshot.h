@@ -10,6 +10,10 @@ enum driver_outcome chain_snapshot_create(const struct directory *directory, str
                                           const struct driver_volume *volume,
                                           const struct driver_snapshot *snapshot,
                                           const struct image_source *source, struct error *err);
+/* The same, whoever writes to the image below; the name of the overlay. */
+int chain_snapshot_put(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                       const struct image_source *source, const char **ret, struct error *err);
 /* Nothing happens for a snapshot without an overlay. */
 enum driver_outcome chain_snapshot_delete(const struct directory *directory, struct arena *arena,
                                           const struct driver_volume *volume,

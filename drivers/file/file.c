@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
+#include "drivers/file/chain_assist.h"
 #include "drivers/file/directory_claim.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/snapshot_file.h"
@@ -51,7 +52,7 @@ static const struct option *const file_options[] = { directory_options, mount_op
 
 static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
                                       DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                      DRIVER_REVERT | DRIVER_MANAGE;
+                                      DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST;
 
 /* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
@@ -120,6 +121,12 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
     return 1;
 }
 
+static struct driver_created describe(const struct file_backend *backend, struct arena *arena,
+                                      const char *format) {
+    return (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
+                                    .format = format };
+}
+
 static int file_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                               struct driver_created *ret, struct error *err) {
     const struct file_backend *backend = handle;
@@ -127,8 +134,7 @@ static int file_create_volume(void *handle, struct arena *arena, const struct dr
 
     if (volume_file_create(&backend->directory, arena, volume, &format, err) < 0)
         return -1;
-    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
-                                    .format = format };
+    *ret = describe(backend, arena, format);
     return 0;
 }
 
@@ -195,9 +201,7 @@ static enum driver_outcome file_create_snapshot(void *handle, struct arena *aren
         snapshot_file_create(&backend->directory, arena, volume, snapshot, progress, err);
 
     if (outcome == DRIVER_DONE)
-        *ret = (struct driver_created){ .provider_location =
-                                            arena_text(arena, backend->directory.path),
-                                        .format = volume->format };
+        *ret = describe(backend, arena, volume->format);
     return outcome;
 }
 
@@ -209,6 +213,28 @@ static enum driver_outcome file_delete_snapshot(void *handle, struct arena *aren
     const struct file_backend *backend = handle;
 
     return snapshot_file_delete(&backend->directory, arena, volume, snapshot, progress, err);
+}
+
+static int file_prepare_assist(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *snapshot, bool deletes,
+                               struct driver_assist *ret, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return chain_assist_prepare(&backend->directory, arena, volume, snapshot, deletes, ret, err);
+}
+
+static int file_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_snapshot *snapshot, bool deletes,
+                              enum driver_told told, struct driver_created *ret,
+                              struct error *err) {
+    const struct file_backend *backend = handle;
+    int done =
+        chain_assist_settle(&backend->directory, arena, volume, snapshot, deletes, told, err);
+
+    if (done > 0)
+        *ret = describe(backend, arena, volume->format);
+    return done;
 }
 
 static int file_list_snapshots(void *handle, struct arena *arena,
@@ -226,8 +252,7 @@ static int clone_source(const struct file_backend *backend, struct arena *arena,
 
     if (volume_file_clone(&backend->directory, arena, volume, source, progress, err) < 0)
         return -1;
-    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
-                                    .format = source->format };
+    *ret = describe(backend, arena, source->format);
     return 0;
 }
 
@@ -284,8 +309,7 @@ static int file_manage_volume(void *handle, struct arena *arena, const struct dr
 
     if (volume_file_manage(&backend->directory, arena, volume, source_name, &format, err) < 0)
         return -1;
-    *ret = (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
-                                    .format = format };
+    *ret = describe(backend, arena, format);
     return 0;
 }
 
@@ -323,6 +347,8 @@ const struct driver file_driver = {
     .list_volumes = file_list_volumes,
     .create_snapshot = file_create_snapshot,
     .delete_snapshot = file_delete_snapshot,
+    .prepare_assist = file_prepare_assist,
+    .settle_assist = file_settle_assist,
     .list_snapshots = file_list_snapshots,
     .clone_volume = file_clone_volume,
     .clone_snapshot = file_clone_snapshot,

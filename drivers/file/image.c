@@ -20,6 +20,9 @@ enum {
     QCOW2_CLUSTER_BITS = 20,
     QCOW2_SIZE = 24,
     QCOW2_CRYPT_METHOD = 32,
+    QCOW2_L1_SIZE = 36,
+    QCOW2_L1_OFFSET = 40,
+    QCOW2_L1_END = 48,
     QCOW2_VERSION_2_END = 72,
     QCOW2_INCOMPATIBLE = 72,
     QCOW2_HEADER_LENGTH = 100,
@@ -170,6 +173,37 @@ int image_read_facts(int fd, const char *format, struct image_facts *ret, struct
     }
     *ret = facts;
     return 0;
+}
+
+/* One page of the table of the first level: 1 an entry is set. */
+static int read_entries(int fd, uint64_t from, uint64_t bytes, struct error *err) {
+    unsigned char page[4096];
+    size_t size = bytes < sizeof(page) ? (size_t)bytes : sizeof(page);
+
+    if (pread(fd, page, size, (off_t)from) != (ssize_t)size)
+        return error_set(err, ERROR_BACKEND, "The qcow2 image ends in its first table.");
+    for (size_t i = 0; i < size; i++)
+        if (page[i])
+            return 1;
+    return 0;
+}
+
+int image_was_written(int fd, struct error *err) {
+    enum { ENTRY = 8, ENTRIES_MOST = 1 << 22, PAGE = 4096 };
+    unsigned char header[QCOW2_L1_END];
+    uint64_t at, end;
+    int written = 0;
+
+    if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+        memcmp(header, qcow2_magic, sizeof(qcow2_magic)) != 0)
+        return error_set(err, ERROR_BACKEND, "It has no qcow2 header.");
+    at = big_endian(header + QCOW2_L1_OFFSET, 8);
+    end = big_endian(header + QCOW2_L1_SIZE, 4);
+    if (end > ENTRIES_MOST || at > INT64_MAX / 2)
+        return error_set(err, ERROR_BACKEND, "The qcow2 header has a wrong first table.");
+    for (end = at + end * ENTRY; at < end && written == 0; at += PAGE)
+        written = read_entries(fd, at, end - at, err);
+    return written;
 }
 
 /* Length comes with the last byte, which is allocated and never written: in one step and upwards

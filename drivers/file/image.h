@@ -43,6 +43,9 @@ int image_flush(int fd, struct error *err);
  * that failed, so a header is read from the disk again and not from memory. */
 int image_read_flushed(int fd, const char *format, struct image_facts *ret, struct error *err);
 
+/* Has anybody written to a qcow2 image since it was made empty?  1 yes, 0 no. */
+int image_was_written(int fd, struct error *err);
+
 /* Does the content begin like qcow2 or LUKS?  Only to find a record that cannot be true (D12):
  * never to choose how a file is read. */
 bool image_looks_qcow2(int fd);

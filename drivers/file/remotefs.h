@@ -55,6 +55,12 @@ enum driver_outcome remotefs_delete_snapshot(void *handle, struct arena *arena,
                                              const struct driver_snapshot *snapshot,
                                              const struct driver_progress *progress,
                                              struct error *err);
+int remotefs_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_snapshot *snapshot, bool deletes,
+                            struct driver_assist *ret, struct error *err);
+int remotefs_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot, bool deletes,
+                           enum driver_told told, struct driver_created *ret, struct error *err);
 int remotefs_list_snapshots(void *handle, struct arena *arena,
                             void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                             struct error *err);
@@ -83,7 +89,7 @@ int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool
 /* What all of the family can do: it needs those functions alone. */
 #define REMOTEFS_FEATURES                                                                 \
     (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
-     DRIVER_REVERT | DRIVER_MANAGE)
+     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST)
 
 /* The members of struct driver that all of the family share. */
 #define REMOTEFS_CALLS                                                                      \
@@ -94,6 +100,7 @@ int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool
     .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,     \
     .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots, \
     .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,       \
+    .prepare_assist = remotefs_prepare_assist, .settle_assist = remotefs_settle_assist,     \
     .revert_volume = remotefs_revert_volume, .get_manageable = remotefs_get_manageable,     \
     .manage_volume = remotefs_manage_volume, .unmanage_volume = remotefs_unmanage_volume,   \
     .list_manageable = remotefs_list_manageable

@@ -1,6 +1,7 @@
 #include "drivers/file/remotefs.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_assist.h"
 #include "drivers/file/remotefs.private.h"
 #include "drivers/file/snapshot_file.h"
 
@@ -18,6 +19,12 @@ static const struct directory *snapshot_directory(const struct remotefs *remotef
     return share ? &share->directory : NULL;
 }
 
+static struct driver_created describe(struct arena *arena, const struct driver_volume *volume) {
+    return (struct driver_created){ .provider_location =
+                                        arena_text(arena, volume->provider_location),
+                                    .format = volume->format };
+}
+
 enum driver_outcome remotefs_create_snapshot(void *handle, struct arena *arena,
                                              const struct driver_volume *volume,
                                              const struct driver_snapshot *snapshot,
@@ -29,10 +36,30 @@ enum driver_outcome remotefs_create_snapshot(void *handle, struct arena *arena,
                   : DRIVER_FAILED;
 
     if (outcome == DRIVER_DONE)
-        *ret = (struct driver_created){ .provider_location =
-                                            arena_text(arena, volume->provider_location),
-                                        .format = volume->format };
+        *ret = describe(arena, volume);
     return outcome;
+}
+
+int remotefs_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_snapshot *snapshot, bool deletes,
+                            struct driver_assist *ret, struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+
+    return directory ? chain_assist_prepare(directory, arena, volume, snapshot, deletes, ret, err)
+                     : -1;
+}
+
+int remotefs_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot, bool deletes,
+                           enum driver_told told, struct driver_created *ret, struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+    int done = directory
+                   ? chain_assist_settle(directory, arena, volume, snapshot, deletes, told, err)
+                   : -1;
+
+    if (done > 0)
+        *ret = describe(arena, volume);
+    return done;
 }
 
 /* Of one that was never made to its end only the volume says where it would be. */

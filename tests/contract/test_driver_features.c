@@ -366,6 +366,59 @@ static void snapshot_below_guest(struct place *place, bool reported) {
     ck_assert_int_eq(count_snapshots(place), outcome == DRIVER_DONE);
 }
 
+static int prepare(struct place *place, const struct driver_volume *volume,
+                   const struct driver_snapshot *snapshot) {
+    struct driver_assist assist;
+    int result =
+        place->bench.driver->prepare_assist(place->bench.handle, place->bench.arena, volume,
+                                            snapshot, false, &assist, &place->bench.err);
+
+    ck_assert(result != 0 || assist.new_file);
+    return result;
+}
+
+static int settle(struct place *place, const struct driver_volume *volume,
+                  const struct driver_snapshot *snapshot, enum driver_told told) {
+    struct driver_created created = { 0 };
+    int result =
+        place->bench.driver->settle_assist(place->bench.handle, place->bench.arena, volume,
+                                           snapshot, false, told, &created, &place->bench.err);
+
+    ck_assert(result <= 0 || created.format);
+    return result;
+}
+
+/* What the host has not done is undone as often as one likes; what it has done stays. */
+static void help_the_host(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshot = A_SNAPSHOT, other = A_SNAPSHOT;
+
+    (void)reported;
+    assert_created(place, &volume);
+    write_content(place, &volume, 11);
+    volume.attached = true;
+    if (prepare(place, &volume, &snapshot) < 0) {
+        ck_assert_int_eq(place->bench.err.kind, ERROR_CONFLICT);
+        return;
+    }
+    for (int i = 0; i <= 1; i++)
+        ck_assert_int_eq(prepare(place, &volume, &snapshot), 0);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+    for (int i = 0; i <= 1; i++)
+        ck_assert_int_eq(settle(place, &volume, &snapshot, DRIVER_TOLD_FAILED), 0);
+    ck_assert_int_eq(count_snapshots(place), 0);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+
+    other.id = other.name_id = "5a4c1f8e-90d7-4c7e-8e21-3d3c1a9b7f60";
+    ck_assert_int_eq(prepare(place, &volume, &other), 0);
+    if (place->subject->driver == &memory_driver)
+        ck_assert(memory_assist(place->inner, other.name_id));
+    for (int i = 0; i <= 1; i++)
+        ck_assert_int_eq(settle(place, &volume, &other, DRIVER_TOLD_DONE), 1);
+    ck_assert_int_eq(count_snapshots(place), 1);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+}
+
 static void make_clones(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place), copy = a_clone(place);
 
@@ -607,6 +660,7 @@ static const struct {
     { DRIVER_REVERT, make_none },
     { DRIVER_MANAGE, take_over_and_let_go },
     { DRIVER_MANAGE, refuse_names },
+    { DRIVER_ASSIST, help_the_host },
 };
 
 /* What pools report is true only where the bit is set. */

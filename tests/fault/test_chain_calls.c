@@ -3,6 +3,7 @@
  * failure everybody reads what he wrote, and the same call, repeated in a world that works, ends as
  * if nothing had happened.
  */
+#include "drivers/file/chain_assist.h"
 #include "drivers/file/snapshot_file.h"
 #include "drivers/file/volume_name.h"
 
@@ -98,6 +99,29 @@ static int take_second(struct place *place) {
     return make_snapshot(place, SECOND);
 }
 
+static int prepare_second(struct place *place) {
+    struct driver_snapshot snapshot = snapshot_of(place, SECOND);
+    struct driver_assist assist;
+
+    return chain_assist_prepare(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                false, &assist, &place->bench.err);
+}
+
+static int settle_second(struct place *place, enum driver_told told) {
+    struct driver_snapshot snapshot = snapshot_of(place, SECOND);
+
+    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                               false, told, &place->bench.err);
+}
+
+static int undo_second(struct place *place) {
+    return settle_second(place, DRIVER_TOLD_FAILED);
+}
+
+static int keep_second(struct place *place) {
+    return settle_second(place, DRIVER_TOLD_DONE) == 1 ? 0 : -1;
+}
+
 static int drop_first(struct place *place) {
     return drop_snapshot(place, FIRST);
 }
@@ -135,6 +159,17 @@ static void check_taken(struct place *place, bool done) {
     ck_assert(volume_reads(place, 2) && snapshot_reads(place, FIRST, 1));
     ck_assert(is_listed(place, SECOND) || !done);
     ck_assert(!is_listed(place, SECOND) || snapshot_reads(place, SECOND, 2));
+}
+
+/* Only while its overlay has no name can the volume not be read. */
+static void check_undone(struct place *place, bool done) {
+    struct volume_image image;
+
+    if (!done && volume_file_connect(&place->directory, place->bench.arena, &place->volume, &image,
+                                     &place->bench.err) < 0)
+        return;
+    ck_assert(volume_reads(place, 2) && snapshot_reads(place, FIRST, 1));
+    ck_assert(!done || (!is_listed(place, SECOND) && !has(place, FILE_NAME "." SECOND)));
 }
 
 static void check_first_dropped(struct place *place, bool done) {
@@ -231,15 +266,19 @@ static void open_chain(struct place *place, int snapshots) {
 static const struct {
     const char *name;
     int snapshots;
+    int (*before)(struct place *place); /* NULL: nothing */
     int (*call)(struct place *place);
     void (*check)(struct place *place, bool done);
 } calls[] = {
-    { "snapshot", 1, take_second, check_taken },
-    { "delete of the oldest", 2, drop_first, check_first_dropped },
-    { "delete of the newest", 2, drop_second, check_second_dropped },
-    { "revert", 2, revert, check_reverted },
-    { "rename", 2, rename_volume, check_renamed },
-    { "delete", 2, delete_volume, check_deleted },
+    { "snapshot", 1, NULL, take_second, check_taken },
+    { "delete of the oldest", 2, NULL, drop_first, check_first_dropped },
+    { "delete of the newest", 2, NULL, drop_second, check_second_dropped },
+    { "revert", 2, NULL, revert, check_reverted },
+    { "rename", 2, NULL, rename_volume, check_renamed },
+    { "delete", 2, NULL, delete_volume, check_deleted },
+    { "preparation", 1, NULL, prepare_second, check_taken },
+    { "success of a host", 1, prepare_second, keep_second, check_taken },
+    { "failure of a host", 1, prepare_second, undo_second, check_undone },
 };
 
 enum { MOST_CALLS = 250 };
@@ -250,6 +289,7 @@ static bool survive(size_t i, int n) {
     int result;
 
     open_chain(&place, calls[i].snapshots);
+    ck_assert(!calls[i].before || calls[i].before(&place) == 0);
     fail_nth(n, EIO);
     result = calls[i].call(&place);
     reached = fault.countdown == 0;

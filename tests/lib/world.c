@@ -118,6 +118,27 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     return effect(world, "after_event") ? verdict : EVENT_REFUSED;
 }
 
+static enum event_verdict send_assist(struct compute_sender *sender, struct arena *arena,
+                                      const struct compute_assist *assist, struct error *err) {
+    struct world *world = (struct world *)(void *)((char *)sender - offsetof(struct world, sender));
+    struct world_assist *kept = &world->assists[world->assist_count % WORLD_EVENTS];
+    enum event_verdict verdict = world->verdict;
+
+    (void)arena;
+    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    if (!effect(world, "before_assist"))
+        return EVENT_REFUSED;
+    if (verdict != EVENT_REFUSED) {
+        *kept = (struct world_assist){ .deletes = !assist->new_file };
+        snprintf(kept->snapshot_id, sizeof kept->snapshot_id, "%s", assist->snapshot_id);
+        snprintf(kept->host, sizeof kept->host, "%s", assist->host ? assist->host : "");
+        world->assist_count++;
+        if (world->on_assist)
+            world->on_assist(world, kept);
+    }
+    return effect(world, "after_assist") ? verdict : EVENT_REFUSED;
+}
+
 /* ---- birth ---- */
 
 static int bootstrap_body(struct work *work, void *arg, struct error *err) {
@@ -263,6 +284,8 @@ struct world *world_new(const struct world_settings *wanted) {
         .per_volume_size_limit =
             settings.per_volume_size_limit ? settings.per_volume_size_limit : -1,
         .extend_deadline_s = 600,
+        .assisted_create_deadline_s = 600,
+        .assisted_delete_deadline_s = 7200,
         .operation_lease_s = 30,
         .message_ttl_s = 2592000,
         .service_down_s = 60,
@@ -285,7 +308,7 @@ struct world *world_new(const struct world_settings *wanted) {
         .driver = &world->filter,
         .handle = world->filter_handle,
     };
-    world->sender.send = send_event;
+    world->sender = (struct compute_sender){ send_event, send_assist };
     world->token = "admin:" WORLD_PROJECT;
     world->minor = 71;
     world->arena = arena_new();

@@ -41,6 +41,13 @@ struct world_event {
     bool wants_completion;
 };
 
+/* What the host of a guest was asked to do with a snapshot. */
+struct world_assist {
+    char snapshot_id[37];
+    char host[64];
+    bool deletes;
+};
+
 #define WORLD_EVENTS 64
 
 struct world {
@@ -68,6 +75,9 @@ struct world {
     struct world_event events[WORLD_EVENTS];
     unsigned event_count;
     void (*on_event)(struct world *world, const struct world_event *event);
+    struct world_assist assists[WORLD_EVENTS]; /* with the same verdict */
+    unsigned assist_count;
+    void (*on_assist)(struct world *world, const struct world_assist *assist);
 
     /* Death: after so many effects (commits, driver calls, events) nothing has an effect any
      * more. */

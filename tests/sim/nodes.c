@@ -130,6 +130,16 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     return pause_here(node->sim, "after an event") ? verdict : EVENT_REFUSED;
 }
 
+/* The storage takes snapshots itself. */
+static enum event_verdict send_assist(struct compute_sender *sender, struct arena *arena,
+                                      const struct compute_assist *assist, struct error *err) {
+    (void)sender;
+    (void)arena;
+    (void)assist;
+    error_set(err, ERROR_BACKEND, "nobody takes snapshots for others");
+    return EVENT_REFUSED;
+}
+
 /* ---- birth and death ---- */
 
 static void node_start(struct node *node) {
@@ -204,7 +214,7 @@ static void node_init(struct sim *sim, struct node *node, const char *name, bool
     node->settings = sim->world->settings;
     node->settings.clock = &node->clock;
     node->settings.node = name;
-    node->sender.send = send_event;
+    node->sender = (struct compute_sender){ send_event, send_assist };
     door_open(node);
     node_start(node);
 }

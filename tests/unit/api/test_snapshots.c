@@ -183,6 +183,7 @@ START_TEST(a_storage_that_cannot_below_a_guest_says_so) {
 
     world_attach(world, volume, WORLD_INSTANCE);
     memory_defer_snapshots(world->memory, true);
+    world->verdict = EVENT_REFUSED;
     id = new_snapshot(world, volume);
     world_settle(world);
     ck_assert_str_eq(snapshot_status(world, id), "error");

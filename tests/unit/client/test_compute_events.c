@@ -515,6 +515,91 @@ START_TEST(the_catalog_leads_to_the_compute_service) {
 }
 END_TEST
 
+/* ---- snapshots with the help of the guest's host ---- */
+
+#define SNAPSHOT  "33333333-3333-4333-8333-333333333333"
+#define SNAPSHOTS "/v2.1/os-assisted-volume-snapshots"
+
+static enum event_verdict ask_assist(struct scene *scene, const struct compute_assist *files) {
+    struct compute_assist assist = *files;
+
+    assist.volume_id = VOLUME;
+    assist.snapshot_id = SNAPSHOT;
+    assist.host = "here";
+    assist.endpoint = scene->endpoint;
+    assist.request_id = "req-5";
+    memset(&scene->err, 0, sizeof(scene->err));
+    return scene->sender->assist(scene->sender, scene->arena, &assist, &scene->err);
+}
+
+START_TEST(a_host_is_asked_to_take_a_snapshot) {
+    for (int nova = 0; nova <= 1; nova++) {
+        struct scene *scene = scene_with(nova, "--compute.token=secret", NULL);
+        const struct script_request *request;
+
+        answer(scene, 200, "{\"snapshot\":{\"id\":null, \"volumeId\":\"" VOLUME "\"}}");
+        ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "volume-1.2" }),
+                         EVENT_ACCEPTED);
+        request = script_server_request(scene->server, "POST", SNAPSHOTS, 0);
+        ck_assert_ptr_nonnull(request);
+        ck_assert_str_eq(request->body,
+                         "{\"snapshot\":{\"volume_id\":\"" VOLUME "\",\"create_info\":"
+                         "{\"snapshot_id\":\"" SNAPSHOT "\",\"type\":\"qcow2\","
+                         "\"new_file\":\"volume-1.2\"}}}");
+        ck_assert(script_request_has(request, "X-OpenStack-Request-ID", "req-5"));
+        ck_assert(script_request_has(request, "X-Auth-Token", "secret"));
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_host_is_asked_to_merge_files) {
+    struct scene *scene = scene_new();
+    const struct script_request *request;
+
+    answer(scene, 204, "");
+    ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .file_to_merge = "volume-1.2" }),
+                     EVENT_ACCEPTED);
+    request = script_server_request(scene->server, "DELETE", SNAPSHOTS "/*", 0);
+    ck_assert_ptr_nonnull(request);
+    ck_assert_str_eq(request->path, SNAPSHOTS
+                     "/" SNAPSHOT
+                     "?delete_info=%7B%22volume%5Fid%22%3A%2211111111%2D1111%2D4111%2D8111"
+                     "%2D111111111111%22%2C%22type%22%3A%22qcow2%22%2C"
+                     "%22file%5Fto%5Fmerge%22%3A%22volume%2D1%2E2%22%2C"
+                     "%22merge%5Ftarget%5Ffile%22%3Anull%7D");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(only_a_certain_refusal_of_a_host_is_one) {
+    static const struct {
+        int status;
+        enum event_verdict verdict;
+    } rows[] = { { 400, EVENT_REFUSED }, { 403, EVENT_REFUSED }, { 404, EVENT_REFUSED },
+                 { 409, EVENT_REFUSED }, { 500, EVENT_UNKNOWN }, { 502, EVENT_UNKNOWN },
+                 { 503, EVENT_UNKNOWN } };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        answer(scene, rows[i].status, "no");
+        ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f" }),
+                         rows[i].verdict);
+        ck_assert_ptr_nonnull(strstr(scene->err.message, "no"));
+    }
+    scene->endpoint[0] = '\0';
+    ck_assert_int_eq(scene->sender->assist(scene->sender, scene->arena,
+                                           &(struct compute_assist){ .volume_id = VOLUME,
+                                                                     .snapshot_id = SNAPSHOT,
+                                                                     .host = "here",
+                                                                     .new_file = "f" },
+                                           &scene->err),
+                     EVENT_REFUSED);
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "no compute agent"));
+    scene_end(scene);
+}
+END_TEST
+
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
            what_the_service_itself_turns_away_is_a_refusal,
@@ -526,4 +611,6 @@ CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            a_range_that_cannot_be_read_sends_nothing,
            without_a_promised_version_nothing_is_sent_but_plain_events,
            an_endpoint_with_a_project_is_cut_back_for_the_document,
-           options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood)
+           options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood,
+           a_host_is_asked_to_take_a_snapshot, a_host_is_asked_to_merge_files,
+           only_a_certain_refusal_of_a_host_is_one)

@@ -1,0 +1,118 @@
+#include "client/compute_snapshots.h"
+
+#include "common/cleanup.h"
+#include "json/out.h"
+
+#include <string.h>
+
+#define PATH "/os-assisted-volume-snapshots"
+
+/* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
+ * form. */
+static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
+    return answer->status == 503 &&
+           json_integer_value(
+               json_object_get(json_object_get(root, "serviceUnavailable"), "code")) == 503;
+}
+
+/*
+ * Certain is only what says that the compute service itself has not acted and will not: its list of
+ * events, or a status that means that the request was turned away at the door.  Anything else may
+ * come from somebody on the way who has passed the event on, and is a matter for the deadline.
+ */
+bool compute_turned_away(const struct http_answer *answer, const json_t *root) {
+    static const int at_the_door[] = { 301, 302, 307, 308, 400, 401, 403, 404, 405, 406,
+                                       409, 410, 411, 413, 414, 415, 422, 426, 429, 431 };
+
+    for (unsigned i = 0; i < LENGTH(at_the_door); i++)
+        if (answer->status == at_the_door[i])
+            return true;
+    return is_own_unavailable(answer, root);
+}
+
+static const char *write_create(struct arena *arena, const struct compute_assist *assist) {
+    struct json_out out;
+
+    json_out_init(&out, arena, 256);
+    out_begin_object(&out);
+    out_key(&out, "snapshot");
+    out_begin_object(&out);
+    out_put_text(&out, "volume_id", assist->volume_id);
+    out_key(&out, "create_info");
+    out_begin_object(&out);
+    out_put_text(&out, "snapshot_id", assist->snapshot_id);
+    out_put_text(&out, "type", "qcow2");
+    out_put_text(&out, "new_file", assist->new_file);
+    out_end_object(&out);
+    out_end_object(&out);
+    out_end_object(&out);
+    return json_out_text(&out);
+}
+
+static const char *write_delete(struct arena *arena, const struct compute_assist *assist) {
+    struct json_out out;
+
+    json_out_init(&out, arena, 256);
+    out_begin_object(&out);
+    out_put_text(&out, "volume_id", assist->volume_id);
+    out_put_text(&out, "type", "qcow2");
+    out_put_text(&out, "file_to_merge", assist->file_to_merge);
+    out_put_text(&out, "merge_target_file", assist->merge_target_file);
+    out_end_object(&out);
+    return json_out_text(&out);
+}
+
+/* For a query: every byte but letters and digits. */
+static const char *encode(struct arena *arena, const char *text) {
+    static const char digits[] = "0123456789ABCDEF";
+    char *coded = arena_alloc(arena, strlen(text) * 3 + 1), *end = coded;
+
+    for (const char *at = text; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+
+        if ((byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+            (byte >= 'a' && byte <= 'z')) {
+            *end++ = *at;
+        } else {
+            *end++ = '%';
+            *end++ = digits[byte >> 4];
+            *end++ = digits[byte & 15];
+        }
+    }
+    *end = '\0';
+    return coded;
+}
+
+static struct client_call write_call(struct arena *arena, const struct compute_assist *assist) {
+    if (assist->new_file)
+        return (struct client_call){ .method = "POST",
+                                     .path = PATH,
+                                     .body = write_create(arena, assist) };
+    return (struct client_call){
+        .method = "DELETE",
+        .path = arena_format(arena, PATH "/%s?delete_info=%s", assist->snapshot_id,
+                             encode(arena, write_delete(arena, assist))),
+    };
+}
+
+enum event_verdict compute_snapshot_ask(const struct client *client, struct arena *arena,
+                                        const struct compute_assist *assist, struct error *err) {
+    struct client_call call = write_call(arena, assist);
+    struct http_answer answer;
+    int outcome;
+
+    call.request_id = assist->request_id;
+    call.header = (struct http_header){ "X-OpenStack-Nova-API-Version", client->version };
+    outcome = client_send(client, arena, &call, &answer, err);
+    if (outcome != 0) {
+        error_context(err, "asking host %s", assist->host ? assist->host : "-");
+        return outcome == HTTP_NOT_SENT ? EVENT_REFUSED : EVENT_UNKNOWN;
+    }
+    if (answer.status >= 200 && answer.status <= 299)
+        return EVENT_ACCEPTED;
+    error_set(err, ERROR_BACKEND, "the compute side answered with %d: %.200s", answer.status,
+              answer.body);
+    return compute_turned_away(&answer, json_parse(arena, answer.body, answer.body_size, NULL))
+               ? EVENT_REFUSED
+               : EVENT_UNKNOWN;
+}

@@ -1,0 +1,232 @@
+#include "drivers/file/chain_assist.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/chain_assist.private.h"
+#include "drivers/file/chain_snapshot.h"
+#include "drivers/file/volume_name.h"
+#include "json/json.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* ---- create: prepare ---- */
+
+int chain_assist_prepare_create(const struct chain_assist *assist, struct driver_assist *ret,
+                                struct error *err) {
+    const struct driver_volume *volume = assist->volume;
+    autosource struct image_source source = NO_SOURCE;
+    const char *overlay;
+
+    if (chain_has(&assist->chain, assist->snapshot->name_id)) {
+        ret->new_file =
+            chain_overlay(&assist->chain, assist->arena, assist->snapshot->name_id, err);
+        return ret->new_file ? 0 : -1;
+    }
+    if (image_source_open_volume(assist->directory, assist->arena, volume, NULL, &source, err) < 0)
+        return -1;
+    if (!source.layered && (!assist->directory->settings->overlays || volume->multiattach))
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is in use, and its storage cannot take a snapshot below a "
+                         "guest.",
+                         volume->id);
+    if (chain_snapshot_put(assist->directory, assist->arena, volume, assist->snapshot, &source,
+                           &overlay, err) < 0)
+        return -1;
+    ret->new_file = overlay;
+    return 0;
+}
+
+/* ---- create: settle ---- */
+
+int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
+                              struct error *err) {
+    int directory_fd = assist->directory->fd;
+    int found = image_find(directory_fd, overlay, O_RDWR, ret_fd, err);
+
+    return found != 0 ? found
+                      : image_find(directory_fd, chain_name_undone(assist->arena, overlay), O_RDWR,
+                                   ret_fd, err);
+}
+
+struct undoing {
+    const struct chain_assist *assist;
+    const char *overlay, *below;
+    int overlay_fd, below_fd;
+};
+
+enum place { ON_OVERLAY, BELOW_OVERLAY, NOWHERE };
+
+/* Where does the guest write?  It goes from below to the overlay and never back, so below is looked
+ * first.  Unless it is on the overlay nobody else can begin to write to that before it is closed
+ * here.  -1: it is at both. */
+static int find_guest(const struct undoing *undoing, enum place *ret, struct error *err) {
+    enum image_hold below = image_lock_written(undoing->below_fd, err);
+    enum image_hold overlay =
+        below == IMAGE_LOCK_FAILED ? below : image_lock_written(undoing->overlay_fd, err);
+
+    if (overlay == IMAGE_LOCKED)
+        overlay = image_lock_still(undoing->overlay_fd, err);
+    if (overlay == IMAGE_LOCK_FAILED)
+        return -1;
+    if (overlay == IMAGE_HELD && below == IMAGE_HELD)
+        return error_set(err, ERROR_UNAVAILABLE, "%s and %s below it are written at once.",
+                         undoing->overlay, undoing->below);
+    *ret = overlay == IMAGE_HELD ? ON_OVERLAY : below == IMAGE_HELD ? BELOW_OVERLAY : NOWHERE;
+    return 0;
+}
+
+/* 1 made, 0 to be undone, -1 nobody can tell. */
+static int judge(const struct undoing *undoing, enum driver_told told, struct error *err) {
+    bool trusted = undoing->assist->directory->locks_trusted;
+    enum place place = NOWHERE;
+    int written;
+
+    if (trusted && find_guest(undoing, &place, err) < 0)
+        return -1;
+    if (place == ON_OVERLAY)
+        return 1;
+    written = image_was_written(undoing->overlay_fd, err);
+    if (written < 0)
+        return -1;
+    if (place == BELOW_OVERLAY && written)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "A guest writes to %s, but %s above it has data of a guest, too.",
+                         undoing->below, undoing->overlay);
+    if (place == BELOW_OVERLAY)
+        return 0;
+    if (written || told == DRIVER_TOLD_DONE)
+        return 1;
+    if (!trusted && told == DRIVER_TOLD_NOTHING)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "Nobody has told whether a guest uses %s, and locks do not show here.",
+                         undoing->overlay);
+    return 0;
+}
+
+static int put_info_back(const struct undoing *undoing, struct error *err) {
+    const struct chain_assist *assist = undoing->assist;
+    const struct chain *chain = &assist->chain;
+    json_t *info = json_keep(assist->arena, json_copy(chain->info));
+
+    json_object_set_new(info, "active", json_string(undoing->below));
+    json_object_del(info, assist->snapshot->name_id);
+    return chain_settle(assist->directory, assist->arena, chain, err) < 0
+               ? -1
+               : chain_write(assist->directory, assist->arena, chain, info,
+                             assist->snapshot->attempt, assist->snapshot->fence, err);
+}
+
+/* Begun again it goes on where it was. */
+static int undo(const struct undoing *undoing, struct error *err) {
+    const struct chain_assist *assist = undoing->assist;
+    const struct directory *directory = assist->directory;
+    const char *undone = chain_name_undone(assist->arena, undoing->overlay);
+    struct error why = { .kind = ERROR_NONE };
+    int taken;
+
+    if (driver_fence_check(assist->snapshot->fence, err) < 0)
+        return -1;
+    taken = directory_rename(directory, undoing->overlay, undone, &why);
+    if (taken > 0)
+        return error_set(err, ERROR_BACKEND, "%s is there already.", undone);
+    if (taken < 0 && why.kind != ERROR_NOT_FOUND)
+        return error_pass(err, &why);
+    if (directory_flush(directory, err) < 0 || put_info_back(undoing, err) < 0 ||
+        volume_name_remove(directory, undone, err) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
+static int open_below(struct undoing *undoing, struct error *err) {
+    const struct chain_assist *assist = undoing->assist;
+    struct image_facts facts;
+
+    if (image_read_facts(undoing->overlay_fd, "qcow2", &facts, err) < 0)
+        return error_context(err, "%s", undoing->overlay);
+    undoing->below = arena_text(assist->arena, facts.backing);
+    if (!chain_owns(&assist->chain, undoing->below))
+        return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
+                         undoing->overlay);
+    return image_open(assist->directory->fd, undoing->below, O_RDONLY, err);
+}
+
+/* What no info names, and no host was asked for. */
+static int clear_away(const struct undoing *undoing, struct error *err) {
+    const struct directory *directory = undoing->assist->directory;
+
+    if (volume_name_remove(directory, undoing->overlay, err) < 0 ||
+        volume_name_remove(directory, chain_name_undone(undoing->assist->arena, undoing->overlay),
+                           err) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
+int chain_assist_settle_create(const struct chain_assist *assist, enum driver_told told,
+                               struct error *err) {
+    struct undoing undoing = { .assist = assist };
+    autoclose int overlay_fd = -1, below_fd = -1;
+    int found, made;
+
+    undoing.overlay = chain_overlay(&assist->chain, assist->arena, assist->snapshot->name_id, err);
+    if (!undoing.overlay)
+        return -1;
+    if (!chain_has(&assist->chain, assist->snapshot->name_id))
+        return clear_away(&undoing, err);
+    if (strcmp(assist->chain.active, undoing.overlay) != 0)
+        return 1; /* others were made above it */
+    found = chain_assist_find_overlay(assist, undoing.overlay, &overlay_fd, err);
+    if (found <= 0)
+        return found < 0 ? -1 : error_set(err, ERROR_BACKEND, "%s is missing.", undoing.overlay);
+    undoing.overlay_fd = overlay_fd;
+    below_fd = undoing.below_fd = open_below(&undoing, err);
+    if (below_fd < 0)
+        return -1;
+    made = judge(&undoing, told, err);
+    return made == 0 ? undo(&undoing, err) : made;
+}
+
+/* ---- both ---- */
+
+/* *ret_lock as chain_lock() has it. */
+static int begin(struct chain_assist *assist, int *ret_lock, struct error *err) {
+    const char *name = volume_name(assist->arena, assist->volume->name_id, err);
+
+    if (!name ||
+        volume_image_lock(assist->directory, assist->arena, assist->volume, true,
+                          assist->snapshot->fence, ret_lock, err) < 0 ||
+        chain_read(assist->directory, assist->arena, name, &assist->chain, err) < 0)
+        return -1;
+    if (assist->chain.deleted)
+        return error_set(err, ERROR_NOT_FOUND, "The files of volume %s are being deleted.",
+                         assist->volume->id);
+    return driver_fence_check(assist->snapshot->fence, err);
+}
+
+int chain_assist_prepare(const struct directory *directory, struct arena *arena,
+                         const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                         bool deletes, struct driver_assist *ret, struct error *err) {
+    struct chain_assist assist = { directory, arena, volume, snapshot, { 0 } };
+    struct driver_assist files = { 0 };
+    autoclose int lock = -1;
+    int result;
+
+    if (begin(&assist, &lock, err) < 0)
+        return -1;
+    result = deletes ? chain_assist_prepare_delete(&assist, &files, err)
+                     : chain_assist_prepare_create(&assist, &files, err);
+    if (result >= 0)
+        *ret = files;
+    return result;
+}
+
+int chain_assist_settle(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                        bool deletes, enum driver_told told, struct error *err) {
+    struct chain_assist assist = { directory, arena, volume, snapshot, { 0 } };
+    autoclose int lock = -1;
+
+    if (begin(&assist, &lock, err) < 0)
+        return -1;
+    return deletes ? chain_assist_settle_delete(&assist, told, err)
+                   : chain_assist_settle_create(&assist, told, err);
+}

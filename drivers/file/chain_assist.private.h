@@ -1,0 +1,28 @@
+/*
+ * The two kinds of assisted work (chain_assist.h), with the volume's chain locked.
+ */
+#pragma once
+
+#include "drivers/file/chain_assist.h"
+#include "drivers/file/image_source.h"
+
+struct chain_assist {
+    const struct directory *directory;
+    struct arena *arena;
+    const struct driver_volume *volume;
+    const struct driver_snapshot *snapshot;
+    struct chain chain;
+};
+
+int chain_assist_prepare_create(const struct chain_assist *assist, struct driver_assist *ret,
+                                struct error *err);
+int chain_assist_settle_create(const struct chain_assist *assist, enum driver_told told,
+                               struct error *err);
+int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver_assist *ret,
+                                struct error *err);
+int chain_assist_settle_delete(const struct chain_assist *assist, enum driver_told told,
+                               struct error *err);
+/* Of one that is made: where it was asked for and never came to an end, the overlay may have lost
+ * its name while the info still has it. */
+int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
+                              struct error *err);

@@ -1,0 +1,172 @@
+/*
+ * A snapshot below a running guest, by the phase in which the operation is found:
+ *
+ *     running ──driver──▶ DEFERRED, one instance, its host is at no other work on the volume
+ *        ▼
+ *     preparing ──files are ready, or are not ─────────────────▶ completing (failed)
+ *        ▼
+ *     sending ──the compute side is asked──▶ refused ──────────▶ completing (failed)
+ *        ▼                                   accepted, or nobody knows
+ *     waiting ──deadline or no instance: the files decide ─────▶ finished
+ *        ▼ report
+ *     completing ──the files must agree ───────────────────────▶ finished
+ *
+ * The work of each phase is repeatable.  The functions return 0 when the operation is done with or
+ * left to others, and 1 when the loop goes on.
+ */
+#include "manager/event.h"
+#include "manager/job.h"
+#include "volume/attachment.h"
+#include "volume/snapshot_assist.h"
+
+#include <string.h>
+
+#define LATER_PAUSE_US      2000000
+#define UNREADABLE_PAUSE_US 10000000
+
+static const char *name_of(const struct job *job) {
+    return job->operation.kind->name;
+}
+
+/* ---- running: may it begin? ---- */
+
+int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
+                     struct error *err) {
+    struct snapshot_assist began;
+    bool was_attached = job_driver_volume(job).attached;
+    int lost;
+
+    if (!job->backend->driver->prepare_assist)
+        return 1;
+    lost = job_held(job, snapshot_assist_begin, &began, err);
+    if (lost != 0)
+        return lost < 0 ? -1 : 0;
+    job->volume = began.volume;
+    if (began.begun == ASSIST_LATER)
+        return job_retry(job, LATER_PAUSE_US, err);
+    if (began.begun == ASSIST_NO_GUEST && was_attached && !job_driver_volume(job).attached)
+        return job_retry(job, 0, err); /* detached since the driver looked: it looks again */
+    if (began.begun == ASSIST_NO_GUEST) {
+        error_set(failure, ERROR_CONFLICT,
+                  "Volume %s has %u attachments: the host of a guest is asked only where one "
+                  "instance has it by one attachment.",
+                  job->volume.id, job->volume.attachment_count);
+        return 1;
+    }
+    job->operation.phase = PHASE_PREPARING;
+    return job_assist_go_on(job, assist, err);
+}
+
+/* ---- preparing, sending ---- */
+
+static int give_up(struct job *job, const struct error *failure, struct error *err) {
+    log_error(&job->context.log, "the host of a guest cannot help with a snapshot", "kind",
+              name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
+    return job_held(job, snapshot_assist_refused, NULL, err) < 0 ? -1 : 0;
+}
+
+/* 1: `ret` is to be asked for; else as all here. */
+static int prepare(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
+                   struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    struct driver_assist files = { 0 };
+    struct error failure = { 0 };
+    int done = job->backend->driver->prepare_assist(job->backend->handle, job->arena, &volume,
+                                                    &snapshot, assist->deletes, &files, &failure);
+
+    if (done > 0)
+        return job_held(job, snapshot_assist_done, NULL, err) < 0 ? -1 : 0;
+    if (done == 0) {
+        *ret = (struct compute_assist){ .new_file = files.new_file,
+                                        .file_to_merge = files.file_to_merge,
+                                        .merge_target_file = files.merge_target_file };
+        return 1;
+    }
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
+                                           : give_up(job, &failure, err);
+}
+
+static int get_ready(struct job *job, struct error *err) {
+    int lost = job_held(job, snapshot_assist_ready, NULL, err);
+
+    if (lost == 0)
+        job->operation.phase = PHASE_SENDING;
+    return lost == 0 ? 1 : lost < 0 ? -1 : 0;
+}
+
+static int ask(struct job *job, struct compute_assist *request, struct error *err) {
+    const struct attachment *guest = snapshot_assist_guest(&job->volume);
+    enum event_verdict verdict = EVENT_REFUSED;
+    struct error answer = { 0 };
+
+    if (!guest)
+        error_set(&answer, ERROR_CONFLICT, "the volume is attached to one instance no longer");
+    else if (event_assist(job, guest->instance_uuid, request, &verdict, &answer, err) < 0)
+        return -1;
+    if (verdict == EVENT_REFUSED)
+        return give_up(job, &answer, err);
+    if (verdict == EVENT_UNKNOWN)
+        log_warning(&job->context.log, "nobody knows whether the host of a guest was asked",
+                    "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
+    return job_held(job, snapshot_assist_sent, NULL, err) < 0 ? -1 : 0;
+}
+
+static int send(struct job *job, const struct job_assist *assist, struct error *err) {
+    struct compute_assist request;
+    int more = prepare(job, assist, &request, err);
+
+    if (more > 0 && job->operation.phase == PHASE_PREPARING)
+        more = get_ready(job, err);
+    if (more > 0 && job_look_again(job, err) < 0)
+        return -1;
+    return more > 0 ? ask(job, &request, err) : more;
+}
+
+/* ---- waiting, completing: the files decide ---- */
+
+static int wait_on(struct job *job, const struct error *failure, struct error *err) {
+    log_error(&job->context.log, "nobody can tell yet how work on a snapshot has ended", "kind",
+              name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
+    if (job->operation.phase == PHASE_COMPLETING || !snapshot_assist_guest(&job->volume))
+        return job_retry(job, UNREADABLE_PAUSE_US, err);
+    return job_held(job, snapshot_assist_stay, NULL, err) < 0 ? -1 : 0;
+}
+
+static int settle(struct job *job, const struct job_assist *assist, enum driver_told told,
+                  struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    struct driver_created created = { 0 };
+    struct error failure = { 0 };
+    int done =
+        job->backend->driver->settle_assist(job->backend->handle, job->arena, &volume, &snapshot,
+                                            assist->deletes, told, &created, &failure);
+
+    if (done < 0)
+        return job_check_lease(job, err) < 0 ? -1 : wait_on(job, &failure, err);
+    if (done == 0)
+        log_error(&job->context.log, "the host of a guest has not done its part", "kind",
+                  name_of(job), "snapshot_id", job->snapshot.id, NULL);
+    return assist->finish(job, done > 0, &created, err);
+}
+
+/* ---- the loop ---- */
+
+int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err) {
+    switch (job->operation.phase) {
+    case PHASE_PREPARING:
+    case PHASE_SENDING:
+        return send(job, assist, err);
+    case PHASE_WAITING:
+        return settle(job, assist, DRIVER_TOLD_NOTHING, err);
+    case PHASE_COMPLETING:
+        return settle(job, assist, job->operation.failed ? DRIVER_TOLD_FAILED : DRIVER_TOLD_DONE,
+                      err);
+    default:
+        return error_set(err, ERROR_INTERNAL, "Operation %s is in the unknown phase \"%s\".",
+                         job->operation.id, operation_phase_text(job->operation.phase));
+    }
+}

@@ -1,0 +1,262 @@
+/*
+ * Which file a guest writes, as its locks and the files say it, and what becomes of a snapshot
+ * then.
+ */
+#include "drivers/file/chain_assist.h"
+
+#include "drivers/file/snapshot_file.h"
+#include "tests/unit/drivers/driver_test.h"
+
+#define OVERLAY FILE_NAME ".s"
+
+struct place {
+    struct bench bench;
+    struct directory_settings settings;
+    struct directory directory;
+    struct driver_volume volume;
+    struct driver_snapshot snapshot;
+};
+
+static void close_place(struct place *place) {
+    close(place->directory.fd);
+    bench_close(&place->bench);
+}
+#define autoplace __attribute__((cleanup(close_place)))
+
+/* With a raw volume that a guest is about to use. */
+static void open_place(struct place *place) {
+    struct bench *bench = &place->bench;
+
+    *place = (struct place){ .volume = A_VOLUME,
+                             .snapshot = { .id = "s", .name_id = "s", .size_gb = 1 } };
+    bench_new(bench);
+    bench_configure(bench, &file_driver, NULL);
+    directory_settings_load(&bench->backend, &place->settings);
+    place->settings.overlays = true;
+    ck_assert_int_eq(mkdir(bench_path(bench, "d"), 0700), 0);
+    ck_assert_int_eq(
+        directory_open(bench_path(bench, "d"), &place->settings, &place->directory, &bench->err),
+        0);
+    ck_assert_int_eq(volume_file_create(&place->directory, bench->arena, &place->volume,
+                                        &place->volume.format, &bench->err),
+                     0);
+    place->volume.attached = true;
+}
+
+static int prepare(struct place *place) {
+    struct driver_assist assist = { 0 };
+    int result = chain_assist_prepare(&place->directory, place->bench.arena, &place->volume,
+                                      &place->snapshot, false, &assist, &place->bench.err);
+
+    if (result == 0)
+        ck_assert_str_eq(assist.new_file, OVERLAY);
+    return result;
+}
+
+static int settle(struct place *place, enum driver_told told) {
+    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume,
+                               &place->snapshot, false, told, &place->bench.err);
+}
+
+/* The locks of a guest that writes to it; closed, they are gone. */
+static int guest_opens(struct place *place, const char *name) {
+    static const int bytes[] = { 100, 101, 103, 201, 203 };
+    int fd = openat(place->directory.fd, name, O_RDWR | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    for (size_t i = 0; i < LENGTH(bytes); i++) {
+        struct flock lock = {
+            .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = bytes[i], .l_len = 1
+        };
+
+        ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    }
+    return fd;
+}
+
+static void guest_writes(struct place *place, const char *name, const char *format) {
+    ck_assert_int_eq(BENCH_RUN("qemu-io", "-f", format, "-c", "write -P 5 1M 64k",
+                               directory_path(&place->directory, place->bench.arena, name)),
+                     0);
+}
+
+static const char *active(struct place *place) {
+    struct volume_image image;
+
+    ck_assert_msg(volume_file_connect(&place->directory, place->bench.arena, &place->volume, &image,
+                                      &place->bench.err) == 0,
+                  "%s", place->bench.err.message);
+    return image.name;
+}
+
+static bool has(struct place *place, const char *name) {
+    return faccessat(place->directory.fd, name, F_OK, 0) == 0;
+}
+
+static void assert_undone(struct place *place) {
+    ck_assert_str_eq(active(place), FILE_NAME);
+    ck_assert(!has(place, OVERLAY) && !has(place, "." OVERLAY ".undone"));
+}
+
+static const enum driver_told all_told[] = { DRIVER_TOLD_NOTHING, DRIVER_TOLD_DONE,
+                                             DRIVER_TOLD_FAILED };
+
+START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_told) {
+    for (size_t i = 0; i < LENGTH(all_told); i++) {
+        autoplace struct place place;
+        autoclose int guest = -1;
+
+        open_place(&place);
+        guest = guest_opens(&place, FILE_NAME);
+        ck_assert_int_eq(prepare(&place), 0);
+        ck_assert_str_eq(active(&place), OVERLAY);
+        ck_assert_int_eq(settle(&place, all_told[i]), 0);
+        assert_undone(&place);
+        ck_assert_int_eq(settle(&place, all_told[i]), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_guest_on_the_overlay_keeps_it_whatever_was_told) {
+    for (size_t i = 0; i < LENGTH(all_told); i++) {
+        autoplace struct place place;
+        autoclose int guest = -1;
+
+        open_place(&place);
+        ck_assert_int_eq(prepare(&place), 0);
+        guest = guest_opens(&place, OVERLAY);
+        ck_assert_int_eq(settle(&place, all_told[i]), 1);
+        ck_assert_int_eq(settle(&place, all_told[i]), 1);
+        ck_assert_str_eq(active(&place), OVERLAY);
+    }
+}
+END_TEST
+
+START_TEST(between_two_files_nothing_is_decided) {
+    for (size_t i = 0; i < LENGTH(all_told); i++) {
+        autoplace struct place place;
+        autoclose int guest = -1, switching = -1;
+
+        open_place(&place);
+        guest = guest_opens(&place, FILE_NAME);
+        ck_assert_int_eq(prepare(&place), 0);
+        switching = guest_opens(&place, OVERLAY);
+        ck_assert_int_eq(settle(&place, all_told[i]), -1);
+        ck_assert_str_eq(active(&place), OVERLAY);
+        ck_assert(has(&place, OVERLAY));
+    }
+}
+END_TEST
+
+/* Nobody has either open: what was told counts, unless the overlay says more. */
+START_TEST(a_guest_that_is_off_has_left_its_traces) {
+    for (size_t i = 0; i < LENGTH(all_told); i++)
+        for (int written = 0; written <= 1; written++) {
+            autoplace struct place place;
+            bool kept = written || all_told[i] == DRIVER_TOLD_DONE;
+
+            open_place(&place);
+            ck_assert_int_eq(prepare(&place), 0);
+            if (written)
+                guest_writes(&place, OVERLAY, "qcow2");
+            ck_assert_int_eq(settle(&place, all_told[i]), kept);
+            if (kept)
+                ck_assert_str_eq(active(&place), OVERLAY);
+            else
+                assert_undone(&place);
+        }
+}
+END_TEST
+
+/* It was on the overlay, and was started again from what it was before. */
+START_TEST(data_of_a_guest_is_never_thrown_away) {
+    for (size_t i = 0; i < LENGTH(all_told); i++) {
+        autoplace struct place place;
+        autoclose int guest = -1;
+
+        open_place(&place);
+        ck_assert_int_eq(prepare(&place), 0);
+        guest_writes(&place, OVERLAY, "qcow2");
+        guest = guest_opens(&place, FILE_NAME);
+        ck_assert_int_eq(settle(&place, all_told[i]), -1);
+        ck_assert(has(&place, OVERLAY));
+    }
+}
+END_TEST
+
+START_TEST(locks_that_do_not_show_prove_nothing) {
+    static const int wanted[] = { -1, 1, 0 };
+
+    for (size_t i = 0; i < LENGTH(all_told); i++)
+        for (int written = 0; written <= 1; written++) {
+            autoplace struct place place;
+
+            open_place(&place);
+            place.directory.locks_trusted = false;
+            ck_assert_int_eq(prepare(&place), 0);
+            if (written)
+                guest_writes(&place, OVERLAY, "qcow2");
+            ck_assert_int_eq(settle(&place, all_told[i]), written ? 1 : wanted[i]);
+        }
+}
+END_TEST
+
+/* X27: as large as the file below, also when that is larger than its record. */
+START_TEST(an_overlay_is_never_smaller_than_what_is_below) {
+    autoplace struct place place;
+    struct volume_image image;
+
+    open_place(&place);
+    ck_assert_int_eq(BENCH_RUN("truncate", "-s", "3G",
+                               directory_path(&place.directory, place.bench.arena, FILE_NAME)),
+                     0);
+    ck_assert_int_eq(prepare(&place), 0);
+    ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &image,
+                                         &place.bench.err),
+                     0);
+    ck_assert_int_eq(image.facts.virtual_bytes, 3 * GIB);
+}
+END_TEST
+
+/* Power was lost between the overlay's name and the info. */
+START_TEST(an_undoing_goes_on_where_it_was) {
+    for (int deletes = 0; deletes <= 1; deletes++) {
+        autoplace struct place place;
+
+        open_place(&place);
+        ck_assert_int_eq(prepare(&place), 0);
+        ck_assert_int_eq(
+            renameat(place.directory.fd, OVERLAY, place.directory.fd, "." OVERLAY ".undone"), 0);
+        if (deletes) {
+            place.volume.attached = false;
+            ck_assert_int_eq(snapshot_file_delete(&place.directory, place.bench.arena,
+                                                  &place.volume, &place.snapshot, NULL,
+                                                  &place.bench.err),
+                             DRIVER_DONE);
+        } else {
+            ck_assert_int_eq(settle(&place, DRIVER_TOLD_FAILED), 0);
+        }
+        assert_undone(&place);
+    }
+}
+END_TEST
+
+START_TEST(without_overlays_nobody_is_asked) {
+    autoplace struct place place;
+
+    open_place(&place);
+    place.settings.overlays = false;
+    ck_assert_int_eq(prepare(&place), -1);
+    ck_assert_int_eq(place.bench.err.kind, ERROR_CONFLICT);
+    place.settings.overlays = true;
+    place.volume.multiattach = true;
+    ck_assert_int_eq(prepare(&place), -1);
+    ck_assert_str_eq(active(&place), FILE_NAME);
+}
+END_TEST
+
+CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_told,
+           a_guest_on_the_overlay_keeps_it_whatever_was_told, between_two_files_nothing_is_decided,
+           a_guest_that_is_off_has_left_its_traces, data_of_a_guest_is_never_thrown_away,
+           locks_that_do_not_show_prove_nothing, an_overlay_is_never_smaller_than_what_is_below,
+           an_undoing_goes_on_where_it_was, without_overlays_nobody_is_asked)

@@ -1,0 +1,414 @@
+/*
+ * Snapshots below a running guest, made and deleted with the help of the guest's host: each answer
+ * and report of the compute side, reports that are late, early or wrong, guests that leave, deaths.
+ */
+#include "drivers/memory.h"
+#include "tests/lib/extend.h"
+#include "tests/lib/snapshots.h"
+
+#define CREATE_MESSAGE "VOLUME_VOLUME_SNAPSHOT_009_013"
+
+static const char host_done[] = "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
+                                "\"progress\": \"90%\"}}";
+static const char host_failed[] = "{\"os-update_snapshot_status\": {\"status\": \"error\"}}";
+
+static int report(struct world *world, const char *id, const char *body) {
+    return world_call(world, "POST", PATH("/snapshots/%s/action", id), body);
+}
+
+static void do_it(struct world *world, const struct world_assist *assist) {
+    ck_assert(memory_assist(world->memory, assist->snapshot_id));
+}
+
+/* An attached volume with content 7 on a storage that cannot take a moment below a guest. */
+static const char *busy_volume(struct world *world) {
+    const char *volume = world_volume(world, 2);
+
+    world_attach(world, volume, WORLD_INSTANCE);
+    memory_defer_snapshots(world->memory, true);
+    memory_write(world->memory, volume, 7);
+    return volume;
+}
+
+static int64_t operations_in(struct world *world, const char *phase) {
+    return world_count(world, PATH("SELECT COUNT(*) FROM operations WHERE phase = '%s'", phase));
+}
+
+/* One whose report is awaited. */
+static const char *pending(struct world *world, const char *volume) {
+    const char *id = new_snapshot(world, volume);
+
+    world_settle(world);
+    assert_snapshot(world, id, "creating");
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    return id;
+}
+
+#define assert_at_rest(world)                                                       \
+    do {                                                                            \
+        ck_assert_int_eq(world_check(world), 0);                                    \
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0); \
+    } while (0)
+
+static void assert_made(struct world *world, const char *id, int64_t content) {
+    assert_snapshot(world, id, "available");
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), content);
+    assert_at_rest(world);
+}
+
+/* Nor can a host that is late make it. */
+static void assert_not_made(struct world *world, const char *id) {
+    assert_snapshot(world, id, "error");
+    ck_assert(world_has_message(world, id, CREATE_MESSAGE));
+    ck_assert(!memory_assist(world->memory, id));
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), -1);
+    assert_at_rest(world);
+}
+
+/* ---- create ---- */
+
+START_TEST(a_host_takes_what_the_storage_cannot) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    world->on_assist = do_it;
+    id = pending(world, volume);
+    ck_assert_uint_eq(world->assist_count, 1);
+    ck_assert_str_eq(world->assists[0].snapshot_id, id);
+    ck_assert_str_eq(world->assists[0].host, WORLD_NODE);
+    memory_write(world->memory, volume, 8);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    assert_snapshot(world, id, "creating"); /* until the manager has looked */
+    ck_assert_str_eq(json_string_value(json_object_get(snapshot_shown(world, id),
+                                                       "os-extended-snapshot-attributes:progress")),
+                     "90%");
+    world_settle(world);
+    assert_made(world, id, 7);
+    ck_assert_str_eq(world_status(world, volume), "in-use");
+    ck_assert_uint_eq(world->event_count, 0);
+}
+END_TEST
+
+START_TEST(a_storage_that_can_asks_nobody) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    memory_defer_snapshots(world->memory, false);
+    id = snapshot_of_volume(world, volume);
+    assert_made(world, id, 7);
+    ck_assert_uint_eq(world->assist_count, 0);
+}
+END_TEST
+
+START_TEST(a_refusal_undoes_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    world->verdict = EVENT_REFUSED;
+    id = snapshot_of_volume(world, volume);
+    assert_not_made(world, id);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+/* The files decide when nobody has reported in time, whether it was asked or nobody knows. */
+START_TEST(at_the_deadline_the_files_decide) {
+    for (int has_done = 0; has_done <= 1; has_done++)
+        for (int unknown = 0; unknown <= 1; unknown++) {
+            autoworld struct world *world = world_new(NULL);
+            const char *volume = busy_volume(world), *id;
+
+            world->verdict = unknown ? EVENT_UNKNOWN : EVENT_ACCEPTED;
+            world->on_assist = has_done ? do_it : NULL;
+            id = pending(world, volume);
+            world_advance(world, 500);
+            world_settle(world);
+            assert_snapshot(world, id, "creating");
+            world_advance(world, 200);
+            world_settle(world);
+            if (has_done)
+                assert_made(world, id, 7);
+            else
+                assert_not_made(world, id);
+            ck_assert_int_eq(report(world, id, host_done), 400);
+            ck_assert_int_eq(report(world, id, host_failed), 400);
+        }
+}
+END_TEST
+
+START_TEST(the_files_are_believed_before_a_report) {
+    for (int has_done = 0; has_done <= 1; has_done++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id;
+
+        world->on_assist = has_done ? do_it : NULL;
+        id = pending(world, volume);
+        ck_assert_int_eq(report(world, id, has_done ? host_failed : host_done), 202);
+        world_settle(world);
+        if (has_done)
+            assert_made(world, id, 7);
+        else
+            assert_not_made(world, id);
+    }
+}
+END_TEST
+
+/* Early, twice, unlike the first, or of no meaning. */
+START_TEST(one_report_counts) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = new_snapshot(world, volume);
+
+    world->on_assist = do_it;
+    ck_assert_int_eq(report(world, id, host_failed), 400); /* nobody was asked */
+    ck_assert_int_eq(report(world, id, host_done), 202);   /* is only shown */
+    ck_assert_int_eq(operations_in(world, "queued"), 1);
+    world_settle(world);
+    ck_assert_int_eq(report(world, id,
+                            "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
+                            "\"progress\": \"50%\"}}"),
+                     202);
+    ck_assert_int_eq(
+        report(world, id, "{\"os-update_snapshot_status\": {\"status\": \"available\"}}"), 400);
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    ck_assert_int_eq(report(world, id, host_failed), 400);
+    world_settle(world);
+    assert_made(world, id, 7);
+    ck_assert_int_eq(report(world, id, host_failed), 400);
+}
+END_TEST
+
+START_TEST(one_attachment_of_an_instance_is_asked_for) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    /* As while the instance moves to another host. */
+    ck_assert_int_eq(
+        world_call(world, "POST", "/attachments",
+                   PATH("{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}",
+                        volume, WORLD_INSTANCE)),
+        200);
+    id = snapshot_of_volume(world, volume);
+    ck_assert_uint_eq(world->assist_count, 0);
+    assert_not_made(world, id);
+}
+END_TEST
+
+/* Another guest's or none: nobody could be asked. */
+START_TEST(a_lock_that_no_row_explains_fails) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id;
+
+    memory_defer_snapshots(world->memory, true);
+    memory_lock(world->memory, volume, true);
+    id = snapshot_of_volume(world, volume);
+    ck_assert_uint_eq(world->assist_count, 0);
+    assert_not_made(world, id);
+}
+END_TEST
+
+/* What else is asked of the volume meanwhile begins when it has ended. */
+START_TEST(others_wait_for_the_host) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *first, *second, *clone;
+
+    world->on_assist = do_it;
+    first = pending(world, volume);
+    second = new_snapshot(world, volume);
+    ck_assert_int_eq(world_action(world, volume, EXTEND(5)), 202);
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"source_volid\": \"%s\"}}", volume)),
+                     400); /* its status is extending */
+    world_settle(world);
+    world_advance(world, 5);
+    world_settle(world);
+    ck_assert_uint_eq(world->assist_count, 1);
+    ck_assert_uint_eq(world->event_count, 0);
+    ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume)),
+                     400);
+    ck_assert_int_eq(report(world, first, host_done), 202);
+    for (int i = 0; i < 5; i++) {
+        world_settle(world);
+        world_advance(world, 5);
+    }
+    assert_snapshot(world, first, "available");
+    ck_assert_uint_eq(world->assist_count, 2);
+    ck_assert_uint_eq(world->event_count, 0);
+    ck_assert_int_eq(report(world, second, host_done), 202);
+    for (int i = 0; i < 5; i++) {
+        world_settle(world);
+        world_advance(world, 5);
+    }
+    ck_assert_uint_eq(world->event_count, 1);
+    guest_grows(world, volume, 5);
+    ck_assert_int_eq(world_action(world, volume, COMPLETE_OK), 202);
+    world_settle(world);
+    assert_snapshot(world, second, "available");
+    ck_assert_int_eq(world_size(world, volume), 5);
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}", first)),
+                     202);
+    clone = world_answer_id(world, "volume");
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, clone), "available");
+    assert_at_rest(world);
+}
+END_TEST
+
+/* The last guest goes: nobody will report, the files decide at once. */
+START_TEST(a_guest_that_leaves_is_not_waited_for) {
+    for (int has_done = 0; has_done <= 1; has_done++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = world_volume(world, 2), *id;
+        const char *attachment = world_attach(world, volume, WORLD_INSTANCE);
+
+        memory_defer_snapshots(world->memory, true);
+        memory_write(world->memory, volume, 7);
+        world->on_assist = has_done ? do_it : NULL;
+        id = pending(world, volume);
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("/attachments/%s", attachment), NULL),
+                         200);
+        memory_lock(world->memory, volume, false);
+        world_settle(world);
+        if (has_done)
+            assert_made(world, id, 7);
+        else
+            assert_not_made(world, id);
+        ck_assert_str_eq(world_status(world, volume), "available");
+    }
+}
+END_TEST
+
+/* It may take as long as it likes: nothing is decided that nobody can know. */
+START_TEST(what_nobody_can_tell_waits) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    world->on_assist = do_it;
+    id = pending(world, volume);
+    memory_fail_next(world->memory, "settle_assist", ERROR_BACKEND);
+    world_advance(world, 700);
+    world_settle(world);
+    assert_snapshot(world, id, "creating");
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    memory_fail_next(world->memory, "settle_assist", ERROR_BACKEND);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "creating");
+    world_advance(world, 31);
+    world_settle(world);
+    assert_made(world, id, 7);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_made_ready_fail_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    memory_fail_next(world->memory, "prepare_assist", ERROR_BACKEND);
+    id = snapshot_of_volume(world, volume);
+    ck_assert_uint_eq(world->assist_count, 0);
+    assert_not_made(world, id);
+}
+END_TEST
+
+/* An operator ends the wait: by force, and the object goes; a reset leaves the end to the host. */
+START_TEST(a_forced_delete_ends_the_wait) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    memory_defer_snapshots(world->memory, false);
+    ck_assert_int_eq(report(world, id, "{\"os-force_delete\": null}"), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+START_TEST(a_reset_does_not_end_the_work) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    world->on_assist = do_it;
+    id = pending(world, volume);
+    ck_assert_int_eq(report(world, id, "{\"os-reset_status\": {\"status\": \"error\"}}"), 202);
+    ck_assert_int_eq(report(world, id, host_done), 400);
+    world_advance(world, 700);
+    world_settle(world);
+    assert_snapshot(world, id, "error"); /* as the operator calls it */
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), 7);
+    assert_at_rest(world);
+}
+END_TEST
+
+/* ---- deaths ---- */
+
+static bool reports_at_once;
+
+static void do_it_and_report(struct world *world, const struct world_assist *assist) {
+    memory_assist(world->memory, assist->snapshot_id);
+    reports_at_once = true;
+}
+
+START_TEST(death_at_any_effect_strands_nothing) {
+    for (int64_t effects = 0; effects < 40; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id;
+
+        world->on_assist = do_it_and_report;
+        world_die_after(world, effects);
+        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        world_settle(world);
+        if (id && !world->dead)
+            report(world, id, host_done);
+        world_settle(world);
+        world_restart(world);
+        world_settle(world);
+        ck_assert_int_eq(world_check(world), 0);
+        if (!id)
+            continue;
+        if (strcmp(snapshot_status(world, id), "creating") == 0) {
+            ck_assert_int_eq(report(world, id, host_done), 202);
+            world_settle(world);
+        }
+        assert_made(world, id, 7);
+    }
+    ck_assert(reports_at_once);
+}
+END_TEST
+
+/* Of a host that does nothing. */
+START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
+    for (int64_t effects = 0; effects < 40; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id;
+
+        world_die_after(world, effects);
+        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        world_settle(world);
+        if (id && !world->dead)
+            report(world, id, host_failed);
+        world_settle(world);
+        world_restart(world);
+        world_settle(world);
+        world_advance(world, 700);
+        world_settle(world);
+        if (id)
+            assert_not_made(world, id);
+    }
+}
+END_TEST
+
+CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_can_asks_nobody,
+           a_refusal_undoes_it, at_the_deadline_the_files_decide,
+           the_files_are_believed_before_a_report, one_report_counts,
+           one_attachment_of_an_instance_is_asked_for, a_lock_that_no_row_explains_fails,
+           others_wait_for_the_host, a_guest_that_leaves_is_not_waited_for,
+           what_nobody_can_tell_waits, files_that_cannot_be_made_ready_fail_it,
+           a_forced_delete_ends_the_wait, a_reset_does_not_end_the_work,
+           death_at_any_effect_strands_nothing, death_at_any_effect_of_an_undoing_strands_nothing)

@@ -1,0 +1,144 @@
+#include "volume/snapshot_assist.h"
+
+#include "ledger/message.h"
+#include "volume/attachment.h"
+#include "volume/operations.h"
+
+#include <string.h>
+
+const struct attachment *snapshot_assist_guest(const struct volume *volume) {
+    return volume->attachment_count == 1 && volume->attachments[0].instance_uuid &&
+                   attachment_in_use(&volume->attachments[0])
+               ? &volume->attachments[0]
+               : NULL;
+}
+
+static int64_t deadline_of(struct work *work, const struct operation *operation) {
+    const struct settings *settings = work->settings;
+
+    return work->clock_us + SECOND_US * (operation->kind == &kind_snapshot_create
+                                             ? settings->assisted_create_deadline_s
+                                             : settings->assisted_delete_deadline_s);
+}
+
+int snapshot_assist_begin(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    struct snapshot_assist *assist = arg;
+    struct operation other;
+    int found;
+
+    if (volume_details(work, held->volume_id, &assist->volume, err) < 0)
+        return -1;
+    assist->begun = ASSIST_NO_GUEST;
+    if (!snapshot_assist_guest(&assist->volume))
+        return 0;
+    found = operation_assisted(work, held->volume_id, &other, err);
+    if (found < 0)
+        return -1;
+    assist->begun = found ? ASSIST_LATER : ASSIST_BEGUN;
+    return found ? 0
+           : operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_PREPARING, true,
+                            err) < 0
+               ? -1
+               : 0;
+}
+
+int snapshot_assist_ready(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    (void)arg;
+    if (operation_move(work, held->id, held->owner, held->phase, PHASE_SENDING, true, err) < 0)
+        return -1;
+    return operation_set_deadline(work, held->id, deadline_of(work, held), err);
+}
+
+int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    (void)arg;
+    if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, false, err) < 0)
+        return -1;
+    /* When the guest went meanwhile, the message that said so found us at it. */
+    return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
+}
+
+int snapshot_assist_report(struct work *work, const struct operation *operation, bool failed,
+                           struct error *err) {
+    int taken = operation_report(work, operation, failed, err);
+
+    return taken <= 0 ? taken : operation_notify(work, operation, NULL, err) < 0 ? -1 : 1;
+}
+
+static int report_own(struct work *work, const struct operation *held, bool failed,
+                      struct error *err) {
+    if (held->phase == PHASE_PREPARING && snapshot_assist_ready(work, held, NULL, err) < 0)
+        return -1;
+    return snapshot_assist_report(work, held, failed, err) < 0 ? -1 : 0;
+}
+
+int snapshot_assist_refused(struct work *work, const struct operation *held, void *arg,
+                            struct error *err) {
+    (void)arg;
+    return report_own(work, held, true, err);
+}
+
+int snapshot_assist_done(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    (void)arg;
+    return report_own(work, held, false, err);
+}
+
+int snapshot_assist_stay(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    (void)arg;
+    if (operation_postpone(work, held->id, held->owner, deadline_of(work, held), err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                          held->object_id, held->kind->message_action, "009", err);
+}
+
+static int is_assisted(struct work *work, const char *volume_id, const struct operation *but,
+                       struct error *err) {
+    struct operation other;
+    int found = operation_assisted(work, volume_id, &other, err);
+
+    return found > 0 ? strcmp(other.id, but->id) != 0 : found;
+}
+
+/* What is read, when it is not of the volume itself: another volume, or a snapshot. */
+static int find_source(struct work *work, const struct operation *operation, const char **ret,
+                       struct error *err) {
+    struct snapshot snapshot;
+
+    *ret = operation->turn_of;
+    if (snapshot_row(work, operation->turn_of, &snapshot, err) == 0)
+        *ret = snapshot.volume_id;
+    else if (err->kind != ERROR_NOT_FOUND)
+        return -1;
+    return 0;
+}
+
+int snapshot_assist_blocks(struct work *work, const struct operation *operation,
+                           struct error *err) {
+    const char *source;
+    int blocked;
+
+    if (operation->phase == PHASE_CANCELLED || operation->kind->is[PHASE_RUNNING] == 0)
+        return 0;
+    blocked = is_assisted(work, operation->volume_id, operation, err);
+    if (blocked != 0 || !operation->turn_of || operation->kind->object != &volume_objects ||
+        strcmp(operation->turn_of, operation->volume_id) == 0)
+        return blocked;
+    return find_source(work, operation, &source, err) < 0
+               ? -1
+               : is_assisted(work, source, operation, err);
+}
+
+int snapshot_assist_follow(struct work *work, const struct volume *volume, struct error *err) {
+    struct operation operation;
+    int found;
+
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            return 0;
+    found = operation_assisted(work, volume->id, &operation, err);
+    return found > 0 ? operation_hurry(work, &operation, err) : found;
+}

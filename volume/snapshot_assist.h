@@ -1,0 +1,45 @@
+/*
+ * Snapshots that the host of a running guest has a part in: who is asked, until when its report is
+ * waited for, and what that says (os-update_snapshot_status).
+ *
+ * From the moment that the files are made ready until the operation ends nothing else begins on the
+ * volume and its snapshots, and no guest comes to it: which file a guest writes changes only once
+ * at a time.
+ */
+#pragma once
+
+#include "ledger/operation.h"
+#include "volume/snapshot.h"
+#include "volume/volume.h"
+
+/* Of whoever has exactly one attachment, to an instance: who that is. */
+const struct attachment *snapshot_assist_guest(const struct volume *volume);
+
+/* For the worker that holds it (operation_body): phase preparing, if by the rows of this moment one
+ * guest has the volume and the host of none does such work on it. */
+struct snapshot_assist {
+    struct volume volume; /* as it is now */
+    enum {
+        ASSIST_BEGUN,
+        ASSIST_LATER,   /* another one is at it */
+        ASSIST_NO_GUEST /* or more than one: nothing has changed */
+    } begun;
+};
+operation_body snapshot_assist_begin;
+/* The files are ready: phase sending, and the deadline.  No argument, nor have those below. */
+operation_body snapshot_assist_ready;
+/* The host was asked, or may have been: phase waiting, and the worker lets go. */
+operation_body snapshot_assist_sent;
+/* As if the host had reported that it failed, or that it is done: from preparing and sending. */
+operation_body snapshot_assist_refused;
+operation_body snapshot_assist_done;
+/* Waits for as long again: nobody can tell yet. */
+operation_body snapshot_assist_stay;
+
+/* Must the operation wait for such work on its volume, or on the one that it reads?  1, 0. */
+int snapshot_assist_blocks(struct work *work, const struct operation *operation, struct error *err);
+/* Those who use the volume have changed: without any of them nobody is left who could report. */
+int snapshot_assist_follow(struct work *work, const struct volume *volume, struct error *err);
+/* The report of a host: 1 it was waited for, 0 it was not. */
+int snapshot_assist_report(struct work *work, const struct operation *operation, bool failed,
+                           struct error *err);
