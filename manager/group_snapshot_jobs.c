@@ -26,7 +26,7 @@ static int read_members(struct work *work, void *arg, struct error *err) {
     members->volumes =
         arena_alloc(work->arena, (size_t)members->count * sizeof *members->volumes + 1);
     for (int i = 0; i < members->count; i++)
-        if (volume_details(work, members->snapshots[i].volume_id, &members->volumes[i], err) < 0)
+        if (volume_attached(work, members->snapshots[i].volume_id, &members->volumes[i], err) < 0)
             return -1;
     return 0;
 }

@@ -124,12 +124,9 @@ int group_list(struct work *work, const struct query *query, bool with_volumes,
 
 int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err) {
     const struct db_value id = DB_TEXT(group_id);
-    const struct query members = { .where = "v.group_id = $1",
-                                   .values = &id,
-                                   .value_count = 1,
-                                   .order = "v.id",
-                                   .limit = -1,
-                                   .with_details = true };
+    const struct query members = {
+        .where = "v.group_id = $1", .values = &id, .value_count = 1, .order = "v.id", .limit = -1
+    };
 
-    return volume_list(work, &members, ret, err);
+    return volume_list_attached(work, &members, ret, err);
 }

@@ -38,5 +38,5 @@ int group_list(struct work *work, const struct query *query, bool with_volumes,
                struct volume_group **ret, struct error *err); /* how many, or -1 */
 /* Its volumes, oldest first. */
 int group_volumes(struct work *work, struct volume_group *group, struct error *err);
-/* The volumes themselves, by id, with details. */
+/* The volumes themselves, by id, with attachments. */
 int group_members(struct work *work, const char *group_id, struct volume **ret, struct error *err);

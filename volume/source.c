@@ -17,7 +17,7 @@ static int find_snapshot(struct work *work, const char *id, struct volume_source
                          "Invalid snapshot: Snapshot %s must be available to make a volume of it, "
                          "but it is %s.",
                          id, snapshot_status_text(snapshot->status));
-    if (volume_details(work, snapshot->volume_id, &ret->volume, err) < 0)
+    if (volume_row(work, snapshot->volume_id, &ret->volume, err) < 0)
         return -1;
     return conflict_settle(work, snapshot->volume_id, ACTION_CLONE_SNAPSHOT, err);
 }
@@ -26,7 +26,7 @@ static int find_volume(struct work *work, const char *id, struct volume_source *
                        struct error *err) {
     const struct volume *volume = &ret->volume;
 
-    if (volume_get(work, id, &ret->volume, err) < 0)
+    if (volume_get_row(work, id, &ret->volume, err) < 0)
         return -1;
     ret->size_gb = volume->size_gb;
     if ((volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE) || !volume->host ||
@@ -65,10 +65,10 @@ int volume_source_of(struct work *work, const struct volume *volume, struct volu
     if (!ret->given)
         return 0;
     if (!ret->is_snapshot)
-        return volume_details(work, volume->source_volid, &ret->volume, err);
+        return volume_attached(work, volume->source_volid, &ret->volume, err);
     if (snapshot_row(work, volume->snapshot_id, &ret->snapshot, err) < 0)
         return -1;
-    return volume_details(work, ret->snapshot.volume_id, &ret->volume, err);
+    return volume_attached(work, ret->snapshot.volume_id, &ret->volume, err);
 }
 
 void volume_source_note(const struct volume_source *source, struct operation *fields) {

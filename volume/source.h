@@ -20,7 +20,7 @@ struct volume_source {
  * nobody's who changes it, and no larger than the new one (0: as large as the source). */
 int volume_source_find(struct work *work, const char *snapshot_id, const char *volume_id,
                        int64_t new_gb, struct volume_source *ret, struct error *err);
-/* For whoever makes the volume: as the volume's row names it. */
+/* For whoever makes the volume: as its row names it, the volume with its attachments. */
 int volume_source_of(struct work *work, const struct volume *volume, struct volume_source *ret,
                      struct error *err);
 /* What its operation says of it (struct operation: turn_of). */

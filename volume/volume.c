@@ -34,7 +34,7 @@
 
 /* A column and a bit for each kind of details. */
 enum { COLUMN_HAS_DETAILS = 34, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
-enum { HAS_ATTACHMENTS = 1 << PAIR_KINDS };
+enum { NO_DETAILS, HAS_ATTACHMENTS = 1 << PAIR_KINDS, ALL_DETAILS = (1 << DETAIL_KINDS) - 1 };
 
 static int volume_read(const struct db_rows *rows, struct arena *arena, struct volume *ret,
                        struct error *err) {
@@ -265,12 +265,12 @@ static int load_some_details(struct work *work, struct volume *volumes,
     }
 }
 
-/* What a row of SELECT_WITH_DETAILS says. */
-static unsigned char details_of(const struct db_rows *rows, bool with_details) {
+/* What a row of SELECT_WITH_DETAILS says of those that are wanted. */
+static unsigned char details_of(const struct db_rows *rows, unsigned wanted) {
     unsigned char details = 0;
 
-    for (unsigned kind = 0; with_details && kind < DETAIL_KINDS; kind++)
-        if (db_bool(rows, COLUMN_HAS_DETAILS + kind))
+    for (unsigned kind = 0; kind < DETAIL_KINDS; kind++)
+        if ((wanted & 1u << kind) && db_bool(rows, COLUMN_HAS_DETAILS + kind))
             details |= (unsigned char)(1u << kind);
     return details;
 }
@@ -284,23 +284,23 @@ static bool has_any(const unsigned char *details, unsigned count) {
 
 /* ---- reading ---- */
 
-int volume_list(struct work *work, const struct query *query, struct volume **ret,
-                struct error *err) {
+static int list_rows(struct work *work, const struct query *query, unsigned wanted,
+                     struct volume **ret, struct error *err) {
     struct volume *volumes = NULL;
     unsigned char *details = NULL;
     unsigned count = 0;
     int more, kept;
 
     {
-        autorows struct db_rows *rows = query_page(
-            work, query->with_details ? SELECT_WITH_DETAILS : SELECT_VOLUMES, query, err);
+        autorows struct db_rows *rows =
+            query_page(work, wanted ? SELECT_WITH_DETAILS : SELECT_VOLUMES, query, err);
 
         if (!rows)
             return -1;
         while ((more = db_next(rows, err)) > 0) {
             volumes = query_grow(work->arena, volumes, count, sizeof *volumes);
             details = query_grow(work->arena, details, count, 1);
-            details[count] = details_of(rows, query->with_details);
+            details[count] = details_of(rows, wanted);
             if (volume_read(rows, work->arena, &volumes[count++], err) < 0)
                 return -1;
         }
@@ -317,28 +317,37 @@ int volume_list(struct work *work, const struct query *query, struct volume **re
     return kept;
 }
 
+int volume_list(struct work *work, const struct query *query, struct volume **ret,
+                struct error *err) {
+    return list_rows(work, query, query->with_details ? ALL_DETAILS : NO_DETAILS, ret, err);
+}
+
+int volume_list_attached(struct work *work, const struct query *query, struct volume **ret,
+                         struct error *err) {
+    return list_rows(work, query, HAS_ATTACHMENTS, ret, err);
+}
+
 /* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not
  * found, in the same statement and without a look at its details. */
 #define VOLUME_VISIBLE "WHERE v.id = $1 AND ($2 = 1 OR v.project_id = $3)"
 
-static int volume_one(struct work *work, const char *id, bool all, bool with_details,
+static int volume_one(struct work *work, const char *id, bool all, unsigned wanted,
                       struct volume *ret, struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err,
-                 with_details ? SELECT_WITH_DETAILS VOLUME_VISIBLE : SELECT_VOLUMES VOLUME_VISIBLE,
-                 DB_TEXT(id), DB_BOOL(all), DB_TEXT(all ? NULL : work->context->project_id));
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, wanted ? SELECT_WITH_DETAILS VOLUME_VISIBLE : SELECT_VOLUMES VOLUME_VISIBLE,
+        DB_TEXT(id), DB_BOOL(all), DB_TEXT(all ? NULL : work->context->project_id));
     unsigned char details;
 
     if (error_if_none(rows ? db_next(rows, err) : -1, err, ERROR_NOT_FOUND,
                       "Volume %s could not be found.", id) < 0 ||
         volume_read(rows, work->arena, ret, err) < 0)
         return -1;
-    details = details_of(rows, with_details);
+    details = details_of(rows, wanted);
     return load_kinds(work, ret, &details, 1, SIZE_MAX, err);
 }
 
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, true, false, ret, err);
+    return volume_one(work, id, true, NO_DETAILS, ret, err);
 }
 
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
@@ -356,13 +365,17 @@ int volume_recorded(struct work *work, const char *host, const char *location, c
 }
 
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, true, true, ret, err);
+    return volume_one(work, id, true, ALL_DETAILS, ret, err);
+}
+
+int volume_attached(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, true, HAS_ATTACHMENTS, ret, err);
 }
 
 int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, work->context->is_admin, true, ret, err);
+    return volume_one(work, id, work->context->is_admin, ALL_DETAILS, ret, err);
 }
 
 int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
-    return volume_one(work, id, work->context->is_admin, false, ret, err);
+    return volume_one(work, id, work->context->is_admin, NO_DETAILS, ret, err);
 }

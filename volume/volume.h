@@ -45,6 +45,8 @@ int volume_get_row(struct work *work, const char *id, struct volume *ret, struct
 /* Whoever asks, for jobs: the row alone, or with metadata and attachments. */
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err);
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
+/* With attachments alone: what members have written into the metadata of many is much. */
+int volume_attached(struct work *work, const char *id, struct volume *ret, struct error *err);
 /* Is a volume recorded that was made on `host` (node@backend): at this provider_location, with this
  * name_id, or any where NULL? 1, 0, or -1. */
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
@@ -54,6 +56,9 @@ int volume_recorded(struct work *work, const char *host, const char *location, c
  * query each when `with_details`. */
 int volume_list(struct work *work, const struct query *query, struct volume **ret,
                 struct error *err); /* how many, or -1 */
+/* All of them, with attachments alone. */
+int volume_list_attached(struct work *work, const struct query *query, struct volume **ret,
+                         struct error *err);
 
 /* Name, description, metadata: PUT /volumes/{id}.  NULL members with the flag unset stay. */
 struct volume_changes {

@@ -1,6 +1,7 @@
 #include "volume/volume.h"
 
 #include "tests/lib/work_test.h"
+#include "volume/group.h"
 
 static void put_made(struct work *work, const char *id, const char *host) {
     put_volume(work, id, PROJECT, NULL, 1, true, host);
@@ -35,5 +36,27 @@ WORK_TEST(a_recorded_volume_is_found_by_its_place_and_its_name) {
     ck_assert_int_eq(volume_recorded(work, "node@b", "at-v1", "n2", err), 0);
 }
 
+/* Of a group of thousands that would be very much, and whoever works on it asks who uses them. */
+WORK_TEST(members_of_a_group_are_read_without_their_metadata) {
+    struct volume *members;
+
+    for (int i = 0; i < 3; i++) {
+        put_made(work, i == 0 ? "v1" : i == 1 ? "v2" : "v3", "node@b#pool");
+        sql(work, "INSERT INTO volume_metadata (volume_id, key, value) VALUES ('v%d', 'k', 'v')",
+            i + 1);
+        sql(work,
+            "INSERT INTO attachments (id, volume_id, project_id, attach_status, attach_mode, "
+            "created_at) VALUES ('a%d', 'v%d', '" PROJECT "', 'attached', 'rw', %d)",
+            i, i + 1, i);
+    }
+    sql(work, "UPDATE volumes SET group_id = 'g' WHERE id <> 'v3'");
+    ck_assert_int_eq(group_members(work, "g", &members, err), 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(members[i].attachment_count, 1);
+        ck_assert_uint_eq(members[i].metadata.count, 0);
+    }
+}
+
 CHECK_MAIN("volume", only_a_backends_own_volumes_are_recorded_there,
-           a_recorded_volume_is_found_by_its_place_and_its_name)
+           a_recorded_volume_is_found_by_its_place_and_its_name,
+           members_of_a_group_are_read_without_their_metadata)
