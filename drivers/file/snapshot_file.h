@@ -18,8 +18,8 @@ enum driver_outcome snapshot_file_delete(const struct directory *directory, stru
                                          const struct driver_volume *volume,
                                          const struct driver_snapshot *snapshot,
                                          const struct driver_progress *progress, struct error *err);
-/* As volume_file_list(); an overlay that its volume's files do not lead to, or not all the way down,
- * has no bytes. */
+/* As volume_file_list(); an overlay that its volume's files do not lead to, or not all the way
+ * down, has no bytes. */
 int snapshot_file_list(const struct directory *directory, struct arena *arena,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                        struct error *err);
