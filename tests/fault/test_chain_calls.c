@@ -305,10 +305,10 @@ static bool survive(size_t i, int n) {
 START_TEST(chains_survive_every_failure) {
     enter_tmpfs(NULL);
     for (size_t i = 0; i < LENGTH(calls); i++) {
-        int n = 1;
+        int n = 1 + (int)WALK_FIRST;
 
-        while (survive(i, n))
-            ck_assert_int_lt(++n, MOST_CALLS);
+        for (; survive(i, n); n += (int)WALK_STEP)
+            ck_assert_int_lt(n, MOST_CALLS);
         ck_assert_int_gt(n, 4);
     }
     forget_chains();
@@ -366,11 +366,11 @@ START_TEST(a_late_delete_takes_nothing_from_the_volume) {
 
     enter_tmpfs(NULL);
     for (size_t i = 0; i < LENGTH(ids); i++) {
-        int n = 1, wrote = 0;
+        int n = 1 + (int)WALK_FIRST, wrote = 0;
 
         while (late_drop(ids[i], n, &wrote))
-            n++;
-        ck_assert_int_gt(wrote, 3);
+            n += (int)WALK_STEP;
+        ck_assert(wrote > 3 || WALK_STEP > 1);
     }
     forget_chains();
 }
@@ -415,10 +415,10 @@ static bool late_take(int n, bool dropped) {
 START_TEST(a_late_create_changes_no_chain) {
     enter_tmpfs(NULL);
     for (int dropped = 0; dropped <= 1; dropped++) {
-        int n = 1;
+        int n = 1 + (int)WALK_FIRST;
 
         while (late_take(n, dropped))
-            n++;
+            n += (int)WALK_STEP;
         ck_assert_int_gt(n, 3);
     }
     forget_chains();

@@ -199,10 +199,10 @@ static bool survive(size_t kind, size_t i, int n) {
 static void survive_all(void) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++)
         for (size_t i = 0; i < LENGTH(calls); i++) {
-            int n = 1;
+            int n = 1 + (int)WALK_FIRST;
 
-            while (survive(kind, i, n))
-                ck_assert_int_lt(++n, MOST_CALLS);
+            for (; survive(kind, i, n); n += (int)WALK_STEP)
+                ck_assert_int_lt(n, MOST_CALLS);
             ck_assert_int_gt(n, 4);
         }
 }
@@ -243,11 +243,13 @@ static void do_without_each(void) {
         { "ioctl", ENOTTY },     { "copy_file_range", EXDEV }, { "sync_file_range", ENOSYS },
         { "renameat2", EINVAL },
     };
+    unsigned step = WALK_STEP, number = WALK_FIRST;
 
     for (size_t kind = 0; kind < LENGTH(kinds); kind++)
         for (size_t i = 0; i < LENGTH(calls); i++)
             for (size_t j = 0; j < LENGTH(missing); j++)
-                do_without(missing[j].call, missing[j].error, kind, i);
+                if (number++ % step == 0)
+                    do_without(missing[j].call, missing[j].error, kind, i);
     do_without("lseek", EINVAL, 0, 0); /* all of it is read */
     do_without("lseek", EINVAL, 2, 0);
 }
