@@ -114,10 +114,11 @@ def make_initramfs(kernel, path):
 
 
 @contextlib.contextmanager
-def shared(directory, socket, log):
-    """A directory of this machine for the other one."""
+def shared(directory, socket, log, cache):
+    """A directory of this machine for the other one. With "auto" a file's pages are read anew by
+    each who opens it, with "always" only once: what is there must not change meanwhile."""
     daemon = subprocess.Popen(["/usr/lib/qemu/virtiofsd", f"--socket-path={socket}", "-f",
-                               "-o", f"source={directory},cache=auto,sandbox=chroot"],
+                               "-o", f"source={directory},cache={cache},sandbox=chroot"],
                               stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         yield ["-chardev", f"socket,id=c-{os.path.basename(socket)},path={socket}"]
@@ -143,8 +144,9 @@ def boot(kernel, command, timeout, share):
                      "-object", f"memory-backend-memfd,id=memory,size={MEMORY_MIB}M,share=on",
                      "-kernel", kernel.image, "-initrd", initramfs, "-no-reboot", "-nographic",
                      "-append", "console=ttyS0 quiet panic=-1", "-nic", "none"]
-        for tag, directory in (("root", "/"), ("share", share)):
-            arguments += stack.enter_context(shared(directory, os.path.join(place, tag), log))
+        for tag, directory, cache in (("root", "/", "always"), ("share", share, "auto")):
+            arguments += stack.enter_context(shared(directory, os.path.join(place, tag), log,
+                                                    cache))
             arguments += ["-device", f"vhost-user-fs-pci,chardev=c-{tag},tag={tag}"]
         machine = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
