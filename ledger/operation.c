@@ -90,15 +90,18 @@ char *operation_topic(struct arena *arena, const char *host) {
 
 /* A process handles the messages of one key one after the other: whoever may work beside others has
  * its own.  Those that read their own volume share one, so that many copies of it do not take every
- * worker of the backend. */
+ * worker of the backend; and those that change another object of their volume share one: where the
+ * storage has them all in one chain, they would wait for whoever reads it, each with a worker. */
 static const char *key_of(struct work *work, const struct operation *operation) {
     const char *turn_of = operation->turn_of;
 
     if (!turn_of)
         return operation->volume_id;
-    if (strcmp(turn_of, operation->volume_id) == 0 && strcmp(turn_of, operation->object_id) != 0)
+    if (strcmp(operation->object_id, operation->volume_id) == 0)
+        return operation->object_id;
+    if (strcmp(turn_of, operation->volume_id) == 0)
         return arena_format(work->arena, "%s/reads", turn_of);
-    return operation->object_id;
+    return arena_format(work->arena, "%s/parts", operation->volume_id);
 }
 
 int operation_notify(struct work *work, const struct operation *operation, const char *method,

@@ -157,16 +157,20 @@ START_TEST(a_copy_of_a_volume_keeps_only_who_changes_that) {
 END_TEST
 
 /* However many are asked for; who only uses the volume is behind none of them. */
-START_TEST(snapshots_of_a_volume_take_one_worker) {
+START_TEST(snapshots_of_a_volume_take_two_workers) {
     autoworld struct world *world = world_new(NULL);
-    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *volume = world_volume(world, 2), *old[3];
 
+    for (int i = 0; i < 3; i++)
+        old[i] = snapshot_of_volume(world, volume);
     for (int i = 0; i < 3; i++)
         new_snapshot(world, volume);
     ck_assert_int_eq(COUNT("outbox WHERE method = 'create_snapshot'"), 3);
     copy_of(world, "source_volid", volume);
     ck_assert_int_eq(world_action(world, volume, "{\"os-extend\": {\"new_size\": 3}}"), 202);
-    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", snapshot), NULL), 202);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", old[i]), NULL), 202);
+    ck_assert_int_eq(COUNT("outbox WHERE method = 'delete_snapshot'"), 3);
     ck_assert_int_eq(COUNT("(SELECT DISTINCT key FROM outbox WHERE method IN ('create_snapshot', "
                            "'create_volume', 'extend_volume', 'delete_snapshot')) keys"),
                      4);
@@ -262,6 +266,6 @@ CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
            those_that_read_do_not_wait_for_each_other,
            a_copy_of_a_snapshot_keeps_only_who_deletes_that,
            a_volume_is_not_deleted_with_a_snapshot_that_is_read,
-           a_copy_of_a_volume_keeps_only_who_changes_that, snapshots_of_a_volume_take_one_worker,
+           a_copy_of_a_volume_keeps_only_who_changes_that, snapshots_of_a_volume_take_two_workers,
            each_end_tells_the_next_one_alone, the_end_of_a_change_tells_all_that_read,
            who_waits_for_a_guest_keeps_nobody, a_dead_worker_keeps_nobody_in_front_of_it)
