@@ -2,9 +2,10 @@
  * Storage that was there before is taken over, and let go of.
  *
  *     manage     look how large it is → reserve that → give it the volume's name → fill it up to a
- *                whole GiB → finish.  Each step may be repeated.  Whoever gives up lets go of the
- *                object first: it may have the name already.  So does whoever closes one that was
- *                cancelled, however long that takes: what comes next may destroy by that name.
+ *                whole GiB → finish.  Each step may be repeated.  Whoever gives up says so in the
+ *                operation, so that nobody takes it over any more, and lets go of the object: it
+ *                may have the name already.  So does whoever closes one that was cancelled, however
+ *                long that takes: what comes next may destroy by that name.
  *     unmanage   from its second worker on under a name that no earlier one knows (rename_job.c),
  *                so that one that sleeps takes nothing away from a volume that stays.
  */
@@ -93,7 +94,13 @@ static int clean_up(struct job *job, struct error *err) {
     return result > 0 ? job_let_go_of_object(job, NULL, err) : result;
 }
 
-static int fail(struct job *job, bool begun, const struct error *failure, struct error *err) {
+static int give_up(struct job *job, struct error *failure, struct error *err) {
+    return job_must_hold(job, volume_manage_give_up, failure, err) < 0
+               ? -1
+               : job_let_go_of_object(job, &job->fence, err);
+}
+
+static int fail(struct job *job, bool begun, struct error *failure, struct error *err) {
     struct manage_ending ending = { .failure = failure };
     struct error why = { 0 };
     int ended;
@@ -102,7 +109,7 @@ static int fail(struct job *job, bool begun, const struct error *failure, struct
         return clean_up(job, &why) < 0 ? error_pass(err, &why) : -1;
     if (job_is_uncertain(job, failure))
         return job_ask_again(job, failure, err);
-    if ((begun || job->operation.attempts > 1) && job_let_go_of_object(job, &job->fence, &why) < 0)
+    if ((begun || job->operation.attempts > 1) && give_up(job, failure, &why) < 0)
         return job_ask_again(job, &why, err);
     log_error(&job->context.log, "manage failed", "volume_id", job->volume.id, "reason",
               failure->message, NULL);
@@ -128,6 +135,8 @@ int job_manage(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
+    if (volume_manage_given_up(job->arena, &job->operation, &failure))
+        return fail(job, true, &failure, err);
     if (look(job, source_name, &size_gb, &failure) < 0)
         return fail(job, false, &failure, err);
     result = reserve(job, size_gb, &failure, err);

@@ -179,6 +179,30 @@ int volume_manage_sized(struct work *work, const struct operation *held, void *a
 
 /* ---- finish ---- */
 
+int volume_manage_give_up(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    const struct error *why = arg;
+    json_t *arguments =
+        json_keep(work->arena,
+                  json_pack("{s:s, s:s, s:b}", "source", volume_manage_source(work->arena, held),
+                            "given_up", why->message, "over_quota", why->kind == ERROR_OVER_QUOTA));
+
+    return operation_note(work, held->id, held->owner, json_text(work->arena, arguments), err) < 0
+               ? -1
+               : 0;
+}
+
+bool volume_manage_given_up(struct arena *arena, const struct operation *operation,
+                            struct error *ret_why) {
+    const json_t *arguments = operation_arguments(arena, operation);
+    const char *why = json_text_of(arguments, "given_up");
+    bool over_quota = json_is_true(json_object_get(arguments, "over_quota"));
+
+    if (why)
+        error_set(ret_why, over_quota ? ERROR_OVER_QUOTA : ERROR_BACKEND, "%s", why);
+    return why;
+}
+
 static int taken_over(struct work *work, const struct operation *held,
                       const struct manage_ending *ending, struct error *err) {
     int counted = quota_commit(work, held->id, err);

@@ -37,6 +37,13 @@ const char *volume_manage_source(struct arena *arena, const struct operation *op
 /* Before anything is taken over: its size is known, in whole GiB.  For job_held(); `arg` is the
  * size, an int64_t. ERROR_OVER_QUOTA, ERROR_BAD_REQUEST: the volume cannot have it. */
 operation_body volume_manage_sized;
+/* Before the object is let go of: whoever comes next can only let go of it, too, as nothing calls
+ * back a worker that sleeps right in front of that.  For job_held(); `arg` says why, a struct
+ * error. */
+operation_body volume_manage_give_up;
+/* Has somebody, and why? */
+bool volume_manage_given_up(struct arena *arena, const struct operation *operation,
+                            struct error *ret_why);
 /* What finishes it. */
 struct manage_ending {
     const char *location, *format; /* that the driver said */

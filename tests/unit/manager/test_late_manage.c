@@ -96,6 +96,25 @@ START_TEST(what_is_taken_over_too_late_is_nobodys_again) {
 }
 END_TEST
 
+static void others_work(void) {
+    other_manager_works(scene.world);
+}
+
+START_TEST(what_one_lets_go_of_nobody_takes_over) {
+    autoworld struct world *world = world_new(NULL);
+
+    sleep_in(world, "unmanage_volume", others_work);
+    memory_put(world->memory, "disk", GIB + 512, 7);
+    memory_fail_next(world->memory, "extend_volume", ERROR_BACKEND);
+    manage("disk");
+    rest(world);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'error_managing'"), 1);
+    ck_assert(world_has_message(world, scene.id, "VOLUME_VOLUME_008_012"));
+    ck_assert_uint_eq(memory_count(world->memory), 0);
+    ck_assert(is_nobodys(world, scene.id));
+}
+END_TEST
+
 /* ---- unmanage ---- */
 
 static void unmanage(struct world *world) {
@@ -155,5 +174,5 @@ START_TEST(a_late_unmanage_finds_nothing) {
 END_TEST
 
 CHECK_MAIN("late manage", a_late_manage_changes_nothing,
-           what_is_taken_over_too_late_is_nobodys_again,
+           what_is_taken_over_too_late_is_nobodys_again, what_one_lets_go_of_nobody_takes_over,
            a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing)
