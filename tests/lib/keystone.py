@@ -40,6 +40,8 @@ connection = sqlite:///{directory}/keystone.db
 key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
+[identity]
+password_hash_rounds = 4
 [token]
 expiration = {expiration}
 [application_credential]
