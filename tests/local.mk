@@ -63,6 +63,10 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
+	tests/conformance/left_out \
+	tests/conformance/requirements.txt \
+	tests/conformance/run \
+	tests/conformance/worker \
 	tests/coverage \
 	tests/crash/broker \
 	tests/crash/postgresql \

@@ -18,6 +18,6 @@ test_packages=(
     busybox-static ccache check clang clang-format clang-tidy codespell cpio cppcheck kmod
     libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
     nfs-common nfs-kernel-server postgresql rpcbind
-    python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging
+    python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging python3-venv
     rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )
