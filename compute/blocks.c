@@ -1,9 +1,12 @@
 #include "compute/blocks.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "compute/domain_xml.h"
 #include "compute/image.h"
+#include "json/json.h"
 
+#include <libvirt/libvirt-qemu.h>
 #include <string.h>
 
 static int left(struct error *err) {
@@ -87,4 +90,25 @@ int blocks_merge(const struct guest *guest, const struct disk *disk, const char 
         result = virDomainBlockRebase(guest->domain, disk->source, base, 0,
                                       base ? VIR_DOMAIN_BLOCK_REBASE_RELATIVE : 0);
     return result < 0 ? virt_fail(guest->connection, "merging images of the disk", err) : 0;
+}
+
+static bool is_quiet(const json_t *job) {
+    static const char *const quiet[] = { "running", "paused", "ready", "standby" };
+    const char *status = json_text_of(job, "status");
+
+    return status && words_have(quiet, LENGTH(quiet), status);
+}
+
+bool blocks_job_ends(virDomainPtr domain) {
+    autoarena struct arena *arena = arena_new();
+    autofree char *answer = NULL;
+    const json_t *jobs;
+
+    if (virDomainQemuMonitorCommand(domain, "{\"execute\": \"query-jobs\"}", &answer, 0) < 0)
+        return false;
+    jobs = json_object_get(json_parse(arena, answer, strlen(answer), NULL), "return");
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        if (!is_quiet(json_array_get(jobs, i)))
+            return true;
+    return false;
 }

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "json/json.h"
 
@@ -128,6 +129,8 @@ static int list_nodes(const struct guest *guest, const json_t **ret, struct erro
     int asked;
 
     *ret = NULL;
+    if (blocks_job_ends(guest->domain))
+        return error_set(err, ERROR_CONFLICT, "a job on one of the guest's disks ends just now");
     asked =
         ask(guest, "{\"execute\": \"query-named-block-nodes\", \"arguments\": {\"flat\": true}}",
             ret, err);

@@ -169,8 +169,7 @@ static int check_monitor(virConnectPtr connection, virDomainPtr domain, bool *re
     return 0;
 }
 
-/* While a job runs QEMU is not asked about its images: QEMU 7.2 may crash when it is, as a pull
- * goes on. */
+/* While a job runs, and until libvirt has heard of its end, QEMU is not asked about its images. */
 static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                          struct error *err) {
     virDomainBlockJobInfo job_info;
@@ -179,12 +178,14 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
 
     if (job < 0)
         return virt_fail_looking(connection, "reading the disk's jobs", err);
-    disk->job = job > 0 || disk->moving;
+    disk->job = job > 0 || disk->moving || blocks_job_ends(domain);
     if (job > 0) {
         disk->job_done = (int64_t)job_info.cur;
         disk->job_total = (int64_t)job_info.end;
         return 0;
     }
+    if (disk->job && !disk->moving)
+        return 0;
     if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
         return virt_fail_looking(connection, "reading the disk's size", err);
     disk->capacity = (int64_t)info.capacity;
