@@ -142,7 +142,75 @@ START_TEST(an_endless_text_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("domain_xml", a_disk_is_found_by_its_serial,
+#define LAYERED                                                                               \
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/>"                      \
+    "<source file='/a&amp;b/top'/><backingStore type='file'><format type='qcow2'/>"           \
+    "<source file='/a&amp;b/middle'/><backingStore type='file'><source file='/a&amp;b/low'/>" \
+    "<backingStore/></backingStore></backingStore>"                                           \
+    "<target dev='vda'/><serial>" SERIAL "</serial></disk>"
+
+START_TEST(a_chain_is_listed_from_the_top) {
+    autoarena struct arena *arena = arena_new();
+    const char *const *paths = NULL;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(domain_xml_list_chain(DOMAIN(OTHER LAYERED), SERIAL, arena, &paths, &err), 1);
+    ck_assert_str_eq(paths[0], "/a&b/top");
+    ck_assert_str_eq(paths[1], "/a&b/middle");
+    ck_assert_str_eq(paths[2], "/a&b/low");
+    ck_assert_ptr_null(paths[3]);
+    ck_assert_int_eq(domain_xml_list_chain(DOMAIN(DISK), SERIAL, arena, &paths, &err), 1);
+    ck_assert_str_eq(paths[0], "/mnt/a&b/volume-1");
+    ck_assert_ptr_null(paths[1]);
+    ck_assert_int_eq(domain_xml_list_chain(DOMAIN(OTHER), SERIAL, arena, &paths, &err), 0);
+    ck_assert_int_eq(domain_xml_list_chain(DOMAIN(DISK DISK), SERIAL, arena, &paths, &err), -1);
+}
+END_TEST
+
+START_TEST(a_long_chain_is_listed_whole) {
+    autoarena struct arena *arena = arena_new();
+    const char *text = "", *ends = "";
+    const char *const *paths = NULL;
+    struct error err = { 0 };
+
+    for (int i = 0; i < 200; i++) {
+        text = arena_format(arena, "%s<source file='/%d'/><backingStore>", text, i);
+        ends = arena_format(arena, "%s</backingStore>", ends);
+    }
+    text = arena_format(arena,
+                        "<domain><devices><disk><target dev='vda'/><serial>" SERIAL
+                        "</serial>%s%s</disk></devices></domain>",
+                        text, ends);
+    ck_assert_int_eq(domain_xml_list_chain(text, SERIAL, arena, &paths, &err), 1);
+    for (int i = 0; i < 200; i++)
+        ck_assert_ptr_nonnull(paths[i]);
+    ck_assert_ptr_null(paths[200]);
+}
+END_TEST
+
+START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+    const char *wish = NULL;
+
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER LAYERED), SERIAL, "/a&b/top", "/a&b/'new'<",
+                                         arena, &wish, &err),
+                     1);
+    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"/a&amp;b/top\" snapshot=\"external\">"
+                                       "<driver type=\"qcow2\"/>"
+                                       "<source file=\"/a&amp;b/'new'&lt;\"/></disk>"));
+    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sda\" snapshot=\"no\"/>"));
+    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sdb\" snapshot=\"no\"/>"));
+    ck_assert_ptr_null(strstr(wish, "\"vda\""));
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER), SERIAL, "/a", "/b", arena, &wish, &err), 0);
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK DISK), SERIAL, "/a", "/b", arena, &wish, &err),
+                     -1);
+    ck_assert_int_eq(domain_xml_snapshot("no xml", SERIAL, "/a", "/b", arena, &wish, &err), -1);
+}
+END_TEST
+
+CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
+           a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
            a_device_is_a_source_too_and_read_only_is_seen, a_network_disk_has_no_path,
            an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,

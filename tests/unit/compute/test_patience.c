@@ -61,6 +61,34 @@ static int grow_disk(struct hypervisor *hypervisor, struct arena *arena, const s
     return bytes == 9 ? 0 : error_set(err, ERROR_CONFLICT, "not nine");
 }
 
+static int list_chain(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *const **ret, struct error *err) {
+    static const char *const paths[] = { "/top", "/low", NULL };
+
+    (void)hypervisor;
+    (void)arena;
+    (void)err;
+    ask(disk->instance_uuid);
+    *ret = paths;
+    return 0;
+}
+
+static int snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
+                         const struct disk *disk, const char *overlay, struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    ask(disk->instance_uuid);
+    return strcmp(overlay, "/new") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not new");
+}
+
+static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const char *top, const char *base, struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    ask(disk->instance_uuid);
+    return !top && strcmp(base, "/low") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not up");
+}
+
 static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err) {
     static const char *const uuids[] = { HEALTHY, UUID("0"), NULL };
@@ -93,6 +121,9 @@ static struct hypervisor *patience(void) {
     inner.hypervisor = (struct hypervisor){ .has_instance = has_instance,
                                             .find_disk = find_disk,
                                             .grow_disk = grow_disk,
+                                            .list_chain = list_chain,
+                                            .snapshot_disk = snapshot_disk,
+                                            .merge_disk = merge_disk,
                                             .list_used = list_used,
                                             .tidy = tidy,
                                             .free = inner_free };
@@ -169,6 +200,31 @@ START_TEST(answers_come_through) {
 }
 END_TEST
 
+START_TEST(what_is_asked_of_a_chain_comes_through) {
+    struct hypervisor *hypervisor = patience();
+    autoarena struct arena *arena = arena_new();
+    struct disk disk = { .instance_uuid = HEALTHY };
+    const char *const *paths = NULL;
+    struct error err = { 0 };
+
+    while (hypervisor->list_chain(hypervisor, arena, &disk, &paths, &err) < 0)
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_str_eq(paths[0], "/top");
+    ck_assert_str_eq(paths[1], "/low");
+    ck_assert_ptr_null(paths[2]);
+    while (hypervisor->snapshot_disk(hypervisor, NULL, &disk, "/new", &err) < 0)
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    while (hypervisor->merge_disk(hypervisor, NULL, &disk, NULL, "/low", &err) < 0)
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    while (hypervisor->merge_disk(hypervisor, NULL, &disk, "/top", "/low", &err) == 0 ||
+           err.kind == ERROR_UNAVAILABLE)
+        continue;
+    ck_assert_str_eq(err.message, "not up");
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
 START_TEST(a_guest_that_does_not_answer_is_asked_once) {
     struct hypervisor *hypervisor = patience();
     struct disk disk = { .instance_uuid = UUID("0") };
@@ -179,6 +235,8 @@ START_TEST(a_guest_that_does_not_answer_is_asked_once) {
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
         ck_assert_int_eq(hypervisor->grow_disk(hypervisor, NULL, &disk, 9, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(hypervisor->snapshot_disk(hypervisor, NULL, &disk, "/new", &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     }
     ck_assert_uint_eq(asked(), 1);
@@ -258,6 +316,6 @@ START_TEST(a_process_that_stands_still_is_seen) {
 }
 END_TEST
 
-CHECK_MAIN("patience", answers_come_through, a_guest_that_does_not_answer_is_asked_once,
-           so_many_are_asked_and_no_more, the_end_does_not_wait_for_it,
-           a_process_that_stands_still_is_seen)
+CHECK_MAIN("patience", what_is_asked_of_a_chain_comes_through, answers_come_through,
+           a_guest_that_does_not_answer_is_asked_once, so_many_are_asked_and_no_more,
+           the_end_does_not_wait_for_it, a_process_that_stands_still_is_seen)
