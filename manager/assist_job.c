@@ -60,9 +60,12 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
 /* ---- preparing, sending ---- */
 
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
+    /* Then a snapshot that was to be deleted is whole. */
+    bool never_asked = job->operation.attempts == 1 && !job->snapshot.delete_begun;
+
     log_error(&job->context.log, "the host of a guest cannot help with a snapshot", "kind",
               name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
-    return job_held(job, snapshot_assist_refused, NULL, err) < 0 ? -1 : 0;
+    return job_held(job, snapshot_assist_refused, &never_asked, err) < 0 ? -1 : 0;
 }
 
 /* 1: `ret` is to be asked for; else as all here. */

@@ -20,7 +20,34 @@ static enum driver_outcome delete_object(struct job *job, struct error *failure)
     return outcome;
 }
 
+static int end_delete(struct job *job, struct snapshot_delete_ending *ending, struct error *err) {
+    int held;
+
+    if (ending->failure)
+        log_error(&job->context.log, "snapshot_delete failed", "id", job->snapshot.id, "reason",
+                  ending->failure->message, NULL);
+    held = job_finish(job, ending, err);
+    if (held == 0 && !ending->failure)
+        log_info(&job->context.log, "snapshot_delete done", "id", job->snapshot.id, NULL);
+    return held < 0 ? -1 : 0;
+}
+
+/* ---- below a guest ---- */
+
+static int end_assisted(struct job *job, bool done, const struct driver_created *created,
+                        struct error *err) {
+    struct snapshot_delete_ending ending = { 0 };
+    struct error failure = { 0 };
+
+    (void)created;
+    error_set(&failure, ERROR_BACKEND, "The guest's host has not merged the files.");
+    if (!done)
+        ending.failure = &failure;
+    return end_delete(job, &ending, err);
+}
+
 int job_snapshot_delete(struct job *job, struct error *err) {
+    static const struct job_assist assist = { true, end_assisted };
     struct error failure = { 0 };
     struct snapshot_delete_ending ending = { 0 };
     enum driver_outcome outcome;
@@ -28,10 +55,18 @@ int job_snapshot_delete(struct job *job, struct error *err) {
 
     if (!job->has_volume || !job->has_snapshot)
         return job_end(job, err);
+    if (job->operation.phase != PHASE_RUNNING)
+        return job_assist_go_on(job, &assist, err);
     held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
     if (held != 0)
         return held < 0 ? -1 : 0;
     outcome = delete_object(job, &failure);
+    if (outcome == DRIVER_DEFERRED) {
+        int alone = job_assist_begin(job, &assist, &failure, err);
+
+        if (alone <= 0)
+            return alone;
+    }
     if (outcome != DRIVER_DONE) {
         if (job_check_lease(job, err) < 0)
             return -1;
@@ -39,13 +74,8 @@ int job_snapshot_delete(struct job *job, struct error *err) {
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
         ending.busy = outcome == DRIVER_DEFERRED && !job->snapshot.delete_begun;
-        log_error(&job->context.log, "snapshot_delete failed", "id", job->snapshot.id, "reason",
-                  failure.message, NULL);
     }
-    held = job_finish(job, &ending, err);
-    if (held == 0 && !ending.failure)
-        log_info(&job->context.log, "snapshot_delete done", "id", job->snapshot.id, NULL);
-    return held < 0 ? -1 : 0;
+    return end_delete(job, &ending, err);
 }
 
 /* ---- with their volume ---- */

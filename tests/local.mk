@@ -78,6 +78,7 @@ EXTRA_DIST += \
 	tests/e2e/test_cluster.py \
 	tests/e2e/test_conformity.py \
 	tests/e2e/test_domains.py \
+	tests/e2e/test_overlays.py \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \

@@ -3,6 +3,7 @@
 #include "ledger/message.h"
 #include "volume/attachment.h"
 #include "volume/operations.h"
+#include "volume/snapshot_delete.h"
 
 #include <string.h>
 
@@ -76,7 +77,11 @@ static int report_own(struct work *work, const struct operation *held, bool fail
 
 int snapshot_assist_refused(struct work *work, const struct operation *held, void *arg,
                             struct error *err) {
-    (void)arg;
+    const bool *never_asked = arg;
+
+    if (*never_asked && held->kind == &kind_snapshot_delete &&
+        snapshot_delete_not_begun(work, held, (char *)(uintptr_t)held->object_id, err) < 0)
+        return -1;
     return report_own(work, held, true, err);
 }
 

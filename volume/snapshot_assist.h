@@ -30,7 +30,8 @@ operation_body snapshot_assist_begin;
 operation_body snapshot_assist_ready;
 /* The host was asked, or may have been: phase waiting, and the worker lets go. */
 operation_body snapshot_assist_sent;
-/* As if the host had reported that it failed, or that it is done: from preparing and sending. */
+/* As if the host had reported that it failed, or that it is done: from preparing and sending.  The
+ * argument of the first is a bool: nobody was ever asked to delete anything. */
 operation_body snapshot_assist_refused;
 operation_body snapshot_assist_done;
 /* Waits for as long again: nobody can tell yet. */

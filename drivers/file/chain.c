@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const reserved[] = { "active", "deleted", "info" };
+static const char *const reserved[] = { "active", "deleted", "info", "merging" };
 
 static bool is_snapshot_id(const char *text) {
     for (size_t i = 0; i < LENGTH(reserved); i++)
@@ -109,6 +109,32 @@ const char *chain_snapshot_id(const char *rest) {
                : NULL;
 }
 
+bool chain_has(const struct chain *chain, const char *snapshot_id) {
+    return is_snapshot_id(snapshot_id) && json_has(chain->info, snapshot_id);
+}
+
+const char *chain_file_of(const struct chain *chain, struct arena *arena, const char *snapshot_id,
+                          struct error *err) {
+    const char *name =
+        chain_has(chain, snapshot_id) ? json_text_of(chain->info, snapshot_id) : NULL;
+
+    return name && chain_owns(chain, name) && strcmp(name, chain->base) != 0
+               ? name
+               : chain_overlay(chain, arena, snapshot_id, err);
+}
+
+bool chain_names(const struct chain *chain, const char *name) {
+    const char *key;
+    json_t *value;
+
+    if (strcmp(chain->active, name) == 0)
+        return true;
+    json_object_foreach(chain->info, key,
+                        value) if (is_snapshot_id(key) && json_is_string(value) &&
+                                   strcmp(json_string_value(value), name) == 0) return true;
+    return false;
+}
+
 const char *chain_name_undone(struct arena *arena, const char *overlay) {
     return arena_format(arena, ".%s.undone", overlay);
 }
@@ -121,10 +147,6 @@ int chain_restore(const struct directory *directory, struct arena *arena, const 
         why.kind == ERROR_NOT_FOUND)
         return 0;
     return error_pass(err, &why);
-}
-
-bool chain_has(const struct chain *chain, const char *snapshot_id) {
-    return is_snapshot_id(snapshot_id) && json_has(chain->info, snapshot_id);
 }
 
 int chain_settle(const struct directory *directory, struct arena *arena, const struct chain *chain,
@@ -235,6 +257,7 @@ static int read_link(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BACKEND, "%s keeps a part of its data in another file.",
                          link->name);
     link->virtual_bytes = facts.virtual_bytes;
+    last |= !facts.backing[0]; /* all that was below it was put into it */
     if (!last && check_below(chain, link->name, &facts, base_format, err) < 0)
         return -1;
     *ret_below = last ? NULL : arena_text(arena, facts.backing);
@@ -260,31 +283,51 @@ int chain_walk(const struct directory *directory, struct arena *arena, const str
 /* ---- by a snapshot ---- */
 
 struct search {
+    const struct directory *directory;
     struct arena *arena;
     const char *snapshot_id;
-    const char *base;
+    struct chain chain;
+    bool found;
 };
 
 static void look(void *arg, const char *rest) {
     struct search *search = arg;
     const char *id = chain_snapshot_id(rest);
 
-    if (id && strcmp(id, search->snapshot_id) == 0)
-        search->base =
-            arena_format(search->arena, VOLUME_NAME_PREFIX "%.*s", (int)(id - 1 - rest), rest);
+    if (!id || strcmp(id, search->snapshot_id) != 0)
+        return;
+    search->chain.base =
+        arena_format(search->arena, VOLUME_NAME_PREFIX "%.*s", (int)(id - 1 - rest), rest);
+    search->chain.active = arena_format(search->arena, VOLUME_NAME_PREFIX "%s", rest);
+    search->found = volume_name_fits(search->chain.base + strlen(VOLUME_NAME_PREFIX));
+}
+
+static void look_into_info(void *arg, const char *rest) {
+    struct search *search = arg;
+    size_t length = strcspn(rest, ".");
+    const char *name = arena_format(search->arena, VOLUME_NAME_PREFIX "%.*s", (int)length, rest);
+    struct chain chain;
+
+    if (search->found || strcmp(rest + length, ".info") != 0 ||
+        chain_read(search->directory, search->arena, name, &chain, NULL) < 0 || chain.deleted ||
+        !chain_has(&chain, search->snapshot_id))
+        return;
+    search->chain.base = chain.base;
+    search->chain.active = chain_file_of(&chain, search->arena, search->snapshot_id, NULL);
+    search->found = search->chain.active;
 }
 
 int chain_find_snapshot(const struct directory *directory, struct arena *arena,
                         const char *snapshot_id, struct chain *ret, struct error *err) {
-    struct search search = { .arena = arena, .snapshot_id = snapshot_id };
+    struct search search = { .directory = directory, .arena = arena, .snapshot_id = snapshot_id };
 
     if (!is_snapshot_id(snapshot_id))
         return 0;
-    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look, &search, err) < 0)
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look, &search, err) < 0 ||
+        (!search.found &&
+         volume_name_each(directory, VOLUME_NAME_PREFIX, look_into_info, &search, err) < 0))
         return -1;
-    if (!search.base || !volume_name_fits(search.base + strlen(VOLUME_NAME_PREFIX)))
-        return 0;
-    *ret = (struct chain){ .base = search.base };
-    ret->active = chain_overlay(ret, arena, snapshot_id, err);
-    return 1;
+    if (search.found)
+        *ret = search.chain;
+    return search.found;
 }

@@ -61,6 +61,12 @@ bool chain_is_layered(const struct chain *chain);
 /* The name of a snapshot's overlay; NULL when the id cannot stand there. */
 const char *chain_overlay(const struct chain *chain, struct arena *arena, const char *snapshot_id,
                           struct error *err);
+/* The file that holds what was written since a snapshot: its overlay, or a later one that has it in
+ * itself since a guest's host has merged them. */
+const char *chain_file_of(const struct chain *chain, struct arena *arena, const char *snapshot_id,
+                          struct error *err);
+/* Does the info name the file, as the active one or as a snapshot's? */
+bool chain_names(const struct chain *chain, const char *name);
 /* The id in an overlay's name behind "volume-", or NULL. */
 const char *chain_snapshot_id(const char *rest);
 /* The name that an overlay has while its making is undone (chain_assist.h); and one that was
@@ -96,7 +102,7 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
                 const json_t *info, unsigned attempt, const struct driver_fence *fence,
                 struct error *err);
 
-/* The chain that a snapshot's overlay is in, which is `active` there: by its name, as nothing else
- * is known.  1 found, 0 there is none. */
+/* The chain that a snapshot's overlay is in, which is `active` there: by its name, or by any
+ * info that names it, as nothing else is known.  1 found, 0 there is none. */
 int chain_find_snapshot(const struct directory *directory, struct arena *arena,
                         const char *snapshot_id, struct chain *ret, struct error *err);

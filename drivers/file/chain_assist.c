@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- create: prepare ---- */
 
@@ -144,6 +145,8 @@ static int open_below(struct undoing *undoing, struct error *err) {
     if (image_read_facts(undoing->overlay_fd, "qcow2", &facts, err) < 0)
         return error_context(err, "%s", undoing->overlay);
     undoing->below = arena_text(assist->arena, facts.backing);
+    if (!facts.backing[0])
+        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", undoing->overlay);
     if (!chain_owns(&assist->chain, undoing->below))
         return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
                          undoing->overlay);
@@ -161,10 +164,32 @@ static int clear_away(const struct undoing *undoing, struct error *err) {
     return directory_flush(directory, err);
 }
 
+/* 1 it is there, 0 it is not the active one. */
+static int open_overlay(struct undoing *undoing, struct error *err) {
+    const struct chain_assist *assist = undoing->assist;
+    int found;
+
+    if (strcmp(assist->chain.active, undoing->overlay) != 0)
+        return 0;
+    found = chain_assist_find_overlay(assist, undoing->overlay, &undoing->overlay_fd, err);
+    if (found == 0)
+        return error_set(err, ERROR_BACKEND, "%s is missing.", undoing->overlay);
+    if (found > 0)
+        undoing->below_fd = open_below(undoing, err);
+    return found < 0 || undoing->below_fd < 0 ? -1 : 1;
+}
+
+static void close_both(struct undoing *undoing) {
+    if (undoing->overlay_fd >= 0)
+        close(undoing->overlay_fd);
+    if (undoing->below_fd >= 0)
+        close(undoing->below_fd);
+}
+#define autoundoing __attribute__((cleanup(close_both)))
+
 int chain_assist_settle_create(const struct chain_assist *assist, enum driver_told told,
                                struct error *err) {
-    struct undoing undoing = { .assist = assist };
-    autoclose int overlay_fd = -1, below_fd = -1;
+    autoundoing struct undoing undoing = { .assist = assist, .overlay_fd = -1, .below_fd = -1 };
     int found, made;
 
     undoing.overlay = chain_overlay(&assist->chain, assist->arena, assist->snapshot->name_id, err);
@@ -172,17 +197,28 @@ int chain_assist_settle_create(const struct chain_assist *assist, enum driver_to
         return -1;
     if (!chain_has(&assist->chain, assist->snapshot->name_id))
         return clear_away(&undoing, err);
-    if (strcmp(assist->chain.active, undoing.overlay) != 0)
-        return 1; /* others were made above it */
-    found = chain_assist_find_overlay(assist, undoing.overlay, &overlay_fd, err);
+    found = open_overlay(&undoing, err);
     if (found <= 0)
-        return found < 0 ? -1 : error_set(err, ERROR_BACKEND, "%s is missing.", undoing.overlay);
-    undoing.overlay_fd = overlay_fd;
-    below_fd = undoing.below_fd = open_below(&undoing, err);
-    if (below_fd < 0)
-        return -1;
+        return found < 0 ? -1 : 1; /* others were made above it */
     made = judge(&undoing, told, err);
     return made == 0 ? undo(&undoing, err) : made;
+}
+
+int chain_assist_undo_unused(const struct chain_assist *assist, struct error *err) {
+    autoundoing struct undoing undoing = { .assist = assist, .overlay_fd = -1, .below_fd = -1 };
+    enum place place;
+    int found, written;
+
+    undoing.overlay = chain_overlay(&assist->chain, assist->arena, assist->snapshot->name_id, err);
+    found = undoing.overlay ? open_overlay(&undoing, err) : -1;
+    if (found <= 0 || !undoing.below || !assist->directory->locks_trusted)
+        return found < 0 ? -1 : 0;
+    if (find_guest(&undoing, &place, err) < 0)
+        return -1;
+    written = place == BELOW_OVERLAY ? image_was_written(undoing.overlay_fd, err) : 1;
+    if (written != 0)
+        return written < 0 ? -1 : 0;
+    return undo(&undoing, err) < 0 ? -1 : 1;
 }
 
 /* ---- both ---- */

@@ -22,6 +22,8 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
                                 struct error *err);
 int chain_assist_settle_delete(const struct chain_assist *assist, enum driver_told told,
                                struct error *err);
+/* An overlay that was made ready and that the guest does not use: 1 it was undone, 0 it is none. */
+int chain_assist_undo_unused(const struct chain_assist *assist, struct error *err);
 /* Of one that is made: where it was asked for and never came to an end, the overlay may have lost
  * its name while the info still has it. */
 int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,

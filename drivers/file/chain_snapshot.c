@@ -164,6 +164,7 @@ static int forget(const struct deletion *deletion, const struct chain *chain, st
     if (deletion->at == 0)
         json_object_set_new(info, "active", json_string(deletion->links[1].name));
     json_object_del(info, snapshot->name_id);
+    json_object_del(info, "merging");
     return chain_write(deletion->directory, deletion->arena, chain, info, snapshot->attempt,
                        snapshot->fence, err);
 }
@@ -188,6 +189,8 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct driv
     deletion->at = deletion->count - 1;
     while (deletion->at >= 0 && strcmp(deletion->links[deletion->at].name, deletion->overlay) != 0)
         deletion->at--;
+    if (deletion->at >= 0 && deletion->at + 1 == deletion->count)
+        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", deletion->overlay);
     if (deletion->at >= 0)
         outcome = merge(deletion, err);
     if (outcome != DRIVER_DONE)
@@ -219,7 +222,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress
     };
-    deletion->overlay = chain_overlay(&chain, arena, snapshot->name_id, err);
+    deletion->overlay = chain_file_of(&chain, arena, snapshot->name_id, err);
     if (!deletion->overlay)
         return DRIVER_FAILED;
     if (!chain.deleted && chain_has(&chain, snapshot->name_id)) {
@@ -229,7 +232,12 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     }
     if (outcome != DRIVER_DONE)
         return outcome;
-    /* What no info names is nobody's, and its id is never given again. */
+    /* What no info names is nobody's, and its id is never given again; but what a guest's host has
+     * merged may bear it. */
+    if (chain_read(directory, arena, name, &chain, err) < 0)
+        return DRIVER_FAILED;
+    if (chain_names(&chain, deletion->overlay))
+        return DRIVER_DONE;
     if (driver_fence_check(snapshot->fence, err) < 0 ||
         volume_name_remove(directory, deletion->overlay, err) < 0 ||
         (snapshot->provider_location

@@ -62,13 +62,18 @@ static int find_below(const struct directory *directory, struct arena *arena,
                       struct image_source *source, struct error *err) {
     struct chain_link links[CHAIN_FILES_MOST];
     struct chain chain;
+    int count;
     int found = chain_find_snapshot(directory, arena, snapshot->name_id, &chain, err);
 
     if (found <= 0)
         return found;
-    if ((reader && chain_lock(directory, &chain, false, reader->fence, &source->lock, err) < 0) ||
-        chain_walk(directory, arena, &chain, chain.active, snapshot->format, links, err) < 0)
+    if (reader && chain_lock(directory, &chain, false, reader->fence, &source->lock, err) < 0)
         return -1;
+    count = chain_walk(directory, arena, &chain, chain.active, snapshot->format, links, err);
+    if (count < 0)
+        return -1;
+    if (count < 2)
+        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", chain.active);
     source->overlay = chain.active;
     source->name = links[1].name;
     source->layered = strcmp(source->name, chain.base) != 0;

@@ -5,7 +5,9 @@
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As a file of its own, shared or copied; 1: it cannot be one now. */
 static int make_own(const struct directory *directory, struct arena *arena,
@@ -104,7 +106,9 @@ struct listing {
     struct arena *arena;
     void (*found)(void *arg, const char *name_id, int64_t bytes);
     void *arg;
-    json_t *whole; /* ids of overlays that hold what they should: bytes of the file below */
+    json_t
+        *whole;   /* ids of snapshots whose overlay holds what it should: bytes of the file below */
+    json_t *told; /* names of overlays that an info gives to some snapshot, or to guests */
 };
 
 /* The format of the file below all others is recorded elsewhere; one of them is told in the header
@@ -119,6 +123,11 @@ static int walk(const struct listing *listing, const struct chain *chain,
                      : count;
 }
 
+static void tell(const struct listing *listing, const char *id, const char *file) {
+    json_object_set_new(listing->told, file, json_true());
+    listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
+}
+
 /* What an info says is whole where the headers say it, too, down to the last file. */
 static void note_whole(void *arg, const char *rest) {
     static const char info[] = ".info";
@@ -126,6 +135,9 @@ static void note_whole(void *arg, const char *rest) {
     size_t length = strlen(rest), end = strlen(info);
     struct chain_link links[CHAIN_FILES_MOST];
     struct chain chain;
+    const char *id;
+    json_t *file;
+    int count;
 
     if (length < end || strcmp(rest + length - end, info) != 0 ||
         chain_read(
@@ -133,26 +145,39 @@ static void note_whole(void *arg, const char *rest) {
             arena_format(listing->arena, VOLUME_NAME_PREFIX "%.*s", (int)(length - end), rest),
             &chain, NULL) < 0)
         return;
-    for (int i = walk(listing, &chain, links) - 2; i >= 0; i--) {
-        const char *id = chain_snapshot_id(links[i].name + strlen(VOLUME_NAME_PREFIX));
-
-        if (id && chain_has(&chain, id))
-            json_object_set_new(listing->whole, id, json_integer(links[i + 1].virtual_bytes));
+    count = walk(listing, &chain, links);
+    json_object_foreach(chain.info, id, file) {
+        if (!chain_has(&chain, id) || !json_is_string(file))
+            continue;
+        for (int i = count - 2; i >= 0; i--)
+            if (strcmp(links[i].name, json_string_value(file)) == 0)
+                json_object_set_new(listing->whole, id, json_integer(links[i + 1].virtual_bytes));
+        if (!chain.deleted &&
+            faccessat(listing->directory->fd, json_string_value(file), F_OK, 0) == 0)
+            tell(listing, id, json_string_value(file));
     }
+    if (!chain.deleted)
+        json_object_set_new(listing->told, chain.active, json_true());
 }
 
 static void tell_overlay(void *arg, const char *rest) {
     const struct listing *listing = arg;
     const char *id = chain_snapshot_id(rest);
+    const char *file = arena_format(listing->arena, VOLUME_NAME_PREFIX "%s", rest);
 
-    if (id)
-        listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
+    if (id && !json_object_get(listing->told, file))
+        tell(listing, id, file);
 }
 
 int snapshot_file_list(const struct directory *directory, struct arena *arena,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                        struct error *err) {
-    struct listing listing = { directory, arena, found, arg, json_keep(arena, json_object()) };
+    struct listing listing = { directory,
+                               arena,
+                               found,
+                               arg,
+                               json_keep(arena, json_object()),
+                               json_keep(arena, json_object()) };
 
     if (volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err) < 0 ||
         volume_name_each(directory, VOLUME_NAME_PREFIX, note_whole, &listing, err) < 0)

@@ -75,6 +75,15 @@ static int mark_deleted(const struct directory *directory, struct arena *arena,
     return chain_write(directory, arena, chain, info, volume->attempt, volume->fence, err);
 }
 
+/* The base goes last. */
+static int remove_overlay(const struct directory *directory, struct arena *arena,
+                          const struct driver_volume *volume, const struct chain *chain,
+                          const char *name, struct error *err) {
+    return name && chain_owns(chain, name) && strcmp(name, chain->base) != 0
+               ? volume_file_remove(directory, arena, name, false, volume->fence, err)
+               : 0;
+}
+
 /* The info names all of them, whatever their headers say. */
 static int remove_chain(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
@@ -89,7 +98,12 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     json_object_foreach(chain->info, key, value) {
         const char *overlay = chain_overlay(chain, arena, key, NULL);
 
-        if (overlay && volume_file_remove(directory, arena, overlay, false, volume->fence, err) < 0)
+        if (remove_overlay(directory, arena, volume, chain, overlay, err) < 0 ||
+            remove_overlay(directory, arena, volume, chain, json_string_value(value), err) < 0)
+            return -1;
+    }
+    json_object_foreach(json_object_get(chain->info, "merging"), key, value) {
+        if (remove_overlay(directory, arena, volume, chain, json_string_value(value), err) < 0)
             return -1;
     }
     if (volume_file_remove(directory, arena, chain->base, true, volume->fence, err) < 0)

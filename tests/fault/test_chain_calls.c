@@ -122,6 +122,48 @@ static int keep_second(struct place *place) {
     return settle_second(place, DRIVER_TOLD_DONE) == 1 ? 0 : -1;
 }
 
+static int merge_call(struct place *place, const char *id, bool settles) {
+    struct driver_snapshot snapshot = snapshot_of(place, id);
+    struct driver_assist assist;
+
+    return settles ? chain_assist_settle(&place->directory, place->bench.arena, &place->volume,
+                                         &snapshot, true, DRIVER_TOLD_DONE, &place->bench.err)
+                   : chain_assist_prepare(&place->directory, place->bench.arena, &place->volume,
+                                          &snapshot, true, &assist, &place->bench.err);
+}
+
+/* What a guest's host does with the newest, and with the oldest. */
+static int pull_second(struct place *place) {
+    return merge_call(place, SECOND, false) < 0
+               ? -1
+               : BENCH_RUN(
+                     "qemu-img", "rebase", "-f", "qcow2", "-b", FILE_NAME, "-F", "raw",
+                     directory_path(&place->directory, place->bench.arena, FILE_NAME "." SECOND));
+}
+
+static int commit_first(struct place *place) {
+    const char *overlay =
+        directory_path(&place->directory, place->bench.arena, FILE_NAME "." FIRST);
+
+    if (merge_call(place, FIRST, false) < 0 ||
+        BENCH_RUN("qemu-img", "commit", "-d", "-f", "qcow2", overlay) != 0)
+        return -1;
+    return BENCH_RUN("qemu-img", "rebase", "-u", "-f", "qcow2", "-b", FILE_NAME, "-F", "raw",
+                     directory_path(&place->directory, place->bench.arena, FILE_NAME "." SECOND));
+}
+
+static int end_pull(struct place *place) {
+    return merge_call(place, SECOND, true) == 1 ? 0 : -1;
+}
+
+static int end_commit(struct place *place) {
+    return merge_call(place, FIRST, true) == 1 ? 0 : -1;
+}
+
+static int ask_for_second(struct place *place) {
+    return merge_call(place, SECOND, false);
+}
+
 static int drop_first(struct place *place) {
     return drop_snapshot(place, FIRST);
 }
@@ -180,6 +222,18 @@ static void check_first_dropped(struct place *place, bool done) {
 static void check_second_dropped(struct place *place, bool done) {
     ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
     ck_assert(!done || (!is_listed(place, SECOND) && !has(place, FILE_NAME "." SECOND)));
+}
+
+/* The file of the second one is the guest's, and now the first one's. */
+static void check_pulled(struct place *place, bool done) {
+    ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
+    ck_assert(!done || (!is_listed(place, SECOND) && !has(place, FILE_NAME "." FIRST)));
+}
+
+static void check_asked(struct place *place, bool done) {
+    (void)done;
+    ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
+    ck_assert(snapshot_reads(place, SECOND, 2));
 }
 
 static void check_reverted(struct place *place, bool done) {
@@ -269,16 +323,20 @@ static const struct {
     int (*before)(struct place *place); /* NULL: nothing */
     int (*call)(struct place *place);
     void (*check)(struct place *place, bool done);
+    bool assisted;
 } calls[] = {
-    { "snapshot", 1, NULL, take_second, check_taken },
-    { "delete of the oldest", 2, NULL, drop_first, check_first_dropped },
-    { "delete of the newest", 2, NULL, drop_second, check_second_dropped },
-    { "revert", 2, NULL, revert, check_reverted },
-    { "rename", 2, NULL, rename_volume, check_renamed },
-    { "delete", 2, NULL, delete_volume, check_deleted },
-    { "preparation", 1, NULL, prepare_second, check_taken },
-    { "success of a host", 1, prepare_second, keep_second, check_taken },
-    { "failure of a host", 1, prepare_second, undo_second, check_undone },
+    { "snapshot", 1, NULL, take_second, check_taken, false },
+    { "delete of the oldest", 2, NULL, drop_first, check_first_dropped, false },
+    { "delete of the newest", 2, NULL, drop_second, check_second_dropped, false },
+    { "revert", 2, NULL, revert, check_reverted, false },
+    { "rename", 2, NULL, rename_volume, check_renamed, false },
+    { "delete", 2, NULL, delete_volume, check_deleted, false },
+    { "preparation", 1, NULL, prepare_second, check_taken, true },
+    { "success of a host", 1, prepare_second, keep_second, check_taken, true },
+    { "question about the newest", 2, NULL, ask_for_second, check_asked, true },
+    { "pull of the newest", 2, pull_second, end_pull, check_pulled, true },
+    { "commit of the oldest", 2, commit_first, end_commit, check_first_dropped, true },
+    { "failure of a host", 1, prepare_second, undo_second, check_undone, true },
 };
 
 enum { MOST_CALLS = 250 };
@@ -302,16 +360,28 @@ static bool survive(size_t i, int n) {
     return reached;
 }
 
-START_TEST(chains_survive_every_failure) {
+/* Those that a guest's host has a part in, or the others. */
+static void survive_all(bool assisted) {
     enter_tmpfs(NULL);
     for (size_t i = 0; i < LENGTH(calls); i++) {
-        int n = 1 + (int)WALK_FIRST;
+        int n = 1;
 
-        for (; survive(i, n); n += (int)WALK_STEP)
-            ck_assert_int_lt(n, MOST_CALLS);
+        if (calls[i].assisted != assisted)
+            continue;
+        while (survive(i, n))
+            ck_assert_int_lt(++n, MOST_CALLS);
         ck_assert_int_gt(n, 4);
     }
     forget_chains();
+}
+
+START_TEST(chains_survive_every_failure) {
+    survive_all(false);
+}
+END_TEST
+
+START_TEST(chains_below_a_guest_survive_every_failure) {
+    survive_all(true);
 }
 END_TEST
 
@@ -454,5 +524,6 @@ START_TEST(a_full_disk_leaves_the_chain_whole) {
 }
 END_TEST
 
-CHECK_MAIN("chain calls", chains_survive_every_failure, a_late_delete_takes_nothing_from_the_volume,
-           a_late_create_changes_no_chain, a_full_disk_leaves_the_chain_whole)
+CHECK_MAIN("chain calls", chains_survive_every_failure, chains_below_a_guest_survive_every_failure,
+           a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
+           a_full_disk_leaves_the_chain_whole)

@@ -346,6 +346,133 @@ START_TEST(a_reset_does_not_end_the_work) {
 }
 END_TEST
 
+/* ---- delete ---- */
+
+#define DELETE_MESSAGE "VOLUME_VOLUME_SNAPSHOT_010_016"
+
+static const char merge_done[] = "{\"os-update_snapshot_status\": {\"status\": \"deleting\", "
+                                 "\"progress\": \"90%\"}}";
+static const char merge_failed[] =
+    "{\"os-update_snapshot_status\": {\"status\": \"error_deleting\"}}";
+
+/* A snapshot with content 7 below a guest that writes 8. */
+static const char *kept_snapshot(struct world *world, const char **ret_volume) {
+    const char *volume = busy_volume(world), *id;
+
+    memory_defer_snapshots(world->memory, false);
+    id = snapshot_of_volume(world, volume);
+    memory_defer_snapshots(world->memory, true);
+    memory_write(world->memory, volume, 8);
+    *ret_volume = volume;
+    return id;
+}
+
+static void ask_delete(struct world *world, const char *id) {
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+    world_settle(world);
+}
+
+START_TEST(a_host_merges_what_the_storage_cannot) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    world->on_assist = do_it;
+    ask_delete(world, id);
+    ck_assert_uint_eq(world->assist_count, 1);
+    ck_assert(world->assists[0].deletes);
+    assert_snapshot(world, id, "deleting");
+    ck_assert_int_eq(report(world, id, host_done), 400);
+    ck_assert_int_eq(report(world, id, merge_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    ck_assert_int_eq(memory_read(world->memory, volume), 8);
+    assert_at_rest(world);
+}
+END_TEST
+
+START_TEST(a_merge_that_nobody_takes_changes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    world->verdict = EVENT_REFUSED;
+    ask_delete(world, id);
+    assert_snapshot(world, id, "error_deleting");
+    ck_assert(world_has_message(world, id, DELETE_MESSAGE));
+    ck_assert_int_eq(memory_read_snapshot(world->memory, id), 7);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE delete_begun = 1"),
+                     0);
+    assert_at_rest(world);
+    ck_assert_int_eq(report(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 202);
+
+    world->verdict = EVENT_ACCEPTED;
+    world->on_assist = do_it;
+    ask_delete(world, id);
+    ck_assert_int_eq(report(world, id, merge_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+START_TEST(the_files_say_how_a_merge_ended) {
+    static const char *const reports[] = { merge_done, merge_failed, NULL };
+
+    for (size_t i = 0; i < LENGTH(reports); i++)
+        for (int has_done = 0; has_done <= 1; has_done++) {
+            autoworld struct world *world = world_new(NULL);
+            const char *volume, *id = kept_snapshot(world, &volume);
+
+            world->on_assist = has_done ? do_it : NULL;
+            ask_delete(world, id);
+            if (reports[i])
+                ck_assert_int_eq(report(world, id, reports[i]), 202);
+            else
+                world_advance(world, 7300);
+            world_settle(world);
+            assert_snapshot(world, id, has_done ? "gone" : "error_deleting");
+            assert_at_rest(world);
+            /* What may have been begun is given to nobody. */
+            if (!has_done)
+                ck_assert_int_eq(
+                    report(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 400);
+        }
+}
+END_TEST
+
+START_TEST(a_reset_ends_the_wait_for_a_merge) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    ask_delete(world, id);
+    ck_assert_int_eq(report(world, id, "{\"os-reset_status\": {\"status\": \"error\"}}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(report(world, id, merge_done), 400);
+    world->on_assist = do_it;
+    ask_delete(world, id);
+    ck_assert_int_eq(report(world, id, merge_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+/* What a guest must not be below is refused at the request. */
+START_TEST(a_cascade_asks_no_host) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", volume), NULL),
+                     400);
+    ck_assert_int_eq(world_action(world, volume, "{\"revert\": {\"snapshot_id\": \"%s\"}}", id),
+                     409);
+    ck_assert_int_eq(world_action(world, volume, "{\"os-unmanage\": null}"), 400);
+    world_settle(world);
+    assert_snapshot(world, id, "available");
+    ck_assert_uint_eq(world->assist_count, 0);
+}
+END_TEST
+
 /* ---- deaths ---- */
 
 static bool reports_at_once;
@@ -382,6 +509,33 @@ START_TEST(death_at_any_effect_strands_nothing) {
 }
 END_TEST
 
+START_TEST(death_at_any_effect_of_a_merge_strands_nothing) {
+    for (int64_t effects = 0; effects < 40; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume, *id = kept_snapshot(world, &volume);
+
+        world->on_assist = do_it_and_report;
+        world_die_after(world, effects);
+        world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL);
+        world_settle(world);
+        if (!world->dead)
+            report(world, id, merge_done);
+        world_settle(world);
+        world_restart(world);
+        world_settle(world);
+        ck_assert_int_eq(world_check(world), 0);
+        if (strcmp(snapshot_status(world, id), "available") == 0)
+            continue;
+        if (strcmp(snapshot_status(world, id), "deleting") == 0) {
+            ck_assert_int_eq(report(world, id, merge_done), 202);
+            world_settle(world);
+        }
+        assert_snapshot(world, id, "gone");
+        assert_at_rest(world);
+    }
+}
+END_TEST
+
 /* Of a host that does nothing. */
 START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
     for (int64_t effects = 0; effects < 40; effects++) {
@@ -411,4 +565,7 @@ CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_ca
            others_wait_for_the_host, a_guest_that_leaves_is_not_waited_for,
            what_nobody_can_tell_waits, files_that_cannot_be_made_ready_fail_it,
            a_forced_delete_ends_the_wait, a_reset_does_not_end_the_work,
-           death_at_any_effect_strands_nothing, death_at_any_effect_of_an_undoing_strands_nothing)
+           death_at_any_effect_strands_nothing, death_at_any_effect_of_an_undoing_strands_nothing,
+           a_host_merges_what_the_storage_cannot, a_merge_that_nobody_takes_changes_nothing,
+           the_files_say_how_a_merge_ended, a_reset_ends_the_wait_for_a_merge,
+           a_cascade_asks_no_host, death_at_any_effect_of_a_merge_strands_nothing)

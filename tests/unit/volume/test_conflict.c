@@ -231,6 +231,31 @@ static void snapshot_delete(void) {
         world_call(world, "DELETE", arena_format(world->arena, "/snapshots/%s", other), NULL), 202);
 }
 
+/* The host of its guest is asked to make another one, or to let it go. */
+static void snapshot_asked(void) {
+    ready(true);
+    meeting.snapshot = snapshot_of_volume(meeting.world, meeting.id);
+    memory_defer_snapshots(meeting.world->memory, true);
+    meeting.world->settings.assisted_delete_deadline_s = 600;
+    new_snapshot(meeting.world, meeting.id);
+}
+
+static void snapshot_awaited(void) {
+    snapshot_asked();
+    world_settle(meeting.world);
+}
+
+static void merge_asked(void) {
+    snapshot_delete();
+    memory_defer_snapshots(meeting.world->memory, true);
+    meeting.world->settings.assisted_delete_deadline_s = 600;
+}
+
+static void merge_awaited(void) {
+    merge_asked();
+    world_settle(meeting.world);
+}
+
 /* The volume is in a group of its own. */
 static void join_group(void) {
     group_of(meeting.world, &meeting.id, 1);
@@ -338,6 +363,10 @@ static const struct setting {
     { WORK_SNAPSHOTS, "snapshot", snapshot_create, IN_DRIVER, "create_snapshot", false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, IN_DRIVER, "delete_snapshot", false },
+    { WORK_SNAPSHOTS, "snapshot by a host", snapshot_asked, IN_DRIVER, "prepare_assist", false },
+    { WORK_SNAPSHOTS, "snapshot by a host", snapshot_awaited, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "merge by a host", merge_asked, IN_DRIVER, "prepare_assist", false },
+    { WORK_SNAPSHOTS, "merge by a host", merge_awaited, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, IN_DRIVER, "create_snapshot",
       false },

@@ -105,7 +105,7 @@ START_TEST(a_header_leads_nowhere_else) {
         { FILE_NAME, "qcow2", "does not say" },
         { FILE_NAME, "vmdk", "does not say" },
         { FILE_NAME, "a-format-with-a-long-name", "wrong backing format" },
-        { "", "raw", "not the volume's" },
+        { "", "raw", NULL },
         { "/etc/passwd", "raw", "not the volume's" },
         { "../" FILE_NAME, "raw", "not the volume's" },
         { "./" FILE_NAME, "raw", "not the volume's" },

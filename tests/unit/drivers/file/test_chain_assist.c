@@ -7,6 +7,8 @@
 #include "drivers/file/snapshot_file.h"
 #include "tests/unit/drivers/driver_test.h"
 
+#include <string.h>
+
 #define OVERLAY FILE_NAME ".s"
 
 struct place {
@@ -255,8 +257,248 @@ START_TEST(without_overlays_nobody_is_asked) {
 }
 END_TEST
 
+/* ---- delete ---- */
+
+static struct driver_snapshot named(struct place *place, const char *id) {
+    struct driver_snapshot snapshot = place->snapshot;
+
+    snapshot.id = snapshot.name_id = id;
+    snapshot.format = place->volume.format;
+    return snapshot;
+}
+
+static void write_content(struct place *place, int content) {
+    const char *name = active(place);
+    const char *command = arena_format(place->bench.arena, "write -P %d 1M 64k", content);
+
+    ck_assert_int_eq(BENCH_RUN("qemu-io", "-f", strcmp(name, FILE_NAME) == 0 ? "raw" : "qcow2",
+                               "-c", command,
+                               directory_path(&place->directory, place->bench.arena, name)),
+                     0);
+}
+
+static bool reads(struct place *place, const char *name, const char *format, int content) {
+    const char *command = arena_format(place->bench.arena, "read -P %d 1M 64k", content);
+
+    return BENCH_RUN("qemu-io", "-r", "-f", format, "-c", command,
+                     directory_path(&place->directory, place->bench.arena, name)) == 0;
+}
+
+static bool snapshot_reads(struct place *place, const char *id, int content) {
+    struct driver_snapshot snapshot = named(place, id);
+    autosource struct image_source source = NO_SOURCE;
+
+    ck_assert_msg(image_source_open_snapshot(&place->directory, place->bench.arena, &snapshot, NULL,
+                                             &source, &place->bench.err) == 0,
+                  "%s", place->bench.err.message);
+    return reads(place, source.name, source.layered ? "qcow2" : source.format, content);
+}
+
+static enum driver_outcome take_snapshot(struct place *place, const char *id) {
+    struct driver_snapshot snapshot = named(place, id);
+
+    return snapshot_file_create(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                NULL, &place->bench.err);
+}
+
+static enum driver_outcome drop(struct place *place, const char *id) {
+    struct driver_snapshot snapshot = named(place, id);
+
+    return snapshot_file_delete(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                NULL, &place->bench.err);
+}
+
+static int prepare_delete(struct place *place, const char *id, struct driver_assist *ret) {
+    struct driver_snapshot snapshot = named(place, id);
+
+    return chain_assist_prepare(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                true, ret, &place->bench.err);
+}
+
+static int settle_delete(struct place *place, const char *id, enum driver_told told) {
+    struct driver_snapshot snapshot = named(place, id);
+
+    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                               true, told, &place->bench.err);
+}
+
+/* What a guest's host does: pulls what is below into the active file, down to `base` (NULL:
+ * all). */
+static void pull(struct place *place, const char *file, const char *base, const char *format) {
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-f", "qcow2", "-b", base ? base : "", "-F",
+                               base ? format : "raw",
+                               directory_path(&place->directory, place->bench.arena, file)),
+                     0);
+}
+
+/* Or commits a file into the one below, and puts the one above on that. */
+static void commit(struct place *place, const char *file, const char *above, const char *below) {
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "commit", "-d", "-f", "qcow2",
+                               directory_path(&place->directory, place->bench.arena, file)),
+                     0);
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-u", "-f", "qcow2", "-b", below, "-F", "raw",
+                               directory_path(&place->directory, place->bench.arena, above)),
+                     0);
+}
+
+static void note_id(void *arg, const char *name_id, int64_t bytes) {
+    char *ids = arg;
+
+    (void)bytes;
+    strcat(strcat(ids, name_id), " ");
+}
+
+static const char *listed(struct place *place) {
+    char *ids = arena_alloc(place->bench.arena, 256);
+
+    ids[0] = '\0';
+    ck_assert_int_eq(
+        snapshot_file_list(&place->directory, place->bench.arena, note_id, ids, &place->bench.err),
+        0);
+    return ids;
+}
+
+/* Contents 1, 2 and 3, with snapshots s and t between them; a guest has it. */
+static void open_chain(struct place *place) {
+    open_place(place);
+    place->volume.attached = false;
+    write_content(place, 1);
+    ck_assert_int_eq(take_snapshot(place, "s"), DRIVER_DONE);
+    write_content(place, 2);
+    ck_assert_int_eq(take_snapshot(place, "t"), DRIVER_DONE);
+    write_content(place, 3);
+    place->volume.attached = true;
+}
+
+START_TEST(the_newest_is_pulled_and_the_one_before_lives_on) {
+    autoplace struct place place;
+    struct driver_assist assist;
+
+    open_chain(&place);
+    ck_assert_int_eq(drop(&place, "t"), DRIVER_DEFERRED);
+    for (int i = 0; i <= 1; i++) {
+        ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
+        ck_assert_str_eq(assist.file_to_merge, FILE_NAME);
+        ck_assert_ptr_null(assist.merge_target_file);
+    }
+    pull(&place, FILE_NAME ".t", FILE_NAME, "raw");
+    ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
+    for (int i = 0; i <= 1; i++)
+        ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_FAILED), 1);
+    ck_assert_str_eq(active(&place), FILE_NAME ".t");
+    ck_assert(!has(&place, FILE_NAME ".s"));
+    ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "s", 1));
+    ck_assert_str_eq(listed(&place), "s ");
+
+    /* The last one: nothing is left below. */
+    ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+    ck_assert_ptr_null(assist.file_to_merge);
+    ck_assert_ptr_null(assist.merge_target_file);
+    pull(&place, FILE_NAME ".t", NULL, NULL);
+    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_DONE), 1);
+    ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3));
+    ck_assert_str_eq(listed(&place), "");
+    ck_assert_str_eq(active(&place), FILE_NAME ".t");
+
+    /* A repetition of what has ended takes nothing that bears its name. */
+    ck_assert_int_eq(drop(&place, "t"), DRIVER_DONE);
+    ck_assert(has(&place, FILE_NAME ".t"));
+
+    /* It goes on as any other volume. */
+    place.volume.attached = false;
+    ck_assert_int_eq(drop(&place, "t"), DRIVER_DONE);
+    ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
+    write_content(&place, 4);
+    ck_assert(snapshot_reads(&place, "u", 3));
+    ck_assert_int_eq(drop(&place, "u"), DRIVER_DONE);
+    ck_assert(reads(&place, active(&place), "qcow2", 4));
+    ck_assert_int_eq(
+        volume_file_delete(&place.directory, place.bench.arena, &place.volume, &place.bench.err),
+        0);
+    ck_assert(!has(&place, FILE_NAME) && !has(&place, FILE_NAME ".t") &&
+              !has(&place, FILE_NAME ".info"));
+}
+END_TEST
+
+START_TEST(an_older_one_is_committed) {
+    autoplace struct place place;
+    struct driver_assist assist;
+
+    open_chain(&place);
+    for (int i = 0; i <= 1; i++) {
+        ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+        ck_assert_str_eq(assist.file_to_merge, FILE_NAME ".s");
+        ck_assert_str_eq(assist.merge_target_file, FILE_NAME);
+    }
+    commit(&place, FILE_NAME ".s", FILE_NAME ".t", FILE_NAME);
+    for (int i = 0; i <= 1; i++)
+        ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_NOTHING), 1);
+    ck_assert(!has(&place, FILE_NAME ".s"));
+    ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "t", 2));
+    ck_assert_str_eq(listed(&place), "t ");
+}
+END_TEST
+
+/* Nothing goes that a header still names. */
+START_TEST(what_was_not_merged_stays_whatever_was_told) {
+    static const char *const ids[] = { "s", "t" };
+
+    for (size_t i = 0; i < LENGTH(all_told); i++)
+        for (size_t j = 0; j < LENGTH(ids); j++) {
+            autoplace struct place place;
+            struct driver_assist assist;
+
+            open_chain(&place);
+            ck_assert_int_eq(settle_delete(&place, ids[j], all_told[i]), 0);
+            ck_assert_int_eq(prepare_delete(&place, ids[j], &assist), 0);
+            ck_assert_int_eq(settle_delete(&place, ids[j], all_told[i]), 0);
+            ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3));
+            ck_assert(snapshot_reads(&place, "s", 1) && snapshot_reads(&place, "t", 2));
+            /* Nor is it in the way of a delete without a guest. */
+            place.volume.attached = false;
+            ck_assert_int_eq(drop(&place, ids[j]), DRIVER_DONE);
+            ck_assert(reads(&place, active(&place), "qcow2", 3));
+            ck_assert_str_eq(listed(&place), j == 0 ? "t " : "s ");
+        }
+}
+END_TEST
+
+/* A host that is late has merged after all. */
+START_TEST(a_late_merge_is_found) {
+    autoplace struct place place;
+    struct driver_assist assist;
+
+    open_chain(&place);
+    ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
+    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_NOTHING), 0);
+    pull(&place, FILE_NAME ".t", FILE_NAME, "raw");
+    ck_assert(snapshot_reads(&place, "s", 1));
+    ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
+    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_DONE), 1);
+    ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "s", 1));
+}
+END_TEST
+
+/* Its making was given up while the guest was still below: nobody has to be asked. */
+START_TEST(an_overlay_that_no_guest_uses_is_only_undone) {
+    autoplace struct place place;
+    struct driver_assist assist;
+    autoclose int guest = -1;
+
+    open_place(&place);
+    guest = guest_opens(&place, FILE_NAME);
+    ck_assert_int_eq(prepare(&place), 0);
+    ck_assert_int_eq(prepare_delete(&place, "s", &assist), 1);
+    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_DONE), 1);
+    assert_undone(&place);
+}
+END_TEST
+
 CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_told,
            a_guest_on_the_overlay_keeps_it_whatever_was_told, between_two_files_nothing_is_decided,
            a_guest_that_is_off_has_left_its_traces, data_of_a_guest_is_never_thrown_away,
            locks_that_do_not_show_prove_nothing, an_overlay_is_never_smaller_than_what_is_below,
-           an_undoing_goes_on_where_it_was, without_overlays_nobody_is_asked)
+           an_undoing_goes_on_where_it_was, without_overlays_nobody_is_asked,
+           the_newest_is_pulled_and_the_one_before_lives_on, an_older_one_is_committed,
+           what_was_not_merged_stays_whatever_was_told, a_late_merge_is_found,
+           an_overlay_that_no_guest_uses_is_only_undone)

@@ -1,0 +1,130 @@
+"""
+Snapshots below running QEMU domains where files share no blocks: the agent puts overlays below the
+guest and merges them again, and what each holds is what the guest had written then.
+"""
+
+import os
+import subprocess
+
+from block_storage import until
+from case import GIB, DomainCase
+from hypervisor import disk_of
+
+
+def setUpModule():
+    DomainCase.start_hypervisor()
+
+
+def tearDownModule():
+    DomainCase.stop_hypervisor()
+
+
+class OverlayCase(DomainCase):
+    """What both have."""
+
+    options = ("--file.file_snapshot_overlays=true",)
+
+    def persistent(self):
+        """A volume in use by a domain that can be started again: (volume, attachment, domain)."""
+        volume_id = self.volume()
+        attachment = self.attach(volume_id)
+        domain = self.domain(attachment).define()
+        domain.run()
+        self.api.attach_complete(attachment["id"])
+        self.api.wait_status(volume_id, "in-use")
+        return volume_id, attachment["id"], domain
+
+    def disk(self, attachment_id):
+        attachment = self.api.ask("GET", f"/attachments/{attachment_id}")["attachment"]
+        return disk_of(attachment)
+
+    def first_byte(self, path, image_format="raw"):
+        """Of the disk, whoever has it open."""
+        text = subprocess.run(["qemu-io", "-U", "-r", "-f", image_format, "-c", "read -v 0 1", path],
+                              check=True, capture_output=True, text=True).stdout
+        return int(text.split()[1], 16)
+
+    def assert_content(self, snapshot_id, byte):
+        clone = self.volume(2, snapshot_id=snapshot_id)
+        attachment = self.attach(clone)
+        self.assertEqual(self.first_byte(disk_of(attachment).path), byte)
+
+    def delete_snapshot(self, snapshot_id):
+        self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
+
+        def gone():
+            rows = {row["id"]: row["status"] for row in self.api.snapshots()}
+            self.assertNotEqual(rows.get(snapshot_id), "error_deleting")
+            return snapshot_id not in rows
+        until(gone, 120, f"snapshot {snapshot_id} to go")
+
+    def shares_blocks(self, attachment_id):
+        """The file system makes snapshots itself: nobody is asked."""
+        return self.disk(attachment_id).format == "raw"
+
+
+class Overlays(OverlayCase):
+    def test_a_chain_below_a_running_domain(self):
+        volume_id, attachment_id, domain = self.persistent()
+        snapshots = []
+        for byte in (1, 2, 3):
+            domain.write_disk(volume_id, byte, "64k")
+            snapshots.append(self.api.snapshot(volume_id))
+        domain.write_disk(volume_id, 4, "64k")
+        if self.shares_blocks(attachment_id):
+            self.skipTest("files share blocks here")
+        self.assertEqual(os.path.basename(self.disk(attachment_id).path),
+                         f"volume-{volume_id}.{snapshots[2]}")
+        self.api.extend(volume_id, 2)
+        self.assert_grown(volume_id, domain, 2)
+        for snapshot_id, byte in zip(snapshots, (1, 2, 3)):
+            self.assert_content(snapshot_id, byte)
+
+        self.delete_snapshot(snapshots[1])  # in the middle: committed
+        self.assert_content(snapshots[0], 1)
+        self.assert_content(snapshots[2], 3)
+        self.delete_snapshot(snapshots[2])  # the newest: pulled
+        self.assert_content(snapshots[0], 1)
+        domain.power_off()
+        domain.run()
+        disk = self.disk(attachment_id)
+        self.assertEqual(self.first_byte(disk.path, disk.format), 4)
+        domain.write_disk(volume_id, 5, "64k")
+        self.delete_snapshot(snapshots[0])  # the last one
+        self.assertEqual(self.first_byte(disk.path, disk.format), 5)
+        self.assertEqual(domain.capacity(volume_id), 2 * GIB)
+
+        domain.destroy()
+        self.api.detach(attachment_id)
+        self.api.delete_and_wait(volume_id)
+
+    def test_a_domain_that_is_off_cannot_be_asked_and_needs_not(self):
+        volume_id, attachment_id, domain = self.persistent()
+        domain.write_disk(volume_id, 1, "64k")
+        domain.power_off()
+        made = self.api.snapshot_made(volume_id)
+        disk = self.disk(attachment_id)
+        self.assertIn(made["status"], ("available", "error"))
+        self.assertEqual(self.first_byte(disk.path, disk.format), 1)
+
+
+class NobodyToAsk(OverlayCase):
+    options = OverlayCase.options + ("--compute_agent.enabled=false",)
+
+    def test_what_no_host_takes_changes_nothing(self):
+        volume_id, attachment_id, domain = self.persistent()
+        domain.write_disk(volume_id, 1, "64k")
+        made = self.api.snapshot_made(volume_id)
+        if made["status"] == "available":
+            self.skipTest("files share blocks here")
+        domain.write_disk(volume_id, 2, "64k")
+        disk = self.disk(attachment_id)
+        self.assertEqual((os.path.basename(disk.path), disk.format), (f"volume-{volume_id}", "raw"))
+        self.assertEqual(self.first_byte(disk.path), 2)
+        self.delete_snapshot(made["id"])
+        directory = os.path.dirname(disk.path)
+        self.assertFalse([name for name in os.listdir(directory) if made["id"] in name])
+        domain.power_off()
+        domain.run()
+        domain.write_disk(volume_id, 3, "64k")
+        self.assertEqual(self.first_byte(disk.path), 3)
