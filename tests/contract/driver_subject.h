@@ -113,7 +113,7 @@ static inline void open_place(struct place *place, const struct subject *subject
 
 /* Runs one promise in front of every driver, alone and filtered. */
 static inline void each_subject(void (*promise)(struct place *place)) {
-    for (size_t i = 0; i < LENGTH(subjects) * 2; i++) {
+    for (size_t i = WALK_FIRST; i < LENGTH(subjects) * 2; i += WALK_STEP) {
         struct place place;
 
         open_place(&place, &subjects[i / 2], i % 2);
@@ -123,7 +123,7 @@ static inline void each_subject(void (*promise)(struct place *place)) {
 }
 
 static inline void each_subject_filtered(void (*promise)(struct place *place)) {
-    for (size_t i = 0; i < LENGTH(subjects); i++) {
+    for (size_t i = WALK_FIRST; i < LENGTH(subjects); i += WALK_STEP) {
         struct place place;
 
         open_place(&place, &subjects[i], true);
