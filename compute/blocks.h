@@ -21,7 +21,7 @@ int blocks_merge(const struct guest *guest, const struct disk *disk, const char 
 
 /*
  * Is a job of the guest's ending just now, on any of its disks?  Until libvirt has taken note of
- * that, QEMU 7.2 crashes when it is asked for its block nodes, as virDomainGetBlockInfo() does.  Who
- * cannot say it says no.
+ * that, QEMU 7.2 crashes when it is asked for its block nodes, as virDomainGetBlockInfo() does.
+ * Who cannot say it says no.
  */
 bool blocks_job_ends(virDomainPtr domain);
