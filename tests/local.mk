@@ -28,6 +28,7 @@ tests_sim_sim_SOURCES = \
 	tests/sim/messages.c \
 	tests/sim/model.c \
 	tests/sim/nodes.c tests/sim/nodes.h \
+	tests/sim/existing.c \
 	tests/sim/group_snapshots.c \
 	tests/sim/groups.c \
 	tests/sim/snapshots.c \

@@ -93,6 +93,11 @@ struct model *model_new(struct sim *sim, const struct answer *answer, int64_t si
     return model;
 }
 
+void model_removed(struct model *model, int verdict, bool with_image) {
+    model->removed |= verdict != 0;
+    model->destroyed |= with_image && verdict != 0;
+}
+
 static void create(struct sim *sim, void *arg) {
     autoarena struct arena *arena = arena_new();
     int64_t size = 1 + below(sim, 4);
@@ -163,7 +168,7 @@ static void delete (struct sim *sim, void *arg) {
              NULL, &answer);
     verdict = judge_answer(
         sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""), &answer);
-    model->removed |= verdict != 0;
+    model_removed(model, verdict, true);
     model->deleted = verdict > 0 && before == model->disturbances;
 }
 
@@ -360,6 +365,8 @@ static const struct {
     { snapshot_reset, "reset a snapshot", 2, "available in-use" },
     { snapshot_revert, "revert", 6, "available" },
     { snapshot_copy, "copy", 3, "available in-use" },
+    { volume_let_go, "unmanage", 3, "available error error_unmanaging" },
+    { volume_take_over, "manage", 3, NULL },
     { group_join, "join a group", 6, "available in-use" },
     { group_leave, "leave a group", 2, "available in-use" },
     { group_drop, "delete a group", 8, "available error error_deleting" },
@@ -401,7 +408,7 @@ static unsigned draw_request(struct sim *sim) {
 static bool has_a_chance(struct sim *sim, const struct model *model, unsigned request) {
     void (*run)(struct sim * sim, void *arg) = requests[request].run;
 
-    if (((run == delete || run == group_drop) && !sim->temper.deletes) ||
+    if (((run == delete || run == group_drop || run == volume_let_go) && !sim->temper.deletes) ||
         ((run == reset || run == group_reset) && !sim->temper.resets))
         return false;
     return chance(sim, 10) || strstr(requests[request].where, row_status(sim, model->id));

@@ -1,6 +1,6 @@
 /*
- * What clients ask for about groups.  Each volume has a group of its own, if any, so that what
- * becomes of the group is what becomes of the volume; it joins, leaves, and goes with it.
+ * What clients ask for about groups.  A volume joins a new one or one that another is in, leaves
+ * it, and goes with it: what becomes of a group becomes of all that are in it by then.
  */
 #include "tests/sim/sim.h"
 
@@ -33,19 +33,30 @@ static void change(struct sim *sim, struct model *model, const char *group, cons
     model->deleted = false; /* its group may have gone without it */
 }
 
-void group_join(struct sim *sim, void *arg) {
-    struct model *model = arg;
+static bool make_group(struct sim *sim, char ret[37]) {
     autoanswer struct answer answer = { 0 };
-    char id[37] = "";
 
-    if (look_for(sim, FIND_GROUP, model->id).found[0] ||
-        request(sim, "POST", "/groups",
+    if (request(sim, "POST", "/groups",
                 "{\"group\": {\"group_type\": \"sim\", \"volume_types\": [\"__DEFAULT__\"]}}",
                 &answer) <= 0)
+        return false;
+    memcpy(ret, json_string_value(json_object_get(json_object_get(answer.body, "group"), "id")),
+           37);
+    return true;
+}
+
+void group_join(struct sim *sim, void *arg) {
+    struct model *model = arg;
+    struct text other = look_for(sim, FIND_GROUP, sim->models[below(sim, SIM_VOLUMES)].id);
+
+    if (model->joins[0] || look_for(sim, FIND_GROUP, model->id).found[0])
         return;
-    memcpy(id, json_string_value(json_object_get(json_object_get(answer.body, "group"), "id")),
-           sizeof id);
-    change(sim, model, id, "add_volumes");
+    if (other.found[0])
+        memcpy(model->joins, other.found, sizeof model->joins);
+    else if (!make_group(sim, model->joins))
+        return;
+    change(sim, model, model->joins, "add_volumes");
+    model->joins[0] = '\0';
 }
 
 void group_leave(struct sim *sim, void *arg) {
@@ -56,22 +67,41 @@ void group_leave(struct sim *sim, void *arg) {
         change(sim, model, group.found, "remove_volumes");
 }
 
+static bool is_in(struct sim *sim, const struct model *model, const char *group) {
+    return model->id[0] && strcmp(look_for(sim, FIND_GROUP, model->id).found, group) == 0;
+}
+
+/* Of those that were in it before, and of those that may have joined since. */
+static void note_dropped(struct sim *sim, const char *group, int verdict,
+                         const unsigned before[SIM_VOLUMES]) {
+    for (unsigned i = 0; i < SIM_VOLUMES; i++) {
+        struct model *model = &sim->models[i];
+
+        if (before[i] || strcmp(model->joins, group) == 0 || is_in(sim, model, group))
+            model_removed(model, verdict, true);
+        if (before[i])
+            model->deleted = verdict > 0 && before[i] == model->disturbances;
+    }
+}
+
 void group_drop(struct sim *sim, void *arg) {
     autoarena struct arena *arena = arena_new();
-    struct model *model = arg;
+    const struct model *model = arg;
     struct text group = look_for(sim, FIND_GROUP, model->id);
     autoanswer struct answer answer = { 0 };
-    unsigned before;
+    unsigned before[SIM_VOLUMES] = { 0 }; /* its disturbances; 0: it was not in there */
     int verdict;
 
     if (!group.found[0])
         return;
-    model_disturb(sim, model->id);
-    before = model->disturbances;
+    for (unsigned i = 0; i < SIM_VOLUMES; i++)
+        if (is_in(sim, &sim->models[i], group.found)) {
+            model_disturb(sim, sim->models[i].id);
+            before[i] = sim->models[i].disturbances;
+        }
     verdict = request(sim, "POST", arena_format(arena, "/groups/%s/action", group.found),
                       "{\"delete\": {\"delete-volumes\": true}}", &answer);
-    model->removed |= verdict != 0;
-    model->deleted = verdict > 0 && before == model->disturbances;
+    note_dropped(sim, group.found, verdict, before);
 }
 
 void group_reset(struct sim *sim, void *arg) {

@@ -17,7 +17,7 @@ struct look {
     const char *volume_id;
     int64_t attachments, deletes;
     char status[32], operation[37], phase[16];
-    int64_t size_gb; /* 0: there is no row */
+    int64_t size_gb; /* 0: there is no row, or it has no size yet */
 };
 
 static int look_body(struct db_tx *tx, void *arg, struct error *err) {
@@ -97,7 +97,7 @@ static void check_destroyed(struct sim *sim, const char *volume_id) {
     if (look.attachments > 0)
         wrong(sim, "the image of %s is destroyed, which has %jd attachments", volume_id,
               (intmax_t)look.attachments);
-    else if (look.size_gb > 0 && strcmp(look.status, "deleting") != 0 &&
+    else if (look.status[0] && strcmp(look.status, "deleting") != 0 &&
              !(sim->temper.gap && look.deletes > 0))
         wrong(sim, "the image of %s is destroyed, which is %s", volume_id, look.status);
 }
@@ -124,9 +124,11 @@ static void note_made(struct sim *sim, const char *call, const char *name_id) {
 
     if (!made)
         return;
-    if (strncmp(call, "delete_", 7) == 0 && strcmp(made, name_id) == 0)
+    if ((strncmp(call, "delete_", 7) == 0 || strncmp(call, "unmanage_", 9) == 0) &&
+        strcmp(made, name_id) == 0)
         made[0] = '\0';
-    if ((strncmp(call, "create_", 7) == 0 || strncmp(call, "clone_", 6) == 0) &&
+    if ((strncmp(call, "create_", 7) == 0 || strncmp(call, "clone_", 6) == 0 ||
+         strncmp(call, "manage_", 7) == 0) &&
         !is_wanted(sim, name_id))
         snprintf(made, sizeof sim->current->made, "%s", name_id);
 }
@@ -164,6 +166,9 @@ static bool between(void *arg, enum memory_point point, const char *call, const 
         else
             sim->counts[COUNT_LATE]++;
     }
+    if (alive && point == MEMORY_FENCED && strcmp(call, "unmanage_volume") == 0 &&
+        look_at(sim, id).attachments > 0)
+        wrong(sim, "the image of %s is taken away, which is attached", id);
     if (alive && point == MEMORY_FENCED) {
         snapshot_touched(sim, call, name_id);
         note_made(sim, call, name_id);
@@ -181,6 +186,7 @@ static void check_image(struct sim *sim, struct model *model) {
     if (bytes >= 0 && bytes < model->seen_bytes)
         wrong(sim, "the image of %s shrank from %jd to %jd bytes", model->id,
               (intmax_t)model->seen_bytes, (intmax_t)bytes);
+    model->had_image |= bytes >= 0;
     if (bytes >= 0)
         model->seen_bytes = bytes;
 }
@@ -304,9 +310,10 @@ static bool is_known(const struct model *model, int64_t size_gb) {
 static void check_volume(struct sim *sim, const struct model *model) {
     struct look look = look_at(sim, model->id);
 
-    if (look.size_gb == 0 && !model->removed)
+    if (!look.status[0] && !model->removed)
         wrong(sim, "volume %s was made and is gone", model->id);
-    if (look.size_gb > 0 && model->deleted && strcmp(look.status, "error_deleting") != 0)
+    if (look.status[0] && model->deleted && strcmp(look.status, "error_deleting") != 0 &&
+        strcmp(look.status, "error_unmanaging") != 0)
         wrong(sim, "volume %s was deleted and is %s", model->id, look.status);
     if (look.size_gb > 0 && !is_known(model, look.size_gb))
         wrong(sim, "volume %s has %jd GiB, which nobody asked for", model->id,
@@ -380,7 +387,7 @@ static void check_delete(struct sim *sim, const char *volume_id) {
     autoarena struct arena *arena = arena_new();
     int status = ask(sim, "DELETE", arena_format(arena, "/volumes/%s", volume_id), NULL, NULL);
 
-    if (status != 202 || look_at(sim, volume_id).size_gb != 0)
+    if (status != 202 || look_at(sim, volume_id).status[0])
         wrong(sim, "volume %s cannot be deleted at rest: %d, %s", volume_id, status,
               look_at(sim, volume_id).status);
 }
@@ -433,6 +440,8 @@ void check_end(struct sim *sim) {
             continue;
         check_volume(sim, model);
         snapshot_check_end(sim, model);
+        if (!look_at(sim, model->id).status[0])
+            existing_check_end(sim, model);
         /* One whose create or delete has failed has no image: it can only be deleted. */
         if (!sim->failed && look_at(sim, model->id).size_gb > 0 && has_image(sim, model->id))
             check_usable(sim, model->id);

@@ -11,6 +11,7 @@
  *     guests    guests and their disks, the hypervisor, the images
  *     clients   what people and programs ask for
  *     snapshots the same of snapshots, copies and reverts
+ *     existing  the same of storage that is taken over and let go of
  *     strangers what they have no right to
  *     model     what must hold
  *
@@ -88,7 +89,11 @@ struct model {
     char id[37];
     bool exists;              /* a create was answered */
     bool deleted;             /* a delete was accepted, and nothing came between since */
-    bool removed;             /* a delete was accepted at any time */
+    bool removed;             /* a delete or an unmanage was accepted at any time */
+    bool destroyed;           /* a delete was */
+    bool had_image;           /* at any time */
+    bool given;               /* what was left of it may be another volume's */
+    char joins[37];           /* the group that it is about to join; "": none */
     int64_t sizes[SIM_SIZES]; /* each that it may have */
     unsigned size_count;
     int64_t must_become; /* an accepted extend that nothing has disturbed; 0: none */
@@ -222,6 +227,8 @@ void client_act(struct sim *sim);
 struct model *model_of(struct sim *sim, const char *volume_id);
 /* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
 int judge_answer(struct sim *sim, const char *what, const struct answer *answer);
+/* Somebody wanted it to go, with its image or without: as judge_answer() has it. */
+void model_removed(struct model *model, int verdict, bool with_image);
 /* A place for a volume that was just made; NULL: none is left. */
 struct model *model_new(struct sim *sim, const struct answer *answer, int64_t size_gb);
 /* One who knows the volume asks for what he has no right to. */
@@ -249,6 +256,13 @@ void snapshot_touched(struct sim *sim, const char *call, const char *name_id);
 void snapshot_check_end(struct sim *sim, const struct model *model);
 /* Whatever has happened, they can be made, reverted to, and deleted. */
 void snapshot_check_usable(struct sim *sim, const char *volume_id);
+
+/* ---- existing.c ---- */
+
+void volume_let_go(struct sim *sim, void *arg);
+void volume_take_over(struct sim *sim, void *arg); /* of something that lies there */
+/* One that is gone, and was not deleted, has left what it was made of. */
+void existing_check_end(struct sim *sim, const struct model *model);
 
 /* ---- groups.c ---- */
 
