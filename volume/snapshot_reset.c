@@ -2,6 +2,7 @@
 
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/operations.h"
 #include "volume/snapshot_assist.h"
 
 #include <string.h>
@@ -13,10 +14,29 @@ static int parse(struct work *work, const char *text, unsigned *ret, struct erro
                      "Invalid input received: status: a snapshot cannot be set to '%.64s'.", text);
 }
 
+static bool gives_it_away(unsigned wanted) {
+    return wanted != SNAPSHOT_ERROR && wanted != SNAPSHOT_ERROR_DELETING &&
+           wanted != SNAPSHOT_DELETING && wanted != SNAPSHOT_DELETED;
+}
+
+/* Nobody calls back a delete of all members for the sake of one. */
+static int check_group(struct work *work, const struct snapshot *snapshot, unsigned wanted,
+                       struct error *err) {
+    struct operation operation;
+    int found = snapshot->group_snapshot_id && gives_it_away(wanted)
+                    ? operation_of(work, snapshot->group_snapshot_id, &operation, err)
+                    : 0;
+
+    if (found <= 0 || operation.kind != &kind_group_snapshot_delete)
+        return found < 0 ? -1 : 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid snapshot: Snapshot %s goes with group snapshot %s: reset that one.",
+                     snapshot->id, snapshot->group_snapshot_id);
+}
+
 /* What the backend was told to destroy may be gone, or go at any moment: nobody is given it. */
 static int check_begun(const struct snapshot *snapshot, unsigned wanted, struct error *err) {
-    if (!snapshot->delete_begun || wanted == SNAPSHOT_ERROR || wanted == SNAPSHOT_ERROR_DELETING ||
-        wanted == SNAPSHOT_DELETING || wanted == SNAPSHOT_DELETED)
+    if (!snapshot->delete_begun || !gives_it_away(wanted))
         return 0;
     return error_set(
         err, ERROR_BAD_REQUEST,
@@ -41,6 +61,7 @@ int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, co
     unsigned wanted;
 
     if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0 ||
+        check_group(work, snapshot, wanted, err) < 0 ||
         notification_of_snapshot(work, "snapshot.reset_status.start", snapshot->id, err) < 0 ||
         conflict_settle_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0 ||
         write_status(work, snapshot, wanted, err) < 0)

@@ -364,6 +364,25 @@ START_TEST(a_report_about_one_member_is_no_end_of_its_work) {
 }
 END_TEST
 
+START_TEST(a_member_of_one_that_goes_is_not_kept_alone) {
+    const char *volumes[MEMBERS], *id, *path;
+    autoworld struct world *world = with_members(volumes);
+
+    id = new_group_snapshot(world);
+    world_settle(world);
+    path = PATH("/snapshots/%s/action", member_of(world, id, volumes[0]));
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    ck_assert_int_eq(
+        world_call(world, "POST", path, "{\"os-reset_status\": {\"status\": \"available\"}}"), 400);
+    assert_members(world, id, "deleting");
+    ck_assert_int_eq(
+        world_call(world, "POST", path, "{\"os-reset_status\": {\"status\": \"error\"}}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_hundred_are_one_operation) {
     enum { MANY = 100 };
     const struct world_settings settings = { .quota_volumes = 1000 };
@@ -412,5 +431,6 @@ CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            death_at_any_moment_of_a_delete_strands_nothing,
            a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_puts_an_end_to_a_delete,
            a_reset_of_one_that_is_made_changes_nothing_of_its_end,
-           a_report_about_one_member_is_no_end_of_its_work, a_hundred_are_one_operation,
+           a_report_about_one_member_is_no_end_of_its_work,
+           a_member_of_one_that_goes_is_not_kept_alone, a_hundred_are_one_operation,
            those_that_wait_are_told_once)
