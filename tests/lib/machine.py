@@ -139,7 +139,7 @@ def boot(kernel, command, timeout, share):
         log = stack.enter_context(open(os.path.join(place, "log"), "w+b"))
         initramfs = os.path.join(place, "initramfs")
         make_initramfs(kernel, initramfs)
-        arguments = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+        arguments = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1",
                      "-machine", "q35,memory-backend=memory", "-m", str(MEMORY_MIB),
                      "-object", f"memory-backend-memfd,id=memory,size={MEMORY_MIB}M,share=on",
                      "-kernel", kernel.image, "-initrd", initramfs, "-no-reboot", "-nographic",
