@@ -173,7 +173,7 @@ int operation_report(struct work *work, const struct operation *operation, bool 
                      struct error *err) {
     return db_run(work->tx, err,
                   "UPDATE operations SET phase = $1, failed = $2, owner = NULL, "
-                  "lease_until = NULL, deadline = NULL, updated_at = $3 "
+                  "lease_until = NULL, updated_at = $3 "
                   "WHERE id = $4 AND " AWAITS_REPORT,
                   DB_TEXT(operation_phase_text(PHASE_COMPLETING)), DB_BOOL(failed),
                   DB_INT(work->clock_us), DB_TEXT(operation->id));

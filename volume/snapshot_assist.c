@@ -37,11 +37,11 @@ int snapshot_assist_begin(struct work *work, const struct operation *held, void 
     if (found < 0)
         return -1;
     assist->begun = found ? ASSIST_LATER : ASSIST_BEGUN;
-    return found ? 0
-           : operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_PREPARING, true,
-                            err) < 0
-               ? -1
-               : 0;
+    if (found)
+        return 0;
+    if (operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_PREPARING, true, err) < 0)
+        return -1;
+    return operation_set_deadline(work, held->id, deadline_of(work, held), err);
 }
 
 int snapshot_assist_ready(struct work *work, const struct operation *held, void *arg,
