@@ -153,6 +153,9 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 /* Lets go of it, to be tried again from `retry_at`; 1 done, 0 lost. */
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err);
+/* The same by who has claimed it and not begun: that was no attempt. */
+int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                       struct error *err);
 /* Notes how far it has come, in its `arguments`, also when it was cancelled; 1 done, 0 lost. */
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err);

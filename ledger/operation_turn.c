@@ -207,14 +207,26 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
                    err);
 }
 
-int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
-                    struct error *err) {
+static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                  int64_t uncounted, struct error *err) {
     return pass_on(work, id,
                    db_query(work->tx, err,
-                            "UPDATE operations SET owner = '', lease_until = $1, updated_at = $2 "
-                            "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
-                            DB_INT(retry_at), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                            "UPDATE operations SET owner = '', lease_until = $1, "
+                            "attempts = attempts - $2, updated_at = $3 "
+                            "WHERE id = $4 AND owner = $5" RETURNING_PASSED,
+                            DB_INT(retry_at), DB_INT(uncounted), DB_INT(work->clock_us),
+                            DB_TEXT(id), DB_TEXT(owner)),
                    err);
+}
+
+int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                    struct error *err) {
+    return let_go(work, id, owner, retry_at, 0, err);
+}
+
+int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                       struct error *err) {
+    return let_go(work, id, owner, retry_at, 1, err);
 }
 
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,

@@ -90,8 +90,8 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
         return claimed;
     blocked = snapshot_assist_blocks(work, &job->operation, err);
     if (blocked != 0)
-        return blocked < 0 || operation_retry(work, job->operation.id, job_owner(job),
-                                              work->clock_us + ASSIST_PAUSE_US, err) < 0
+        return blocked < 0 || operation_put_back(work, job->operation.id, job_owner(job),
+                                                 work->clock_us + ASSIST_PAUSE_US, err) < 0
                    ? -1
                    : 0;
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;

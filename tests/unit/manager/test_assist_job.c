@@ -228,6 +228,7 @@ START_TEST(others_wait_for_the_host) {
     world_settle(world);
     ck_assert_uint_eq(world->assist_count, 1);
     ck_assert_uint_eq(world->event_count, 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE attempts > 0"), 1);
     ck_assert_int_eq(world_call(world, "POST", "/attachments",
                                 PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume)),
                      400);
