@@ -1,6 +1,7 @@
 /* Chains of images below real guests: libvirt.c and blocks.c, and the agent over them. */
 #include "common/cleanup.h"
 #include "compute/agent.h"
+#include "compute/image.h"
 #include "tests/contract/guests.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/script_server.h"
@@ -148,11 +149,13 @@ static const char *chain_of(struct scene *scene) {
     return text;
 }
 
-static void await_chain(struct scene *scene, const char *wanted) {
-    const struct timespec pause = { .tv_nsec = 20000000 };
+static void take_a_breath(void) {
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+}
 
+static void await_chain(struct scene *scene, const char *wanted) {
     while (strcmp(chain_of(scene), wanted) != 0)
-        nanosleep(&pause, NULL);
+        take_a_breath();
 }
 
 static const char *definition(struct scene *scene) {
@@ -380,8 +383,18 @@ START_TEST(a_guest_that_stops_in_the_middle_loses_nothing) {
 }
 END_TEST
 
-/* The guest goes on with it, and the daemon that comes back knows how it ended. */
+static bool lies_above(struct scene *scene, const char *name, const char *wanted) {
+    const char *below;
+    int64_t capacity;
+
+    return image_layer(scene->arena, path_of(scene, name), &capacity, &below, &scene->err) == 0 &&
+           strcmp(below, wanted) == 0;
+}
+
+/* The guest goes on with it.  The daemon that comes back knows how it ended, unless it was killed
+ * in just that moment: then the header says it. */
 START_TEST(a_daemon_that_dies_in_the_middle_finds_it_again) {
+    const char *after = THIRD " " FIRST " " BASE;
     struct scene *scene = scene_running();
     struct disk disk;
 
@@ -393,8 +406,18 @@ START_TEST(a_daemon_that_dies_in_the_middle_finds_it_again) {
     ck_assert(daemon_command('s'));
     ck_assert(daemon_await());
     scene->control = virConnectOpen(guests_uri);
-    await_chain(scene, THIRD " " FIRST " " BASE);
-    check_merged(scene, SECOND, THIRD " " FIRST " " BASE);
+    while (strcmp(chain_of(scene), after) != 0 && !lies_above(scene, THIRD, FIRST))
+        take_a_breath();
+    disk = scene_found(scene);
+    if (strcmp(chain_of(scene), after) == 0) {
+        check_merged(scene, SECOND, after);
+    } else if (!disk.job) {
+        guest_write(scene, 5);
+        stop(scene);
+        assert_content(THIRD, "qcow2", 5);
+    } else {
+        await_chain(scene, after);
+    }
     scene_end(scene);
 }
 END_TEST
