@@ -2,22 +2,16 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "common/log.h"
 #include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "compute/fence.h"
 #include "compute/guest_process.h"
 #include "compute/virt.h"
+#include "compute/virt_link.h"
 
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-/* A daemon that is silent for 3 × 3 s counts as gone: its pending calls fail. */
-#define KEEPALIVE_SECONDS 3
-#define KEEPALIVE_MISSES  3
+#include <stdlib.h>
 
 /* Refuses to shrink, under the lock of the domain; since libvirt 12.3, older ones refuse the flag
  * and have a fence instead. */
@@ -29,101 +23,11 @@
 
 struct libvirt {
     struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
-    char *uri;
-    pthread_mutex_t lock; /* guards the connection and `silent` */
-    virConnectPtr connection;
-    bool silent; /* the outage is in the log */
+    struct virt_link *link;
 };
 
-/* libvirt would write every error to stderr; ours go into the log. */
-static void stay_quiet(void *arg, virErrorPtr failure) {
-    (void)arg;
-    (void)failure;
-}
-
-static void *run_events(void *arg) {
-    (void)arg;
-    while (virEventRunDefaultImpl() == 0)
-        continue;
-    return NULL;
-}
-
-/* libvirt has one event loop for a process; only keepalives go through it. */
-static void start_libvirt(void) {
-    pthread_t thread;
-
-    virSetErrorFunc(NULL, stay_quiet);
-    virInitialize();
-    if (virEventRegisterDefaultImpl() == 0 && pthread_create(&thread, NULL, run_events, NULL) == 0)
-        pthread_detach(thread);
-}
-
-static void note_outage(struct libvirt *libvirt, bool silent) {
-    bool changed;
-
-    pthread_mutex_lock(&libvirt->lock);
-    changed = libvirt->silent != silent;
-    libvirt->silent = silent;
-    pthread_mutex_unlock(&libvirt->lock);
-    if (changed && silent)
-        log_error(NULL, "libvirt does not answer", "uri", libvirt->uri, NULL);
-    if (changed && !silent)
-        log_info(NULL, "libvirt answers again", "uri", libvirt->uri, NULL);
-}
-
-/*
- * A connection of the caller's own, as every question to a guest has it: libvirtd takes no more of
- * a connection that waits for five answers.
- */
-static virConnectPtr open_connection(struct libvirt *libvirt, struct error *err) {
-    virConnectPtr connection = virConnectOpen(libvirt->uri);
-
-    if (!connection) {
-        virt_fail(NULL, libvirt->uri, err);
-        if (err)
-            err->kind = ERROR_UNAVAILABLE;
-        note_outage(libvirt, true);
-        return NULL;
-    }
-    /* Drivers without a daemon in between have no keepalive and need none. */
-    virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
-    note_outage(libvirt, false);
-    return connection;
-}
-
-/* A reference to the common connection, which is for what never waits for a guest; NULL when it is
- * not there or not alive. */
-static virConnectPtr share_connection(struct libvirt *libvirt) {
-    virConnectPtr connection, dead = NULL;
-
-    pthread_mutex_lock(&libvirt->lock);
-    connection = libvirt->connection;
-    if (connection && virConnectIsAlive(connection) != 1) {
-        dead = connection;
-        connection = libvirt->connection = NULL;
-    }
-    if (connection)
-        virConnectRef(connection);
-    pthread_mutex_unlock(&libvirt->lock);
-    if (dead)
-        virConnectClose(dead);
-    return connection;
-}
-
-/* A daemon that takes connections and never answers holds only those who open one: not the lock. */
-static virConnectPtr get_connection(struct libvirt *libvirt, struct error *err) {
-    virConnectPtr connection = share_connection(libvirt);
-
-    if (connection)
-        return connection;
-    connection = open_connection(libvirt, err);
-    pthread_mutex_lock(&libvirt->lock);
-    if (connection && !libvirt->connection) {
-        libvirt->connection = connection;
-        virConnectRef(connection);
-    }
-    pthread_mutex_unlock(&libvirt->lock);
-    return connection;
+static struct virt_link *link_of(struct hypervisor *hypervisor) {
+    return ((struct libvirt *)hypervisor)->link;
 }
 
 /* 1 with *ret, 0 there is no such domain, -1 failed. */
@@ -142,8 +46,7 @@ static int find_domain(virConnectPtr connection, const char *uuid, virDomainPtr 
 
 static int libvirt_has_instance(struct hypervisor *hypervisor, const char *instance_uuid,
                                 struct error *err) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autoconnection virConnectPtr connection = virt_link_share(link_of(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
 
     return connection ? find_domain(connection, instance_uuid, &domain, err) : -1;
@@ -279,8 +182,7 @@ static int find_anywhere(virConnectPtr connection, const char *volume_id, struct
 static int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena,
                              const char *instance_uuid, const char *volume_id, struct disk *ret,
                              struct error *err) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = open_connection(libvirt, err);
+    autoconnection virConnectPtr connection = virt_link_open(link_of(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
     struct disk disk = { .state = DISK_NOT_HERE };
     int found;
@@ -348,8 +250,7 @@ static int ask_and_act(const struct guest *guest, const struct act *act, struct 
 
 static int act_on_guest(struct hypervisor *hypervisor, struct arena *arena, const struct act *act,
                         struct error *err) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = open_connection(libvirt, err);
+    autoconnection virConnectPtr connection = virt_link_open(link_of(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
     struct error failure = { 0 };
     struct guest guest;
@@ -415,8 +316,7 @@ static int libvirt_merge_disk(struct hypervisor *hypervisor, struct arena *arena
 
 static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
                              const char *const **ret, struct error *err) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = get_connection(libvirt, err);
+    autoconnection virConnectPtr connection = virt_link_share(link_of(hypervisor), err);
     autodomains virDomainPtr *domains = NULL;
     const char **uuids;
     int count, used = 0;
@@ -439,8 +339,7 @@ static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
 
 static int libvirt_tidy(struct hypervisor *hypervisor, struct arena *arena,
                         const char *instance_uuid, struct error *err) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-    autoconnection virConnectPtr connection = open_connection(libvirt, err);
+    autoconnection virConnectPtr connection = virt_link_open(link_of(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
     struct guest guest;
     bool moving;
@@ -456,21 +355,13 @@ static int libvirt_tidy(struct hypervisor *hypervisor, struct arena *arena,
 }
 
 static void libvirt_free(struct hypervisor *hypervisor) {
-    struct libvirt *libvirt = (struct libvirt *)hypervisor;
-
-    if (libvirt->connection)
-        virConnectClose(libvirt->connection);
-    pthread_mutex_destroy(&libvirt->lock);
-    free(libvirt->uri);
-    free(libvirt);
+    virt_link_free(link_of(hypervisor));
+    free(hypervisor);
 }
 
-/* The connection is opened by the first call that needs it. */
 struct hypervisor *hypervisor_libvirt_new(const char *uri) {
-    static pthread_once_t started = PTHREAD_ONCE_INIT;
     struct libvirt *libvirt = heap_new(sizeof(*libvirt));
 
-    pthread_once(&started, start_libvirt);
     libvirt->hypervisor = (struct hypervisor){
         .has_instance = libvirt_has_instance,
         .find_disk = libvirt_find_disk,
@@ -482,7 +373,6 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .tidy = libvirt_tidy,
         .free = libvirt_free,
     };
-    libvirt->uri = heap_text(uri);
-    pthread_mutex_init(&libvirt->lock, NULL);
+    libvirt->link = virt_link_new(uri);
     return &libvirt->hypervisor;
 }

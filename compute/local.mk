@@ -22,7 +22,8 @@ libscoria_a_SOURCES += \
 	compute/fence.c compute/fence.h \
 	compute/guest_process.c compute/guest_process.h \
 	compute/libvirt.c \
-	compute/virt.c compute/virt.h
+	compute/virt.c compute/virt.h \
+	compute/virt_link.c compute/virt_link.h
 endif
 
 if HAVE_CHECK

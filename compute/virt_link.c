@@ -1,0 +1,125 @@
+#include "compute/virt_link.h"
+
+#include "common/heap.h"
+#include "common/log.h"
+#include "compute/virt.h"
+
+#include <libvirt/virterror.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* A daemon that is silent for 3 × 3 s counts as gone: its pending calls fail. */
+#define KEEPALIVE_SECONDS 3
+#define KEEPALIVE_MISSES  3
+
+struct virt_link {
+    char *uri;
+    pthread_mutex_t lock; /* guards the connection and `silent` */
+    virConnectPtr connection;
+    bool silent; /* the outage is in the log */
+};
+
+/* libvirt would write every error to stderr; ours go into the log. */
+static void stay_quiet(void *arg, virErrorPtr failure) {
+    (void)arg;
+    (void)failure;
+}
+
+static void *run_events(void *arg) {
+    (void)arg;
+    while (virEventRunDefaultImpl() == 0)
+        continue;
+    return NULL;
+}
+
+/* libvirt has one event loop for a process; only keepalives go through it. */
+static void start_libvirt(void) {
+    pthread_t thread;
+
+    virSetErrorFunc(NULL, stay_quiet);
+    virInitialize();
+    if (virEventRegisterDefaultImpl() == 0 && pthread_create(&thread, NULL, run_events, NULL) == 0)
+        pthread_detach(thread);
+}
+
+struct virt_link *virt_link_new(const char *uri) {
+    static pthread_once_t started = PTHREAD_ONCE_INIT;
+    struct virt_link *link = heap_new(sizeof(*link));
+
+    pthread_once(&started, start_libvirt);
+    link->uri = heap_text(uri);
+    pthread_mutex_init(&link->lock, NULL);
+    return link;
+}
+
+void virt_link_free(struct virt_link *link) {
+    if (link->connection)
+        virConnectClose(link->connection);
+    pthread_mutex_destroy(&link->lock);
+    free(link->uri);
+    free(link);
+}
+
+static void note_outage(struct virt_link *link, bool silent) {
+    bool changed;
+
+    pthread_mutex_lock(&link->lock);
+    changed = link->silent != silent;
+    link->silent = silent;
+    pthread_mutex_unlock(&link->lock);
+    if (changed && silent)
+        log_error(NULL, "libvirt does not answer", "uri", link->uri, NULL);
+    if (changed && !silent)
+        log_info(NULL, "libvirt answers again", "uri", link->uri, NULL);
+}
+
+virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
+    virConnectPtr connection = virConnectOpen(link->uri);
+
+    if (!connection) {
+        virt_fail(NULL, link->uri, err);
+        if (err)
+            err->kind = ERROR_UNAVAILABLE;
+        note_outage(link, true);
+        return NULL;
+    }
+    /* Drivers without a daemon in between have no keepalive and need none. */
+    virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
+    note_outage(link, false);
+    return connection;
+}
+
+/* NULL when it is not there or not alive. */
+static virConnectPtr refer(struct virt_link *link) {
+    virConnectPtr connection, dead = NULL;
+
+    pthread_mutex_lock(&link->lock);
+    connection = link->connection;
+    if (connection && virConnectIsAlive(connection) != 1) {
+        dead = connection;
+        connection = link->connection = NULL;
+    }
+    if (connection)
+        virConnectRef(connection);
+    pthread_mutex_unlock(&link->lock);
+    if (dead)
+        virConnectClose(dead);
+    return connection;
+}
+
+/* A daemon that takes connections and never answers holds only those who open one: not the lock. */
+virConnectPtr virt_link_share(struct virt_link *link, struct error *err) {
+    virConnectPtr connection = refer(link);
+
+    if (connection)
+        return connection;
+    connection = virt_link_open(link, err);
+    pthread_mutex_lock(&link->lock);
+    if (connection && !link->connection) {
+        link->connection = connection;
+        virConnectRef(connection);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return connection;
+}
