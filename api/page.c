@@ -112,9 +112,9 @@ static const char *next_query(struct request *request, const char *last_id) {
 
     for (unsigned i = 0; i < count; i++)
         if (strcmp(parameters[i].key, "marker") != 0)
-            escaped[kept++] = (struct pair){ url_escape(arena, parameters[i].key),
-                                             url_escape(arena, parameters[i].value) };
-    escaped[kept++] = (struct pair){ "marker", url_escape(arena, last_id) };
+            escaped[kept++] = (struct pair){ http_encode(arena, parameters[i].key),
+                                             http_encode(arena, parameters[i].value) };
+    escaped[kept++] = (struct pair){ "marker", http_encode(arena, last_id) };
     for (unsigned i = 0; i < kept; i++)
         size += strlen(escaped[i].key) + strlen(escaped[i].value) + 2;
     query = end = arena_alloc(arena, size);

@@ -40,7 +40,7 @@ static const char *link_base(struct request *request, bool bookmark) {
 
     if (!*base)
         *base = arena_join(arena, request->base_url, bookmark ? "/" : "/v3/",
-                           request->path_project ? url_escape(arena, request->path_project) : "",
+                           request->path_project ? http_encode(arena, request->path_project) : "",
                            request->path_project ? "/" : "", NULL);
     return *base;
 }

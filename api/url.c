@@ -66,30 +66,3 @@ int url_queries(struct arena *arena, const char *query, const struct pair **ret,
     *ret = pairs;
     return count;
 }
-
-static bool char_is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
-}
-
-const char *url_escape(struct arena *arena, const char *text) {
-    static const char digits[] = "0123456789ABCDEF";
-    const char *at = text;
-    char *escaped, *end;
-
-    while (char_is_plain(*at))
-        at++;
-    if (*at == '\0')
-        return text;
-    escaped = end = arena_alloc(arena, 3 * strlen(text) + 1);
-    for (at = text; *at; at++) {
-        if (char_is_plain(*at)) {
-            *end++ = *at;
-            continue;
-        }
-        *end++ = '%';
-        *end++ = digits[(unsigned char)*at >> 4];
-        *end++ = digits[*at & 15];
-    }
-    return escaped;
-}

@@ -24,6 +24,3 @@ bool url_split(struct arena *arena, const char *path, struct url_path *ret);
 /* Parameters of "a=1&b=%20" in order, decoded; "a" alone has the value "".  How many, or -1
  * when there are more than URL_PARAMETERS or the encoding is bad. */
 int url_queries(struct arena *arena, const char *query, const struct pair **ret, struct error *err);
-
-/* Percent-encodes all but letters, digits and "-._~"; `text` itself when nothing needs it. */
-const char *url_escape(struct arena *arena, const char *text);

@@ -29,6 +29,7 @@ static bool may_come_twice(const char *method) {
 
 int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
+    const char *request_id = call->request_id ? call->request_id : client->request_id;
     struct http_header headers[5] = { 0 };
     unsigned count = 0;
     struct http_call sent = {
@@ -39,6 +40,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
         .repeats = client->repeats,
         .safe = may_come_twice(call->method),
         .wanted_header = call->wanted_header,
+        .until_us = client->until_us,
     };
     const char *url;
 
@@ -51,8 +53,8 @@ int client_send(const struct client *client, struct arena *arena, const struct c
                                   arena_join(arena, client->service, " ", client->version, NULL) };
     if (client->token && !own_user_is_known(client->user))
         headers[count++] = (struct http_header){ "X-Auth-Token", client->token };
-    if (call->request_id)
-        headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", call->request_id };
+    if (request_id)
+        headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", request_id };
     headers[count] = call->header;
     return own_user_call(client->user, arena, &sent, ret, err);
 }
@@ -92,4 +94,28 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
         error_set(err, ERROR_UNAVAILABLE, "%s's answer is no JSON: %s", client->name,
                   failure.message);
     return root;
+}
+
+const json_t *client_ask_for(const struct client *client, struct arena *arena,
+                             const struct client_call *call, const char *name, struct error *err) {
+    struct http_answer answer;
+    const json_t *root = client_ask(client, arena, call, &answer, err);
+    const json_t *member = json_object_get(root, name);
+
+    if (root && !member)
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s", call->method, call->path,
+                  client->name, name);
+    return member;
+}
+
+const char *client_page(struct arena *arena, const char *path, const char *query,
+                        const char *marker, unsigned limit) {
+    const char *behind = query ? query : "";
+
+    if (limit)
+        behind = arena_format(arena, "%s%slimit=%u", behind, *behind ? "&" : "", limit);
+    if (marker)
+        behind = arena_join(arena, behind, *behind ? "&" : "",
+                            "marker=", http_encode(arena, marker), NULL);
+    return *behind ? arena_join(arena, path, "?", behind, NULL) : path;
 }

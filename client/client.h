@@ -29,6 +29,8 @@ struct client {
     struct own_user *user;    /* who calls; NULL: nobody in particular */
     int64_t timeout_ms;
     unsigned repeats;
+    const char *request_id;  /* of calls that have none of their own; NULL: none */
+    const int64_t *until_us; /* ends each call, as that of struct http_call; NULL: nothing does */
 };
 
 struct client_call {
@@ -55,6 +57,14 @@ int client_call(const struct client *client, struct arena *arena, const struct c
 const json_t *client_ask(const struct client *client, struct arena *arena,
                          const struct client_call *call, struct http_answer *ret,
                          struct error *err);
+
+/* client_ask(), and the member of this name in the answer's object, which it must have. */
+const json_t *client_ask_for(const struct client *client, struct arena *arena,
+                             const struct client_call *call, const char *name, struct error *err);
+
+/* "<path>?<query>&limit=…&marker=…"; `query` and `marker` may be NULL, limit 0 is the peer's. */
+const char *client_page(struct arena *arena, const char *path, const char *query,
+                        const char *marker, unsigned limit);
 
 /* Is it a fault of configuration, which only an operator can end?  Then a repetition may be
  * slow. */

@@ -1,8 +1,12 @@
 libscoria_a_SOURCES += \
+	client/attachments.c client/attachments.h \
 	client/client.c client/client.h \
 	client/compute_events.c client/compute_events.h \
 	client/compute_snapshots.c client/compute_snapshots.h \
+	client/groups.c client/groups.h \
+	client/pools.c client/pools.h \
 	client/servers.c client/servers.h \
+	client/snapshots.c client/snapshots.h \
 	client/version_range.c client/version_range.h \
 	client/volumes.c client/volumes.h
 
@@ -11,5 +15,6 @@ check_PROGRAMS += \
 	tests/unit/client/test_client \
 	tests/unit/client/test_compute_events \
 	tests/unit/client/test_servers \
+	tests/unit/client/test_storage \
 	tests/unit/client/test_volumes
 endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define CALL_TIMEOUT_MS 10000
-#define PAGE_LIMIT      "100"
+#define PAGE_LIMIT      100
 
 struct client volumes_client(const char *url, const char *token, struct own_user *user) {
     static const char *const types[] = { "volumev3", "block-storage", NULL };
@@ -48,6 +48,8 @@ static void read_attachments(struct arena *arena, const json_t *list, struct rem
 
         attachments[i].instance_uuid = json_text_of(item, "server_id");
         attachments[i].host = json_text_of(item, "host_name");
+        attachments[i].id = json_text_of(item, "attachment_id");
+        attachments[i].device = json_text_of(item, "device");
     }
     ret->attachments = attachments;
     ret->attachment_count = (unsigned)count;
@@ -59,6 +61,15 @@ static int read_volume(struct arena *arena, const json_t *object, struct remote_
     struct remote_volume volume = {
         .id = json_text_of(object, "id"),
         .status = json_text_of(object, "status"),
+        .name = json_text_of(object, "name"),
+        .type = json_text_of(object, "volume_type"),
+        .availability_zone = json_text_of(object, "availability_zone"),
+        .snapshot_id = json_text_of(object, "snapshot_id"),
+        .source_volid = json_text_of(object, "source_volid"),
+        .group_id = json_text_of(object, "group_id"),
+        .created_at = json_text_of(object, "created_at"),
+        .metadata = metadata,
+        .multiattach = json_is_true(json_object_get(object, "multiattach")),
         .size_gb = json_integer_value(json_object_get(object, "size")),
         .has_target = json_object_get(metadata, "extend_new_size") != NULL,
         .target_gb = read_target(json_text_of(metadata, "extend_new_size")),
@@ -75,7 +86,7 @@ int volumes_read(const struct client *api, struct arena *arena, const char *volu
                  const char *request_id, struct remote_volume *ret, struct error *err) {
     const struct client_call call = {
         .method = "GET",
-        .path = arena_format(arena, "/volumes/%s", volume_id),
+        .path = arena_join(arena, "/volumes/", http_encode(arena, volume_id), NULL),
         .request_id = request_id,
         .wanted_header = EXTEND_HEADER,
     };
@@ -88,20 +99,17 @@ int volumes_read(const struct client *api, struct arena *arena, const char *volu
     return 0;
 }
 
-int volumes_extending(const struct client *api, struct arena *arena, const char *marker,
-                      struct remote_volume **ret, struct error *err) {
+int volumes_list(const struct client *api, struct arena *arena, const char *query,
+                 const char *marker, unsigned limit, struct remote_volume **ret,
+                 struct error *err) {
     const struct client_call call = {
         .method = "GET",
-        .path = arena_format(
-            arena, "/volumes/detail?all_tenants=1&status=extending&limit=" PAGE_LIMIT "%s%s",
-            marker ? "&marker=" : "", marker ? marker : ""),
+        .path = client_page(arena, "/volumes/detail", query, marker, limit),
     };
-    struct http_answer answer;
-    const json_t *root = client_ask(api, arena, &call, &answer, err);
-    const json_t *list = json_object_get(root, "volumes");
+    const json_t *list = client_ask_for(api, arena, &call, "volumes", err);
     struct remote_volume *volumes;
 
-    if (!root)
+    if (!list)
         return -1;
     if (!json_is_array(list))
         return error_set(err, ERROR_UNAVAILABLE, "the volume API's answer is no list of volumes");
@@ -112,6 +120,82 @@ int volumes_extending(const struct client *api, struct arena *arena, const char 
     *ret = volumes;
     return (int)json_array_size(list);
 }
+
+int volumes_extending(const struct client *api, struct arena *arena, const char *marker,
+                      struct remote_volume **ret, struct error *err) {
+    return volumes_list(api, arena, "all_tenants=1&status=extending", marker, PAGE_LIMIT, ret, err);
+}
+
+/* ---- changes ---- */
+
+static void put_given(struct json_out *out, const char *key, const char *value) {
+    if (!value)
+        return;
+    out_key_text(out, key);
+    out_text(out, value);
+}
+
+static const char *create_body(struct arena *arena, const struct remote_volume_new *wanted) {
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "volume");
+    out_begin_object(&out);
+    put_given(&out, "name", wanted->name);
+    put_given(&out, "volume_type", wanted->type);
+    put_given(&out, "availability_zone", wanted->availability_zone);
+    put_given(&out, "snapshot_id", wanted->snapshot_id);
+    put_given(&out, "source_volid", wanted->source_volid);
+    if (wanted->size_gb > 0)
+        out_put_int(&out, "size", wanted->size_gb);
+    out_key(&out, "metadata");
+    out_begin_object(&out);
+    for (const struct remote_pair *pair = wanted->metadata; pair && pair->key; pair++)
+        put_given(&out, pair->key, pair->value);
+    out_end_object(&out);
+    out_end_object(&out);
+    out_end_object(&out);
+    return json_out_text(&out);
+}
+
+int volumes_create(const struct client *api, struct arena *arena,
+                   const struct remote_volume_new *wanted, struct remote_volume *ret,
+                   struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = "/volumes",
+        .body = create_body(arena, wanted),
+    };
+    const json_t *volume = client_ask_for(api, arena, &call, "volume", err);
+
+    return volume ? read_volume(arena, volume, ret, err) : -1;
+}
+
+int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
+                   struct error *err) {
+    const struct client_call call = {
+        .method = "DELETE",
+        .path = arena_join(arena, "/volumes/", http_encode(arena, volume_id), NULL),
+    };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}
+
+int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
+                   int64_t new_gb, struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = arena_format(arena, "/volumes/%s/action", http_encode(arena, volume_id)),
+        .body = arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb),
+    };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}
+
+/* ---- what the agent tells ---- */
 
 int volumes_report(const struct client *api, struct arena *arena, const char *host,
                    const char *endpoint, struct error *err) {

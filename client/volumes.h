@@ -1,6 +1,6 @@
 /*
- * The volume API as the agent of a hypervisor host calls it, at microversion 3.71.  Failures are
- * client.h's; a volume that is not as the API describes one counts as no answer.
+ * The volume API as we call it: volumes, and what the agent of a hypervisor host tells.  Failures
+ * are client.h's; a volume that is not as the API describes one counts as no answer.
  */
 #pragma once
 
@@ -8,11 +8,17 @@
 
 struct remote_attachment {
     const char *instance_uuid, *host; /* each may be NULL */
+    const char *id, *device;          /* these, too */
 };
 
 struct remote_volume {
     const char *id, *status;
+    const char *name, *type, *availability_zone; /* each may be NULL */
+    const char *snapshot_id, *source_volid, *group_id;
+    const char *created_at; /* as the API writes it; NULL: it does not say */
+    const json_t *metadata;
     int64_t size_gb;
+    bool multiattach;
     bool has_target;    /* metadata has the key extend_new_size */
     int64_t target_gb;  /* its value; 0 when it is absent or no plain number of a volume's size */
     const char *extend; /* what the API calls the extend; NULL: it does not say (or in a list) */
@@ -23,11 +29,33 @@ struct remote_volume {
 /* Is it attached on another host than this one (too)? */
 bool volumes_is_elsewhere(const struct remote_volume *volume, const char *host);
 
-/* What struct client says of them; calls have 10 s. */
+/* What struct client says of them, at microversion 3.71; calls have 10 s. */
 struct client volumes_client(const char *url, const char *token, struct own_user *user);
 
 int volumes_read(const struct client *api, struct arena *arena, const char *volume_id,
                  const char *request_id, struct remote_volume *ret, struct error *err);
+
+/* One page of those that the query (NULL: none) filters, behind `marker` (NULL: the first), at most
+ * `limit` (0: as many as the API gives).  Returns how many. */
+int volumes_list(const struct client *api, struct arena *arena, const char *query,
+                 const char *marker, unsigned limit, struct remote_volume **ret, struct error *err);
+
+/* What is asked for; NULL and 0 are not said. */
+struct remote_volume_new {
+    const char *name, *type, *availability_zone, *snapshot_id, *source_volid;
+    int64_t size_gb;
+    const struct remote_pair {
+        const char *key, *value;
+    } * metadata; /* ended with a NULL key; NULL: none */
+};
+
+int volumes_create(const struct client *api, struct arena *arena,
+                   const struct remote_volume_new *wanted, struct remote_volume *ret,
+                   struct error *err);
+int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
+                   struct error *err);
+int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
+                   int64_t new_gb, struct error *err);
 
 /*
  * One page of the volumes of all projects that are extending, behind `marker` (NULL: the first).

@@ -1,0 +1,120 @@
+#include "client/attachments.h"
+
+#include "json/out.h"
+
+static int read_connection(const json_t *object, struct remote_connection *ret, struct error *err) {
+    const struct remote_connection connection = {
+        .id = json_text_of(object, "id"),
+        .status = json_text_of(object, "status"),
+        .volume_id = json_text_of(object, "volume_id"),
+        .instance_uuid = json_text_of(object, "instance"),
+        .mode = json_text_of(object, "attach_mode"),
+        .info = json_object_get(object, "connection_info"),
+    };
+
+    if (!connection.id || !connection.status || !connection.volume_id)
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no attachment");
+    *ret = connection;
+    return 0;
+}
+
+static int ask(const struct client *api, struct arena *arena, const struct client_call *call,
+               struct remote_connection *ret, struct error *err) {
+    const json_t *attachment = client_ask_for(api, arena, call, "attachment", err);
+
+    return attachment ? read_connection(attachment, ret, err) : -1;
+}
+
+static const char *path_of(struct arena *arena, const char *attachment_id, const char *behind) {
+    return arena_join(arena, "/attachments/", http_encode(arena, attachment_id), behind, NULL);
+}
+
+int attachments_read(const struct client *api, struct arena *arena, const char *attachment_id,
+                     struct remote_connection *ret, struct error *err) {
+    return ask(api, arena,
+               &(struct client_call){ .method = "GET", .path = path_of(arena, attachment_id, "") },
+               ret, err);
+}
+
+int attachments_list(const struct client *api, struct arena *arena, const char *volume_id,
+                     struct remote_connection **ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_join(arena, "/attachments/detail?volume_id=", http_encode(arena, volume_id),
+                           NULL),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "attachments", err);
+    struct remote_connection *connections;
+
+    if (!list)
+        return -1;
+    connections = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*connections));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_connection(json_array_get(list, i), &connections[i], err) < 0)
+            return -1;
+    *ret = connections;
+    return (int)json_array_size(list);
+}
+
+/* {"attachment": {"volume_uuid": …, "connector": …}}; the id only when it is made. */
+static const char *body_of(struct arena *arena, const char *volume_id,
+                           const struct remote_connector *connector) {
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "attachment");
+    out_begin_object(&out);
+    if (volume_id)
+        out_put_text(&out, "volume_uuid", volume_id);
+    out_key(&out, "connector");
+    out_begin_object(&out);
+    out_put_text(&out, "host", connector->host);
+    out_put_text(&out, "mountpoint", connector->host);
+    out_put_text(&out, "mode", connector->readonly ? "ro" : "rw");
+    out_end_object(&out);
+    out_end_object(&out);
+    out_end_object(&out);
+    return json_out_text(&out);
+}
+
+int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
+                       const struct remote_connector *connector, struct remote_connection *ret,
+                       struct error *err) {
+    return ask(api, arena,
+               &(struct client_call){ .method = "POST",
+                                      .path = "/attachments",
+                                      .body = body_of(arena, volume_id, connector) },
+               ret, err);
+}
+
+int attachments_connect(const struct client *api, struct arena *arena, const char *attachment_id,
+                        const struct remote_connector *connector, struct remote_connection *ret,
+                        struct error *err) {
+    return ask(api, arena,
+               &(struct client_call){ .method = "PUT",
+                                      .path = path_of(arena, attachment_id, ""),
+                                      .body = body_of(arena, NULL, connector) },
+               ret, err);
+}
+
+int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,
+                         struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = path_of(arena, attachment_id, "/action"),
+        .body = "{\"os-complete\": null}",
+    };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}
+
+int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,
+                       struct error *err) {
+    const struct client_call call = { .method = "DELETE",
+                                      .path = path_of(arena, attachment_id, "") };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}

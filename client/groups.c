@@ -1,0 +1,209 @@
+#include "client/groups.h"
+
+#include "common/clock.h"
+#include "json/out.h"
+
+/* ---- groups ---- */
+
+static int read_group(const json_t *object, struct remote_group *ret, struct error *err) {
+    const struct remote_group group = {
+        .id = json_text_of(object, "id"),
+        .status = json_text_of(object, "status"),
+        .name = json_text_of(object, "name"),
+        .description = json_text_of(object, "description"),
+        .created_at = json_text_of(object, "created_at"),
+        .volume_types = json_object_get(object, "volume_types"),
+        .volumes = json_object_get(object, "volumes"),
+    };
+
+    if (!group.id || !group.status || !json_is_array(group.volumes))
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no group");
+    *ret = group;
+    return 0;
+}
+
+static const char *group_path(struct arena *arena, const char *id, const char *behind) {
+    return arena_join(arena, "/groups/", http_encode(arena, id), behind, NULL);
+}
+
+int groups_read(const struct client *api, struct arena *arena, const char *group_id,
+                struct remote_group *ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = group_path(arena, group_id, "?list_volume=true"),
+    };
+    const json_t *group = client_ask_for(api, arena, &call, "group", err);
+
+    return group ? read_group(group, ret, err) : -1;
+}
+
+int groups_list(const struct client *api, struct arena *arena, const char *query,
+                const char *marker, unsigned limit, struct remote_group **ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = client_page(
+            arena, "/groups/detail",
+            arena_join(arena, "list_volume=true", query ? "&" : "", query ? query : "", NULL),
+            marker, limit),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "groups", err);
+    struct remote_group *groups;
+
+    if (!list)
+        return -1;
+    groups = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*groups));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_group(json_array_get(list, i), &groups[i], err) < 0)
+            return -1;
+    *ret = groups;
+    return (int)json_array_size(list);
+}
+
+/* Of what was just made. */
+static int ask_id(const struct client *api, struct arena *arena, const struct client_call *call,
+                  const char *name, const char **ret_id, struct error *err) {
+    const json_t *made = client_ask_for(api, arena, call, name, err);
+    const char *id = json_text_of(made, "id");
+
+    if (!made)
+        return -1;
+    if (!id)
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no %s", name);
+    *ret_id = id;
+    return 0;
+}
+
+int groups_create(const struct client *api, struct arena *arena,
+                  const struct remote_group_new *wanted, const char **ret_id, struct error *err) {
+    struct client_call call = { .method = "POST", .path = "/groups" };
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "group");
+    out_begin_object(&out);
+    out_put_text(&out, "name", wanted->name);
+    out_put_text(&out, "description", wanted->description);
+    out_put_text(&out, "group_type", wanted->group_type);
+    out_key(&out, "volume_types");
+    out_begin_array(&out);
+    for (unsigned i = 0; i < wanted->volume_type_count; i++)
+        out_text(&out, wanted->volume_types[i]);
+    out_end_array(&out);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return ask_id(api, arena, &call, "group", ret_id, err);
+}
+
+int groups_change(const struct client *api, struct arena *arena, const char *group_id,
+                  const char *add, const char *remove, struct error *err) {
+    struct client_call call = { .method = "PUT", .path = group_path(arena, group_id, "") };
+    struct http_answer answer;
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "group");
+    out_begin_object(&out);
+    if (*add)
+        out_put_text(&out, "add_volumes", add);
+    if (*remove)
+        out_put_text(&out, "remove_volumes", remove);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return client_call(api, arena, &call, &answer, err);
+}
+
+int groups_delete(const struct client *api, struct arena *arena, const char *group_id,
+                  bool with_volumes, struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = group_path(arena, group_id, "/action"),
+        .body = with_volumes ? "{\"delete\": {\"delete-volumes\": true}}"
+                             : "{\"delete\": {\"delete-volumes\": false}}",
+    };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}
+
+/* ---- their snapshots ---- */
+
+static int read_group_snapshot(const json_t *object, struct remote_group_snapshot *ret,
+                               struct error *err) {
+    const char *created_at = json_text_of(object, "created_at");
+    struct remote_group_snapshot row = {
+        .id = json_text_of(object, "id"),
+        .status = json_text_of(object, "status"),
+        .group_id = json_text_of(object, "group_id"),
+        .name = json_text_of(object, "name"),
+        .description = json_text_of(object, "description"),
+    };
+
+    if (!row.id || !row.status || !row.group_id ||
+        (created_at && clock_parse(created_at, &row.created_us) < 0))
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no group snapshot");
+    *ret = row;
+    return 0;
+}
+
+static const char *group_snapshot_path(struct arena *arena, const char *id) {
+    return arena_join(arena, "/group_snapshots/", http_encode(arena, id), NULL);
+}
+
+int group_snapshots_read(const struct client *api, struct arena *arena, const char *id,
+                         struct remote_group_snapshot *ret, struct error *err) {
+    const struct client_call call = { .method = "GET", .path = group_snapshot_path(arena, id) };
+    const json_t *row = client_ask_for(api, arena, &call, "group_snapshot", err);
+
+    return row ? read_group_snapshot(row, ret, err) : -1;
+}
+
+int group_snapshots_list(const struct client *api, struct arena *arena, const char *query,
+                         const char *marker, unsigned limit, struct remote_group_snapshot **ret,
+                         struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = client_page(arena, "/group_snapshots/detail", query, marker, limit),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "group_snapshots", err);
+    struct remote_group_snapshot *rows;
+
+    if (!list)
+        return -1;
+    rows = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*rows));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_group_snapshot(json_array_get(list, i), &rows[i], err) < 0)
+            return -1;
+    *ret = rows;
+    return (int)json_array_size(list);
+}
+
+int group_snapshots_create(const struct client *api, struct arena *arena, const char *group_id,
+                           const char *name, const char *description, const char **ret_id,
+                           struct error *err) {
+    struct client_call call = { .method = "POST", .path = "/group_snapshots" };
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "group_snapshot");
+    out_begin_object(&out);
+    out_put_text(&out, "group_id", group_id);
+    out_put_text(&out, "name", name);
+    out_put_text(&out, "description", description);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return ask_id(api, arena, &call, "group_snapshot", ret_id, err);
+}
+
+int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,
+                           struct error *err) {
+    const struct client_call call = { .method = "DELETE", .path = group_snapshot_path(arena, id) };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}

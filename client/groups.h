@@ -1,0 +1,51 @@
+/*
+ * Generic groups and group snapshots in the volume API as we call it (volumes_client(); groups need
+ * 3.13, their volumes 3.25, group snapshots 3.14).  Failures are client.h's.
+ */
+#pragma once
+
+#include "client/client.h"
+
+struct remote_group {
+    const char *id, *status;
+    const char *name, *description, *created_at; /* each may be NULL */
+    const json_t *volume_types, *volumes;        /* lists of ids */
+};
+
+struct remote_group_new {
+    const char *name, *description;
+    const char *group_type;
+    const char *const *volume_types;
+    unsigned volume_type_count;
+};
+
+int groups_read(const struct client *api, struct arena *arena, const char *group_id,
+                struct remote_group *ret, struct error *err);
+/* As volumes_list(). */
+int groups_list(const struct client *api, struct arena *arena, const char *query,
+                const char *marker, unsigned limit, struct remote_group **ret, struct error *err);
+/* *ret_id is its id. */
+int groups_create(const struct client *api, struct arena *arena,
+                  const struct remote_group_new *wanted, const char **ret_id, struct error *err);
+/* Lists of ids joined with commas; each may be empty.  All is changed, or nothing. */
+int groups_change(const struct client *api, struct arena *arena, const char *group_id,
+                  const char *add, const char *remove, struct error *err);
+int groups_delete(const struct client *api, struct arena *arena, const char *group_id,
+                  bool with_volumes, struct error *err);
+
+struct remote_group_snapshot {
+    const char *id, *status, *group_id;
+    const char *name, *description; /* each may be NULL */
+    int64_t created_us;             /* since 1970; 0: it is not said */
+};
+
+int group_snapshots_read(const struct client *api, struct arena *arena, const char *id,
+                         struct remote_group_snapshot *ret, struct error *err);
+int group_snapshots_list(const struct client *api, struct arena *arena, const char *query,
+                         const char *marker, unsigned limit, struct remote_group_snapshot **ret,
+                         struct error *err);
+int group_snapshots_create(const struct client *api, struct arena *arena, const char *group_id,
+                           const char *name, const char *description, const char **ret_id,
+                           struct error *err);
+int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,
+                           struct error *err);

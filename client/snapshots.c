@@ -1,0 +1,90 @@
+#include "client/snapshots.h"
+
+#include "common/clock.h"
+#include "json/out.h"
+
+static int read_snapshot(const json_t *object, struct remote_snapshot *ret, struct error *err) {
+    const char *created_at = json_text_of(object, "created_at");
+    struct remote_snapshot snapshot = {
+        .id = json_text_of(object, "id"),
+        .status = json_text_of(object, "status"),
+        .volume_id = json_text_of(object, "volume_id"),
+        .name = json_text_of(object, "name"),
+        .group_snapshot_id = json_text_of(object, "group_snapshot_id"),
+        .metadata = json_object_get(object, "metadata"),
+        .size_gb = json_integer_value(json_object_get(object, "size")),
+    };
+
+    if (!snapshot.id || !snapshot.status || !snapshot.volume_id || snapshot.size_gb < 0 ||
+        snapshot.size_gb > FIELD_MAX_SIZE_GB ||
+        (created_at && clock_parse(created_at, &snapshot.created_us) < 0))
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no snapshot");
+    *ret = snapshot;
+    return 0;
+}
+
+static const char *path_of(struct arena *arena, const char *snapshot_id) {
+    return arena_join(arena, "/snapshots/", http_encode(arena, snapshot_id), NULL);
+}
+
+int snapshots_read(const struct client *api, struct arena *arena, const char *snapshot_id,
+                   struct remote_snapshot *ret, struct error *err) {
+    const struct client_call call = { .method = "GET", .path = path_of(arena, snapshot_id) };
+    const json_t *snapshot = client_ask_for(api, arena, &call, "snapshot", err);
+
+    return snapshot ? read_snapshot(snapshot, ret, err) : -1;
+}
+
+int snapshots_list(const struct client *api, struct arena *arena, const char *query,
+                   const char *marker, unsigned limit, struct remote_snapshot **ret,
+                   struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = client_page(arena, "/snapshots/detail", query, marker, limit),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "snapshots", err);
+    struct remote_snapshot *snapshots;
+
+    if (!list)
+        return -1;
+    snapshots = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*snapshots));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_snapshot(json_array_get(list, i), &snapshots[i], err) < 0)
+            return -1;
+    *ret = snapshots;
+    return (int)json_array_size(list);
+}
+
+int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
+                     const char *name, const char *key, const char *value,
+                     struct remote_snapshot *ret, struct error *err) {
+    struct client_call call = { .method = "POST", .path = "/snapshots" };
+    const json_t *snapshot;
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "snapshot");
+    out_begin_object(&out);
+    out_put_text(&out, "volume_id", volume_id);
+    out_put_text(&out, "name", name);
+    out_put_bool(&out, "force", true);
+    out_key(&out, "metadata");
+    out_begin_object(&out);
+    out_key_text(&out, key);
+    out_text(&out, value);
+    out_end_object(&out);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    snapshot = client_ask_for(api, arena, &call, "snapshot", err);
+    return snapshot ? read_snapshot(snapshot, ret, err) : -1;
+}
+
+int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
+                     struct error *err) {
+    const struct client_call call = { .method = "DELETE", .path = path_of(arena, snapshot_id) };
+    struct http_answer answer;
+
+    return client_call(api, arena, &call, &answer, err);
+}

@@ -1,0 +1,27 @@
+/*
+ * Snapshots in the volume API as we call it (volumes_client()).  Failures are client.h's.
+ */
+#pragma once
+
+#include "client/client.h"
+
+struct remote_snapshot {
+    const char *id, *status, *volume_id;
+    const char *name, *group_snapshot_id; /* each may be NULL */
+    const json_t *metadata;
+    int64_t size_gb;
+    int64_t created_us; /* since 1970; 0: it is not said */
+};
+
+int snapshots_read(const struct client *api, struct arena *arena, const char *snapshot_id,
+                   struct remote_snapshot *ret, struct error *err);
+/* As volumes_list(). */
+int snapshots_list(const struct client *api, struct arena *arena, const char *query,
+                   const char *marker, unsigned limit, struct remote_snapshot **ret,
+                   struct error *err);
+/* Of a volume in use, too; with one pair of metadata. */
+int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
+                     const char *name, const char *key, const char *value,
+                     struct remote_snapshot *ret, struct error *err);
+int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
+                     struct error *err);

@@ -1,0 +1,381 @@
+/*
+ * Snapshots, attachments, pools, types and groups as we ask the volume API for them, and changes of
+ * volumes: what is sent, what is read, and that what makes no sense is no answer.
+ */
+#include "client/attachments.h"
+#include "client/groups.h"
+#include "client/pools.h"
+#include "client/snapshots.h"
+#include "client/volumes.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/script_server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID     "11111111-1111-4111-8111-111111111111"
+#define VOLUME "{\"id\": \"" ID "\", \"status\": \"creating\", \"size\": 2}"
+#define SNAPSHOT                                                                         \
+    "{\"id\": \"" ID "\", \"status\": \"available\", \"volume_id\": \"v\", \"size\": 3," \
+    " \"created_at\": \"2026-11-21T09:08:07.000001\", \"metadata\": {\"k\": \"v\"}}"
+#define ATTACHMENT                                                    \
+    "{\"id\": \"a\", \"status\": \"attached\", \"volume_id\": \"v\"," \
+    " \"instance\": null, \"attach_mode\": \"ro\", \"connection_info\": {\"x\": 1}}"
+#define GROUP "{\"id\": \"g\", \"status\": \"available\", \"volumes\": [\"v\"]}"
+#define COPY  "{\"id\": \"c\", \"status\": \"creating\", \"group_id\": \"g\"}"
+
+struct scene {
+    struct script_server *server;
+    struct arena *arena;
+    char url[80];
+    struct client api;
+    struct error err;
+};
+
+static struct scene *scene_new(void) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    scene->server = script_server_new();
+    scene->arena = arena_new();
+    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
+    scene->api = volumes_client(scene->url, NULL, NULL);
+    return scene;
+}
+
+static void scene_end(struct scene *scene) {
+    script_server_free(scene->server);
+    arena_free(scene->arena);
+    free(scene);
+}
+
+static void answer(struct scene *scene, int status, const char *body) {
+    script_server_clear(scene->server);
+    script_server_add(scene->server, &(struct script_rule){ .status = status, .body = body });
+}
+
+/* ---- every call, by the same name in all tables ---- */
+
+static int volume_create(struct scene *scene) {
+    static const struct remote_pair metadata[] = { { "k", "v\"" }, { NULL, NULL } };
+    const struct remote_volume_new wanted = {
+        .name = "n", .type = "t", .snapshot_id = "s", .size_gb = 2, .metadata = metadata
+    };
+    struct remote_volume volume;
+
+    return volumes_create(&scene->api, scene->arena, &wanted, &volume, &scene->err);
+}
+
+static int volume_page(struct scene *scene) {
+    struct remote_volume *volumes;
+
+    return volumes_list(&scene->api, scene->arena, "name=a%20b", "m/1", 7, &volumes, &scene->err);
+}
+
+static int volume_delete(struct scene *scene) {
+    return volumes_delete(&scene->api, scene->arena, "a/b", &scene->err);
+}
+
+static int volume_extend(struct scene *scene) {
+    return volumes_extend(&scene->api, scene->arena, ID, 5, &scene->err);
+}
+
+static int snapshot_create(struct scene *scene) {
+    struct remote_snapshot snapshot;
+
+    return snapshots_create(&scene->api, scene->arena, "v", "n", "k", "w", &snapshot, &scene->err);
+}
+
+static int snapshot_read(struct scene *scene) {
+    struct remote_snapshot snapshot = { 0 };
+    int result = snapshots_read(&scene->api, scene->arena, ID, &snapshot, &scene->err);
+
+    if (result == 0) {
+        ck_assert_str_eq(snapshot.volume_id, "v");
+        ck_assert_int_eq(snapshot.size_gb, 3);
+        ck_assert_int_eq(snapshot.created_us, INT64_C(1795252087000001));
+        ck_assert_str_eq(json_text_of(snapshot.metadata, "k"), "v");
+    }
+    return result;
+}
+
+static int snapshot_page(struct scene *scene) {
+    struct remote_snapshot *snapshots;
+
+    return snapshots_list(&scene->api, scene->arena, NULL, NULL, 0, &snapshots, &scene->err);
+}
+
+static int snapshot_delete(struct scene *scene) {
+    return snapshots_delete(&scene->api, scene->arena, ID, &scene->err);
+}
+
+static const struct remote_connector connector = { .host = "node-1", .readonly = true };
+
+static int attachment_create(struct scene *scene) {
+    struct remote_connection connection = { 0 };
+    int result =
+        attachments_create(&scene->api, scene->arena, "v", &connector, &connection, &scene->err);
+
+    if (result == 0) {
+        ck_assert_str_eq(connection.mode, "ro");
+        ck_assert_ptr_null(connection.instance_uuid);
+        ck_assert_uint_eq(json_object_size(connection.info), 1);
+    }
+    return result;
+}
+
+static int attachment_connect(struct scene *scene) {
+    struct remote_connection connection;
+
+    return attachments_connect(&scene->api, scene->arena, "a", &connector, &connection,
+                               &scene->err);
+}
+
+static int attachment_read(struct scene *scene) {
+    struct remote_connection connection;
+
+    return attachments_read(&scene->api, scene->arena, "a", &connection, &scene->err);
+}
+
+static int attachment_page(struct scene *scene) {
+    struct remote_connection *connections;
+
+    return attachments_list(&scene->api, scene->arena, "v", &connections, &scene->err);
+}
+
+static int attachment_complete(struct scene *scene) {
+    return attachments_complete(&scene->api, scene->arena, "a", &scene->err);
+}
+
+static int attachment_delete(struct scene *scene) {
+    return attachments_delete(&scene->api, scene->arena, "a", &scene->err);
+}
+
+static int group_read(struct scene *scene) {
+    struct remote_group group;
+
+    return groups_read(&scene->api, scene->arena, "g", &group, &scene->err);
+}
+
+static int group_page(struct scene *scene) {
+    struct remote_group *groups;
+
+    return groups_list(&scene->api, scene->arena, "name=n", "m", 2, &groups, &scene->err);
+}
+
+static int group_create(struct scene *scene) {
+    static const char *const types[] = { "t", "u" };
+    const struct remote_group_new wanted = {
+        .name = "n", .group_type = "gt", .volume_types = types, .volume_type_count = 2
+    };
+    const char *id;
+
+    return groups_create(&scene->api, scene->arena, &wanted, &id, &scene->err);
+}
+
+static int group_change(struct scene *scene) {
+    return groups_change(&scene->api, scene->arena, "g", "a,b", "", &scene->err);
+}
+
+static int group_delete(struct scene *scene) {
+    return groups_delete(&scene->api, scene->arena, "g", true, &scene->err);
+}
+
+static int copy_create(struct scene *scene) {
+    const char *id;
+
+    return group_snapshots_create(&scene->api, scene->arena, "g", "n", "d", &id, &scene->err);
+}
+
+static int copy_read(struct scene *scene) {
+    struct remote_group_snapshot row;
+
+    return group_snapshots_read(&scene->api, scene->arena, "c", &row, &scene->err);
+}
+
+static int copy_page(struct scene *scene) {
+    struct remote_group_snapshot *rows;
+
+    return group_snapshots_list(&scene->api, scene->arena, NULL, NULL, 1, &rows, &scene->err);
+}
+
+static int copy_delete(struct scene *scene) {
+    return group_snapshots_delete(&scene->api, scene->arena, "c", &scene->err);
+}
+
+static int type_find(struct scene *scene) {
+    struct remote_type type;
+
+    return types_find(&scene->api, scene->arena, "t", &type, &scene->err);
+}
+
+static int room(struct scene *scene) {
+    struct remote_room found;
+
+    return pools_room(&scene->api, scene->arena, "a b", &found, &scene->err);
+}
+
+/* clang-format off */
+static const struct {
+    int (*call)(struct scene *scene);
+    int result;
+    const char *method, *path, *sent; /* NULL: no body */
+    const char *answered, *senseless; /* NULL: whatever it is, it is not looked at */
+} calls[] = {
+    { volume_create, 0, "POST", "/v3/volumes",
+      "{\"volume\":{\"name\":\"n\",\"volume_type\":\"t\",\"snapshot_id\":\"s\",\"size\":2,\"metadata\":{\"k\":\"v\\\"\"}}}",
+      "{\"volume\": " VOLUME "}", "{\"volume\": {}}" },
+    { volume_page, 1, "GET", "/v3/volumes/detail?name=a%20b&limit=7&marker=m%2F1", NULL,
+      "{\"volumes\": [" VOLUME "]}", "{\"volumes\": [{}]}" },
+    { volume_delete, 0, "DELETE", "/v3/volumes/a%2Fb", NULL, "", NULL },
+    { volume_extend, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-extend\": {\"new_size\": 5}}", "", NULL },
+    { snapshot_create, 0, "POST", "/v3/snapshots",
+      "{\"snapshot\":{\"volume_id\":\"v\",\"name\":\"n\",\"force\":true,\"metadata\":{\"k\":\"w\"}}}",
+      "{\"snapshot\": " SNAPSHOT "}", "{\"snapshot\": {\"id\": \"x\"}}" },
+    { snapshot_read, 0, "GET", "/v3/snapshots/" ID, NULL, "{\"snapshot\": " SNAPSHOT "}", "{}" },
+    { snapshot_page, 1, "GET", "/v3/snapshots/detail", NULL, "{\"snapshots\": [" SNAPSHOT "]}", "{\"snapshots\": [1]}" },
+    { snapshot_delete, 0, "DELETE", "/v3/snapshots/" ID, NULL, "", NULL },
+    { attachment_create, 0, "POST", "/v3/attachments",
+      "{\"attachment\":{\"volume_uuid\":\"v\",\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
+      "{\"attachment\": " ATTACHMENT "}", "{\"attachment\": {}}" },
+    { attachment_connect, 0, "PUT", "/v3/attachments/a",
+      "{\"attachment\":{\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
+      "{\"attachment\": " ATTACHMENT "}", "[]" },
+    { attachment_read, 0, "GET", "/v3/attachments/a", NULL, "{\"attachment\": " ATTACHMENT "}", "{}" },
+    { attachment_page, 1, "GET", "/v3/attachments/detail?volume_id=v", NULL,
+      "{\"attachments\": [" ATTACHMENT "]}", "{\"attachments\": [{}]}" },
+    { attachment_complete, 0, "POST", "/v3/attachments/a/action", "{\"os-complete\": null}", "", NULL },
+    { attachment_delete, 0, "DELETE", "/v3/attachments/a", NULL, "", NULL },
+    { group_read, 0, "GET", "/v3/groups/g?list_volume=true", NULL, "{\"group\": " GROUP "}",
+      "{\"group\": {\"id\": \"g\", \"status\": \"available\"}}" },
+    { group_page, 1, "GET", "/v3/groups/detail?list_volume=true&name=n&limit=2&marker=m", NULL,
+      "{\"groups\": [" GROUP "]}", "{\"groups\": [{}]}" },
+    { group_create, 0, "POST", "/v3/groups",
+      "{\"group\":{\"name\":\"n\",\"description\":null,\"group_type\":\"gt\",\"volume_types\":[\"t\",\"u\"]}}",
+      "{\"group\": {\"id\": \"g\"}}", "{\"group\": {}}" },
+    { group_change, 0, "PUT", "/v3/groups/g", "{\"group\":{\"add_volumes\":\"a,b\"}}", "", NULL },
+    { group_delete, 0, "POST", "/v3/groups/g/action", "{\"delete\": {\"delete-volumes\": true}}", "", NULL },
+    { copy_create, 0, "POST", "/v3/group_snapshots",
+      "{\"group_snapshot\":{\"group_id\":\"g\",\"name\":\"n\",\"description\":\"d\"}}",
+      "{\"group_snapshot\": {\"id\": \"c\"}}", "{\"group_snapshot\": {}}" },
+    { copy_read, 0, "GET", "/v3/group_snapshots/c", NULL, "{\"group_snapshot\": " COPY "}", "{\"group_snapshot\": 1}" },
+    { copy_page, 1, "GET", "/v3/group_snapshots/detail?limit=1", NULL, "{\"group_snapshots\": [" COPY "]}",
+      "{\"group_snapshots\": [{}]}" },
+    { copy_delete, 0, "DELETE", "/v3/group_snapshots/c", NULL, "", NULL },
+    { type_find, 0, "GET", "/v3/types", NULL, "{\"volume_types\": [{\"id\": \"i\", \"name\": \"t\"}]}", "{}" },
+    { room, 0, "GET", "/v3/scheduler-stats/get_pools?detail=true&volume_type=a%20b", NULL, "{\"pools\": []}", "{}" },
+};
+/* clang-format on */
+
+START_TEST(each_call_sends_what_the_api_takes) {
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        const struct script_request *request;
+
+        answer(scene, 200, calls[i].answered);
+        ck_assert_msg(calls[i].call(scene) == calls[i].result, "%s: %s", calls[i].path,
+                      scene->err.message);
+        request = script_server_request(scene->server, calls[i].method, calls[i].path, 0);
+        ck_assert_msg(request, "%s %s", calls[i].method, calls[i].path);
+        ck_assert_str_eq(request->body, calls[i].sent ? calls[i].sent : "");
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(an_answer_that_makes_no_sense_counts_as_none) {
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        if (!calls[i].senseless)
+            continue;
+        answer(scene, 200, calls[i].senseless);
+        ck_assert_int_eq(calls[i].call(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_fault_has_its_kind_and_text) {
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        answer(scene, 409, "{\"conflictingRequest\": {\"code\": 409, \"message\": \"busy so\"}}");
+        ck_assert_int_eq(calls[i].call(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_CONFLICT);
+        ck_assert_ptr_nonnull(strstr(scene->err.message, "busy so"));
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(the_request_id_goes_along_with_every_call) {
+    struct scene *scene = scene_new();
+
+    scene->api.request_id = "req-7";
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        answer(scene, 200, calls[i].answered);
+        calls[i].call(scene);
+        ck_assert(script_request_has(
+            script_server_request(scene->server, calls[i].method, calls[i].path, 0),
+            "X-OpenStack-Request-ID", "req-7"));
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(room_is_the_sum_and_the_most_of_the_pools) {
+    static const struct {
+        const char *pools;
+        int64_t free_gb, largest_gb;
+    } rows[] = {
+        { "", 0, 0 },
+        { "{}", FIELD_MAX_SIZE_GB, FIELD_MAX_SIZE_GB },
+        { "{\"capabilities\": {\"free_capacity_gb\": \"infinite\"}}", FIELD_MAX_SIZE_GB,
+          FIELD_MAX_SIZE_GB },
+        { "{\"capabilities\": {\"free_capacity_gb\": 2.9}}, {\"capabilities\": "
+          "{\"free_capacity_gb\": 5}}",
+          7, 5 },
+        { "{\"capabilities\": {\"free_capacity_gb\": -3}}", 0, 0 },
+        { "{\"capabilities\": {\"free_capacity_gb\": 1e300}}", FIELD_MAX_SIZE_GB,
+          FIELD_MAX_SIZE_GB },
+    };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct remote_room found;
+
+        answer(scene, 200, arena_format(scene->arena, "{\"pools\": [%s]}", rows[i].pools));
+        ck_assert_int_eq(pools_room(&scene->api, scene->arena, NULL, &found, &scene->err), 0);
+        ck_assert_int_eq(found.free_gb, rows[i].free_gb);
+        ck_assert_int_eq(found.largest_gb, rows[i].largest_gb);
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_type_is_found_by_name_or_id) {
+    static const char list[] = "{\"volume_types\": [{\"id\": \"i1\", \"name\": \"a\"}, {\"id\": "
+                               "\"i2\", \"name\": \"b\", \"extra_specs\": {\"multiattach\": "
+                               "\"<is> True\"}}]}";
+    struct scene *scene = scene_new();
+    struct remote_type type;
+
+    answer(scene, 200, list);
+    ck_assert_int_eq(types_find(&scene->api, scene->arena, "b", &type, &scene->err), 0);
+    ck_assert_str_eq(type.id, "i2");
+    ck_assert(type.multiattach);
+    ck_assert_int_eq(types_find(&scene->api, scene->arena, "i1", &type, &scene->err), 0);
+    ck_assert_str_eq(type.name, "a");
+    ck_assert(!type.multiattach);
+    ck_assert_int_eq(types_find(&scene->api, scene->arena, "c", &type, &scene->err), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_NOT_FOUND);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("storage", each_call_sends_what_the_api_takes,
+           an_answer_that_makes_no_sense_counts_as_none, a_fault_has_its_kind_and_text,
+           the_request_id_goes_along_with_every_call, room_is_the_sum_and_the_most_of_the_pools,
+           a_type_is_found_by_name_or_id)
