@@ -4,6 +4,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
+#include "compute/round.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,8 +13,6 @@
 #include <sys/queue.h>
 
 #define JOBS_MOST       1024 /* bounds the memory that requests can take */
-#define PAUSE_DOUBLED   60   /* most growth of a pause, in first pauses */
-#define PAUSE_REFUSED   300  /* pause after a refusal that only an operator can end */
 #define REQUEST_ID_ROOM 64
 #define PERCENT_DONE    90 /* what the API takes for the end */
 #define PERCENT_STEP    5
@@ -22,9 +21,6 @@
 #define VANISHED_MOST   10 /* looks at a chain without a job before ours has failed */
 
 enum verdict { VERDICT_NONE, VERDICT_DONE, VERDICT_FAILED };
-
-/* How a round ends. */
-enum step { STEP_ENDED, STEP_REPORTS, STEP_WAITS, STEP_RETRIES, STEP_RETRIES_SLOWLY };
 
 struct assist_job {
     LIST_ENTRY(assist_job) next; /* assists->lock */
@@ -42,9 +38,7 @@ struct assist_job {
                              without another look */
     bool begun;           /* the job on the disk is, or was, ours */
     unsigned vanished;    /* looks since it was seen last */
-    unsigned tries;       /* failed calls in a row */
-    enum overlay_outcome waits_for;
-    int64_t waits_since_us; /* monotonic; 0: does not wait */
+    struct round_pace pace;
     unsigned percent, told; /* how far it is, and what was reported of it */
     int64_t told_us;        /* when; 0: never */
 };
@@ -66,18 +60,18 @@ static const char *status_of(const struct assist_job *job) {
     return job->change.remove ? "deleting" : "creating";
 }
 
-/* STEP_WAITS: it was taken, and somebody waits. */
-static enum step tell(struct assist_job *job, struct arena *arena, unsigned percent) {
+/* ROUND_WAITS: it was taken, and somebody waits. */
+static enum round_end tell(struct assist_job *job, struct arena *arena, unsigned percent) {
     struct error err = { 0 };
     enum complete_outcome outcome =
         volumes_report_snapshot(&job->assists->settings.api, arena, job->snapshot_id,
                                 job->log.request_id, status_of(job), percent, &err);
 
     if (outcome == COMPLETE_TAKEN) {
-        job->tries = 0;
+        job->pace.tries = 0;
         job->told = percent;
         job->told_us = clock_monotonic_us();
-        return STEP_WAITS;
+        return ROUND_WAITS;
     }
     log_event(outcome == COMPLETE_REFUSED    ? LOG_ERROR
               : outcome == COMPLETE_UNWANTED ? LOG_INFO
@@ -88,62 +82,59 @@ static enum step tell(struct assist_job *job, struct arena *arena, unsigned perc
               "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "reason", err.message,
               NULL);
     if (outcome == COMPLETE_UNWANTED)
-        return STEP_ENDED;
-    return outcome == COMPLETE_REFUSED ? STEP_RETRIES_SLOWLY : STEP_RETRIES;
+        return ROUND_ENDED;
+    return outcome == COMPLETE_REFUSED ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
 
 /* Now and then while something is waited for. */
-static enum step tell_progress(struct assist_job *job, struct arena *arena) {
+static enum round_end tell_progress(struct assist_job *job, struct arena *arena) {
     int64_t pause_us = job->assists->settings.retry_ms * 1000;
     int64_t passed_us = clock_monotonic_us() - job->told_us;
     bool due = job->told_us == 0 || job->percent >= job->told + PERCENT_STEP ||
                (job->percent > job->told && passed_us >= REPORT_PAUSE * pause_us) ||
                passed_us >= REPORT_ANYHOW * pause_us;
 
-    return due ? tell(job, arena, job->percent) : STEP_WAITS;
+    return due ? tell(job, arena, job->percent) : ROUND_WAITS;
 }
 
 /* ---- the work ---- */
 
-static enum step end_done(struct assist_job *job) {
+static enum round_end end_done(struct assist_job *job) {
     job->verdict = VERDICT_DONE;
     log_info(&job->log,
              job->change.remove ? "images merged below a guest" : "overlay below a guest",
              "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "instance_uuid",
              job->instance_uuid, NULL);
-    return STEP_REPORTS;
+    return ROUND_REPORTS;
 }
 
-static enum step end_failed(struct assist_job *job, const struct error *why) {
+static enum round_end end_failed(struct assist_job *job, const struct error *why) {
     job->verdict = VERDICT_FAILED;
     log_error(&job->log,
               job->change.remove ? "images cannot be merged below a guest"
                                  : "no overlay below a guest",
               "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "instance_uuid",
               job->instance_uuid, "reason", why->message, NULL);
-    return STEP_REPORTS;
+    return ROUND_REPORTS;
 }
 
 /* A disk that is busy and a hypervisor that is silent are waited for, but not for ever; a job and
  * a move for as long as anybody waits for the snapshot. */
 static bool may_wait(struct assist_job *job, enum overlay_outcome outcome) {
     const struct assist_settings *settings = &job->assists->settings;
-    int64_t most_ms = outcome == OVERLAY_UNREACHABLE ? settings->unreachable_ms : settings->busy_ms;
-    int64_t now_us = clock_monotonic_us();
 
     if (outcome == OVERLAY_RUNS || outcome == OVERLAY_MOVES) {
-        job->waits_since_us = 0;
+        job->pace.waits_since_us = 0;
         return true;
     }
-    if (job->waits_since_us == 0 || job->waits_for != outcome) {
-        job->waits_for = outcome;
-        job->waits_since_us = now_us;
-    }
-    return now_us - job->waits_since_us < most_ms * 1000;
+    return round_may_wait(&job->pace, outcome,
+                          outcome == OVERLAY_UNREACHABLE ? settings->unreachable_ms
+                                                         : settings->busy_ms);
 }
 
 /* The guest may have moved, and be asked there. */
-static enum step end_gone(struct assist_job *job, struct arena *arena, const struct error *why) {
+static enum round_end end_gone(struct assist_job *job, struct arena *arena,
+                               const struct error *why) {
     const struct assist_settings *settings = &job->assists->settings;
     struct remote_volume volume;
     struct error ignored;
@@ -154,11 +145,11 @@ static enum step end_gone(struct assist_job *job, struct arena *arena, const str
         return end_failed(job, why);
     log_info(&job->log, "disk is on another host", "volume_id", job->volume_id, "snapshot_id",
              job->snapshot_id, NULL);
-    return STEP_ENDED;
+    return ROUND_ENDED;
 }
 
-static enum step wait_or_end(struct assist_job *job, struct arena *arena,
-                             enum overlay_outcome outcome, const struct error *why) {
+static enum round_end wait_or_end(struct assist_job *job, struct arena *arena,
+                                  enum overlay_outcome outcome, const struct error *why) {
     if (may_wait(job, outcome))
         return tell_progress(job, arena);
     return outcome == OVERLAY_GONE ? end_gone(job, arena, why) : end_failed(job, why);
@@ -175,7 +166,7 @@ static unsigned percent_of(const struct disk *disk) {
 
 /* Our job is not there any more, and the chain is as it was.  The hypervisor may be about to say
  * that it has changed. */
-static enum step judge_vanished(struct assist_job *job, struct arena *arena) {
+static enum round_end judge_vanished(struct assist_job *job, struct arena *arena) {
     struct error err;
 
     if (++job->vanished <= VANISHED_MOST)
@@ -184,17 +175,17 @@ static enum step judge_vanished(struct assist_job *job, struct arena *arena) {
     return end_failed(job, &err);
 }
 
-static enum step begin(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
+static enum round_end begin(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
     struct error err = { 0 }, looked = { 0 };
-    enum step told = tell(job, arena, 0); /* does anybody wait for it? */
+    enum round_end told = tell(job, arena, 0); /* does anybody wait for it? */
     enum overlay_outcome begun, seen;
 
-    if (told != STEP_WAITS)
+    if (told != ROUND_WAITS)
         return told;
     begun = overlay_begin(overlay, arena, &err);
     job->begun = begun == OVERLAY_READY && job->change.remove;
     if (job->begun)
-        return STEP_WAITS;
+        return ROUND_WAITS;
     /* Success is seen, not believed; and so is a failure. */
     seen = overlay_look(overlay, arena, &looked);
     if (seen == OVERLAY_DONE)
@@ -208,7 +199,7 @@ static enum step begin(struct assist_job *job, struct arena *arena, struct overl
                : end_failed(job, &err);
 }
 
-static enum step follow(struct assist_job *job, struct arena *arena) {
+static enum round_end follow(struct assist_job *job, struct arena *arena) {
     struct overlay overlay = { .hypervisor = job->assists->settings.hypervisor,
                                .volume_id = job->volume_id,
                                .instance_uuid = job->instance_uuid[0] ? job->instance_uuid : NULL,
@@ -238,18 +229,6 @@ static enum step follow(struct assist_job *job, struct arena *arena) {
 
 /* ---- rounds ---- */
 
-static int64_t pause_after(struct assist_job *job, enum step step) {
-    int64_t first_ms = job->assists->settings.retry_ms;
-    int64_t doubled = INT64_C(1) << (job->tries < 16 ? job->tries : 16);
-
-    if (step == STEP_WAITS)
-        return first_ms;
-    job->tries++;
-    if (step == STEP_RETRIES_SLOWLY)
-        return first_ms * PAUSE_REFUSED;
-    return first_ms * (doubled < PAUSE_DOUBLED ? doubled : PAUSE_DOUBLED);
-}
-
 static void end_job(struct assist_job *job) {
     struct assists *assists = job->assists;
     bool again;
@@ -267,27 +246,29 @@ static void end_job(struct assist_job *job) {
         return;
     }
     job->begun = false;
-    job->vanished = job->tries = job->percent = job->told = 0;
-    job->waits_since_us = job->told_us = 0;
+    job->vanished = job->percent = job->told = 0;
+    job->told_us = 0;
+    job->pace = (struct round_pace){ 0 };
     worker_pool_put(assists->settings.pool, &job->item);
 }
 
 static void run_job(void *arg) {
     struct assist_job *job = arg;
     autoarena struct arena *arena = arena_new();
-    enum step step;
+    enum round_end end;
 
     job->verdict = VERDICT_NONE;
-    step = follow(job, arena);
-    if (step == STEP_REPORTS) {
-        step = tell(job, arena, PERCENT_DONE);
-        if (step == STEP_WAITS)
-            step = STEP_ENDED;
+    end = follow(job, arena);
+    if (end == ROUND_REPORTS) {
+        end = tell(job, arena, PERCENT_DONE);
+        if (end == ROUND_WAITS)
+            end = ROUND_ENDED;
     }
-    if (step == STEP_ENDED)
+    if (end == ROUND_ENDED)
         end_job(job);
     else
-        worker_pool_put_later(job->assists->settings.pool, &job->item, pause_after(job, step));
+        worker_pool_put_later(job->assists->settings.pool, &job->item,
+                              round_pause_ms(&job->pace, end, job->assists->settings.retry_ms));
 }
 
 struct assists *assists_new(const struct assist_settings *settings) {

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/worker.h"
 #include "compute/resize.h"
+#include "compute/round.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -13,16 +14,11 @@
 #include <string.h>
 
 #define JOBS_MOST       1024 /* bounds the memory that events can take */
-#define PAUSE_DOUBLED   60   /* most growth of a pause, in first pauses */
-#define PAUSE_REFUSED   300  /* pause after a refusal that only an operator can end */
 #define REQUEST_ID_ROOM 64
 #define EXTEND_ROOM     64
 
 /* What is left to tell the volume API. */
 enum job_report { REPORT_NOTHING, REPORT_GROWN, REPORT_FAILED };
-
-/* How a round ends. */
-enum job_step { JOB_ENDED, JOB_REPORTS, JOB_WAITS, JOB_RETRIES, JOB_RETRIES_SLOWLY };
 
 struct job {
     struct jobs *jobs;
@@ -39,12 +35,10 @@ struct job {
     int64_t target_gb;        /* that the report is about */
     char extend[EXTEND_ROOM]; /* what the API calls the one that the report is about; "": nothing */
     bool unwanted;            /* the API waits for no report of that one */
-    bool reported;  /* a report was taken: until the service has finished, the target is gone */
-    unsigned tries; /* failed calls in a row */
-    enum resize_outcome waits_for;
-    int64_t waits_since_us; /* monotonic; 0: does not wait */
-    struct disk disk;       /* as last seen */
-    bool expected;          /* the disk may be here although the hypervisor does not know it */
+    bool reported; /* a report was taken: until the service has finished, the target is gone */
+    struct round_pace pace;
+    struct disk disk; /* as last seen */
+    bool expected;    /* the disk may be here although the hypervisor does not know it */
 };
 
 struct jobs {
@@ -59,32 +53,27 @@ struct jobs {
  */
 static bool may_wait(struct job *job, enum resize_outcome outcome) {
     const struct job_settings *settings = &job->jobs->settings;
-    int64_t most_ms = outcome == RESIZE_BUSY ? settings->busy_ms : settings->unreachable_ms;
-    int64_t now_us = clock_monotonic_us();
 
-    if (job->waits_since_us == 0 || job->waits_for != outcome) {
-        job->waits_for = outcome;
-        job->waits_since_us = now_us;
-    }
-    return now_us - job->waits_since_us < most_ms * 1000;
+    return round_may_wait(&job->pace, outcome,
+                          outcome == RESIZE_BUSY ? settings->busy_ms : settings->unreachable_ms);
 }
 
-static enum job_step report_grown(struct job *job, const struct remote_volume *volume) {
+static enum round_end report_grown(struct job *job, const struct remote_volume *volume) {
     job->report = REPORT_GROWN;
     job->target_gb = volume->target_gb;
     log_info(&job->log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
              job->disk.instance_uuid, "size_gb", LOG_INT(volume->target_gb), NULL);
-    return JOB_REPORTS;
+    return ROUND_REPORTS;
 }
 
-static enum job_step report_failed(struct job *job, const struct error *why) {
+static enum round_end report_failed(struct job *job, const struct error *why) {
     job->report = REPORT_FAILED;
     log_error(&job->log, "disk cannot be extended", "volume_id", job->volume_id, "instance_uuid",
               job->instance_uuid, "reason", why->message, NULL);
-    return JOB_REPORTS;
+    return ROUND_REPORTS;
 }
 
-static enum job_step extend_volume(struct job *job, struct arena *arena, struct resize *resize) {
+static enum round_end extend_volume(struct job *job, struct arena *arena, struct resize *resize) {
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
 
@@ -96,11 +85,11 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
     job->expected |= resize->disk.state != DISK_NOT_HERE || outcome == RESIZE_UNREACHABLE;
     if (outcome == RESIZE_NOT_OURS) {
         log_info(&job->log, "disk is on another host", "volume_id", job->volume_id, NULL);
-        return JOB_ENDED;
+        return ROUND_ENDED;
     }
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) &&
         (resize->disk.moving || may_wait(job, outcome)))
-        return JOB_WAITS; /* of a guest that moves, the volume itself says for how long */
+        return ROUND_WAITS; /* of a guest that moves, the volume itself says for how long */
     resize->disk = job->disk;
     if (outcome == RESIZE_DONE ||
         (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena)))
@@ -108,26 +97,26 @@ static enum job_step extend_volume(struct job *job, struct arena *arena, struct 
     return report_failed(job, &err);
 }
 
-static enum job_step follow_size(struct job *job, struct arena *arena, struct resize *resize) {
+static enum round_end follow_size(struct job *job, struct arena *arena, struct resize *resize) {
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_size(resize, arena, &err);
 
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
-        return JOB_WAITS;
+        return ROUND_WAITS;
     if (outcome != RESIZE_DONE)
         log_warning(&job->log, "disk does not follow its volume", "volume_id", job->volume_id,
                     "reason", err.message, NULL);
-    return JOB_ENDED;
+    return ROUND_ENDED;
 }
 
-static enum job_step read_failed(struct job *job, const struct error *err) {
+static enum round_end read_failed(struct job *job, const struct error *err) {
     if (err->kind == ERROR_NOT_FOUND) {
         log_warning(&job->log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
-        return JOB_ENDED;
+        return ROUND_ENDED;
     }
     log_event(client_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &job->log,
               "volume cannot be read", "volume_id", job->volume_id, "reason", err->message, NULL);
-    return client_is_refusal(err->kind) ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
+    return client_is_refusal(err->kind) ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
 
 /* Is the volume in the very extend that the job knew when it read it before? */
@@ -135,7 +124,7 @@ static bool is_same_extend(const struct job *job, const struct remote_volume *vo
     return strcmp(job->extend, volume->extend ? volume->extend : "") == 0;
 }
 
-static enum job_step follow_volume(struct job *job, struct arena *arena) {
+static enum round_end follow_volume(struct job *job, struct arena *arena) {
     const struct job_settings *settings = &job->jobs->settings;
     struct resize resize = {
         .hypervisor = settings->hypervisor,
@@ -147,17 +136,17 @@ static enum job_step follow_volume(struct job *job, struct arena *arena) {
 
     if (volumes_read(&settings->api, arena, job->volume_id, job->log.request_id, &volume, &err) < 0)
         return read_failed(job, &err);
-    job->tries = 0;
+    job->pace.tries = 0;
     resize.volume = &volume;
     if (strcmp(volume.status, "extending") != 0)
         return follow_size(job, arena, &resize);
     if ((job->reported || job->unwanted || job->report != REPORT_NOTHING) && !volume.has_target)
-        return JOB_ENDED; /* our own report was taken, or another one, and is being finished */
+        return ROUND_ENDED; /* our own report was taken, or another one, and is being finished */
     if (job->unwanted && is_same_extend(job, &volume))
-        return JOB_ENDED;
+        return ROUND_ENDED;
     if (job->report == REPORT_GROWN && volume.target_gb == job->target_gb &&
         is_same_extend(job, &volume))
-        return JOB_REPORTS;
+        return ROUND_REPORTS;
     job->unwanted = false;
     /* Without a target nothing is awaited yet: such a report must not end what comes next. */
     snprintf(job->extend, sizeof(job->extend), "%s",
@@ -167,7 +156,7 @@ static enum job_step follow_volume(struct job *job, struct arena *arena) {
     return extend_volume(job, arena, &resize);
 }
 
-static enum job_step report(struct job *job, struct arena *arena) {
+static enum round_end report(struct job *job, struct arena *arena) {
     bool failed = job->report == REPORT_FAILED;
     struct error err = { 0 };
     enum complete_outcome outcome =
@@ -179,31 +168,19 @@ static enum job_step report(struct job *job, struct arena *arena) {
                     job->volume_id, "reason", err.message, NULL);
         job->report = REPORT_NOTHING;
         job->unwanted = true;
-        return JOB_WAITS; /* perhaps for another one's: the volume says so */
+        return ROUND_WAITS; /* perhaps for another one's: the volume says so */
     }
     if (outcome >= 0) {
         job->reported = true;
         if (outcome == COMPLETE_UNWANTED)
             log_warning(&job->log, "nobody waits for the end of the extend", "volume_id",
                         job->volume_id, "reason", err.message, NULL);
-        return JOB_ENDED;
+        return ROUND_ENDED;
     }
     log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &job->log,
               "end of the extend cannot be reported", "volume_id", job->volume_id, "reason",
               err.message, NULL);
-    return outcome == COMPLETE_REFUSED ? JOB_RETRIES_SLOWLY : JOB_RETRIES;
-}
-
-static int64_t pause_after(struct job *job, enum job_step step) {
-    int64_t first_ms = job->jobs->settings.retry_ms;
-    int64_t doubled = INT64_C(1) << (job->tries < 16 ? job->tries : 16);
-
-    if (step == JOB_WAITS)
-        return first_ms;
-    job->tries++;
-    if (step == JOB_RETRIES_SLOWLY)
-        return first_ms * PAUSE_REFUSED;
-    return first_ms * (doubled < PAUSE_DOUBLED ? doubled : PAUSE_DOUBLED);
+    return outcome == COMPLETE_REFUSED ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
 
 static void unlink_job(struct jobs *jobs, const struct job *job) {
@@ -231,8 +208,7 @@ static void end_job(struct job *job) {
     }
     job->report = REPORT_NOTHING;
     job->unwanted = false;
-    job->tries = 0;
-    job->waits_since_us = 0;
+    job->pace = (struct round_pace){ 0 };
     worker_pool_put(jobs->pool, &job->item);
 }
 
@@ -243,14 +219,15 @@ static void end_job(struct job *job) {
 static void run_job(void *arg) {
     struct job *job = arg;
     autoarena struct arena *arena = arena_new();
-    enum job_step step = follow_volume(job, arena);
+    enum round_end end = follow_volume(job, arena);
 
-    if (step == JOB_REPORTS)
-        step = report(job, arena);
-    if (step == JOB_ENDED)
+    if (end == ROUND_REPORTS)
+        end = report(job, arena);
+    if (end == ROUND_ENDED)
         end_job(job);
     else
-        worker_pool_put_later(job->jobs->pool, &job->item, pause_after(job, step));
+        worker_pool_put_later(job->jobs->pool, &job->item,
+                              round_pause_ms(&job->pace, end, job->jobs->settings.retry_ms));
 }
 
 struct jobs *jobs_new(const struct job_settings *settings) {

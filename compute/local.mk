@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	compute/reply.c compute/reply.h \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
+	compute/round.c compute/round.h \
 	compute/tidy.c compute/tidy.h \
 	compute/versions.c compute/versions.h
 
@@ -37,6 +38,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_job \
 	tests/unit/compute/test_report \
 	tests/unit/compute/test_resize \
+	tests/unit/compute/test_round \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_versions
 if HAVE_LIBVIRT

@@ -1,0 +1,63 @@
+#include "tests/lib/check_main.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "compute/round.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+enum { BUSY, SILENT };
+
+START_TEST(pauses_between_tries_double_up_to_a_bound) {
+    static const int64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 600, 600 };
+    struct round_pace pace = { 0 };
+
+    for (size_t i = 0; i < LENGTH(pauses_ms); i++)
+        ck_assert_int_eq(round_pause_ms(&pace, ROUND_RETRIES, 10), pauses_ms[i]);
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_int_eq(round_pause_ms(&pace, ROUND_RETRIES, 10), 600);
+}
+END_TEST
+
+START_TEST(a_refusal_has_a_long_pause_and_counts_as_a_try) {
+    struct round_pace pace = { 0 };
+
+    ck_assert_int_eq(round_pause_ms(&pace, ROUND_RETRIES_SLOWLY, 10), 3000);
+    ck_assert_int_eq(round_pause_ms(&pace, ROUND_RETRIES, 10), 20);
+}
+END_TEST
+
+START_TEST(who_waits_has_not_tried) {
+    struct round_pace pace = { .tries = 3 };
+
+    ck_assert_int_eq(round_pause_ms(&pace, ROUND_WAITS, 10), 10);
+    ck_assert_uint_eq(pace.tries, 3);
+}
+END_TEST
+
+START_TEST(what_is_waited_for_has_its_time) {
+    struct round_pace pace = { 0 };
+
+    ck_assert(!round_may_wait(&pace, BUSY, 0));
+    ck_assert(round_may_wait(&pace, BUSY, HOUR_MS));
+    pace.waits_since_us = clock_monotonic_us() - 2000;
+    ck_assert(round_may_wait(&pace, BUSY, HOUR_MS));
+    ck_assert(!round_may_wait(&pace, BUSY, 2));
+}
+END_TEST
+
+START_TEST(something_else_has_its_own_time) {
+    int64_t begin_us = clock_monotonic_us();
+    struct round_pace pace = { .waits_for = BUSY, .waits_since_us = 1 };
+
+    ck_assert(round_may_wait(&pace, SILENT, HOUR_MS));
+    ck_assert_int_ge(pace.waits_since_us, begin_us);
+    pace.waits_since_us = 1;
+    ck_assert(round_may_wait(&pace, BUSY, HOUR_MS));
+    ck_assert_int_ge(pace.waits_since_us, begin_us);
+}
+END_TEST
+
+CHECK_MAIN("round", pauses_between_tries_double_up_to_a_bound,
+           a_refusal_has_a_long_pause_and_counts_as_a_try, who_waits_has_not_tried,
+           what_is_waited_for_has_its_time, something_else_has_its_own_time)
