@@ -1,6 +1,7 @@
 #include "http/unix_socket.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,11 +14,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-#define SCHEME       "unix:"
-#define BACKLOG      1024
-#define DEFAULT_MODE 0660
+#define SCHEME          "unix:"
+#define BACKLOG         1024
+#define DEFAULT_MODE    0660
+#define DIRECTORY_TRIES 500 /* 5 s */
 
 const char *unix_socket_path(const char *address) {
     return strncmp(address, SCHEME, strlen(SCHEME)) == 0 ? address + strlen(SCHEME) : NULL;
@@ -98,6 +101,37 @@ static int lock_path(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
+static int open_directory(const char *path) {
+    autofree char *directory = heap_text(path);
+    char *slash = strrchr(directory, '/');
+
+    slash[slash == directory] = '\0';
+    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Others have it while their paths change hands. */
+static bool lock_directory(int fd) {
+    const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+
+    for (unsigned i = 0; i < DIRECTORY_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static int take_directory(const char *path, struct error *err) {
+    autoclose int fd = open_directory(path);
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot open the directory of %s", path);
+    if (!lock_directory(fd))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "cannot listen on unix:%s: its directory stays locked", path);
+    return take_fd(fd);
+}
+
 /* The lock is ours, so a socket that is there was left, or is another program's. */
 static int clear_path(const struct sockaddr_un *address, struct error *err) {
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -167,13 +201,16 @@ int unix_socket_listen(const char *path, const struct unix_socket_access *access
     if (read_address(path, &address, err) < 0 || read_mode(access->mode, &mode, err) < 0 ||
         find_group(access->group, &group, err) < 0)
         return -1;
-    lock = lock_path(path, err);
+    lock = access->alone ? take_directory(path, err) : lock_path(path, err);
     if (lock < 0 || clear_path(&address, err) < 0)
         return -1;
     fd = open_at(&address, mode, group, ret);
     if (fd < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "cannot listen on unix:%s", path);
+    if (access->alone)
+        flock(lock, LOCK_UN);
     ret->path = path;
+    ret->alone = access->alone;
     ret->lock = take_fd(lock);
     return fd;
 }
@@ -183,6 +220,8 @@ void unix_socket_remove(struct unix_socket *socket) {
 
     if (socket->lock < 0)
         return;
+    if (socket->alone)
+        lock_directory(socket->lock); /* one that is not to be had must not keep us */
     if (lstat(socket->path, &info) == 0 && info.st_dev == socket->device &&
         info.st_ino == socket->inode)
         unlink(socket->path);

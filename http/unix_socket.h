@@ -19,7 +19,8 @@ const char *unix_socket_path(const char *address);
 char *unix_socket_url(struct arena *arena, const char *path, bool secure);
 
 struct unix_socket {
-    int lock; /* held; -1: there is no socket */
+    int lock; /* held; of one that is alone the directory, free; -1: there is no socket */
+    bool alone;
     const char *path;
     dev_t device; /* what the path names is still ours while these two agree */
     ino_t inode;
@@ -28,6 +29,8 @@ struct unix_socket {
 struct unix_socket_access {
     const char *mode;  /* of the file, octal; NULL: 0660 */
     const char *group; /* name or number; NULL: the process's */
+    bool alone;        /* no file may stand beside it: for as long as the path changes hands, the
+                        * directory itself is locked */
 };
 
 /* Returns what listens, non-blocking and closed on exec, or -1 (ERROR_BAD_REQUEST, also when

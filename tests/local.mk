@@ -16,6 +16,9 @@ libtests_a_SOURCES = \
 	tests/lib/script_server.c tests/lib/script_server.h \
 	tests/lib/wall.h \
 	tests/lib/world.c tests/lib/world.h
+if HAVE_CSI
+libtests_a_SOURCES += tests/lib/wire.c tests/lib/wire.h
+endif
 
 # make tests/sim/sim; ./test runs it with many seeds.
 EXTRA_PROGRAMS += tests/sim/sim

@@ -17,7 +17,9 @@ volume      common json config policy db rpc drivers ledger
 manager     common json config policy client db rpc drivers ledger volume
 api         common json config http policy identity db rpc drivers ledger volume
 compute     common json config http identity client
-cmd         common json config http policy identity client db rpc drivers ledger volume manager api compute
+grpc        common http
+csi         common json config http identity client grpc
+cmd         common json config http policy identity client db rpc drivers ledger volume manager api compute grpc csi
 '
 declare -A may=()
 folders=()

@@ -10,7 +10,7 @@ declare -A only_in=(
     [microhttpd.h]="http" [gnutls/gnutls.h]="http" [curl/curl.h]="http" [ini.h]="config"
     [yaml.h]="policy" [sqlite3.h]="db" [libpq-fe.h]="db" [libvirt/libvirt.h]="compute"
     [libvirt/virterror.h]="compute" [libxml/parser.h]="compute" [libxml/xpath.h]="compute"
-    [amqp.h]="rpc"
+    [amqp.h]="rpc" [nghttp2/nghttp2.h]="grpc"
 )
 status=0
 wrong() {

@@ -53,7 +53,7 @@ static int listen_as(struct scene *scene, struct unix_socket_access access) {
 
 static void expect_refusal(struct scene *scene, const char *why) {
     struct unix_socket other = { .lock = -1 };
-    const struct unix_socket_access usual = { NULL, NULL };
+    const struct unix_socket_access usual = { .mode = NULL };
 
     ck_assert_int_eq(unix_socket_listen(scene->path, &usual, &other, &scene->err), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_BAD_REQUEST);
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(a_path_is_absolute_and_short_enough) {
     char longest[109];
     const char *const paths[] = { "", "run/api.sock", "@abstract", longest };
-    const struct unix_socket_access usual = { NULL, NULL };
+    const struct unix_socket_access usual = { .mode = NULL };
 
     memset(longest, 'x', sizeof(longest) - 1);
     longest[0] = '/';

@@ -1,0 +1,90 @@
+/*
+ * What a gRPC service is to the transport: the calls that it answers, as rows of a table.
+ *
+ *     static int probe(struct grpc_call *call, const void *request, void *response,
+ *                      struct error *err) {
+ *         Csi__V1__ProbeResponse *answer = response;
+ *
+ *         answer->ready = …;               of call->arena
+ *         return 0;
+ *     }
+ *
+ *     static const struct grpc_method identity_methods[] = {
+ *         { "Probe", probe },
+ *         { 0 },
+ *     };
+ *
+ *     { &csi__v1__identity__descriptor, identity_methods, driver }       a struct grpc_service
+ *
+ * Paths ("/csi.v1.Identity/Probe") and the messages' types are the descriptor's, which protoc-c
+ * makes of the .proto file.  A method without a row is answered UNIMPLEMENTED.
+ *
+ * When a handler is called the request is whole and well-formed: it was unpacked, and every text in
+ * it, however deep, is UTF-8 without a zero byte.  What the fields mean, and whether those that
+ * must be there are, is the handler's matter.  Messages and texts are never NULL-checked by the
+ * transport: a message that was not sent is NULL, a text that was not sent is "".
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "grpc/status.h"
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct grpc_metadata {
+    const struct grpc_metadata *next;
+    const char *name, *value; /* the name in lower case */
+};
+
+#define GRPC_REQUEST_ID_SIZE (sizeof("req-") - 1 + UUID_SIZE)
+
+struct grpc_call {
+    struct arena *arena; /* request and response live in it; ends when the answer is packed */
+    void *service;       /* the service's `arg` */
+    const char *path;    /* "/csi.v1.Identity/Probe" */
+    /* "req-…", new for each call; goes along to what is called for it, and back in the answer's
+     * header x-openstack-request-id. */
+    char request_id[GRPC_REQUEST_ID_SIZE];
+    struct log_context log; /* has it */
+    uid_t uid;              /* of the process that has connected */
+    gid_t gid;
+    pid_t pid;
+    /*
+     * Instant of the monotonic clock behind which nobody waits for the answer: the client's
+     * deadline; 0: it has none.  It becomes an instant of the past when the client goes or gives
+     * up, and when the server's time to end is over: read it with grpc_call_is_over() only, or give
+     * its address to http_call.until_us (http/client.h), which ends a call of ours then.
+     */
+    int64_t until_us;
+    const struct grpc_metadata *metadata; /* what the client sent beside gRPC's own headers */
+};
+
+/* Work that has not begun need not begin.  What has begun goes on or is undone as the service's own
+ * rules say: the answer will not be read. */
+bool grpc_call_is_over(const struct grpc_call *call);
+const char *grpc_call_metadata(const struct grpc_call *call, const char *name); /* or NULL */
+
+/*
+ * 0: `response`, which comes as an empty message, is the answer.  -1: err says why not; its kind
+ * becomes a code by the table in status.c, and clients read error_told().  A positive value: a code
+ * (grpc_refuse()), and clients read err->message, which must not be empty.
+ *
+ * Runs in a thread of the server's pool, several at once; may block.
+ */
+typedef int grpc_handler(struct grpc_call *call, const void *request, void *response,
+                         struct error *err);
+
+struct grpc_method {
+    const char *name; /* of the descriptor's: "Probe" */
+    grpc_handler *handler;
+};
+
+struct grpc_service {
+    const ProtobufCServiceDescriptor *descriptor;
+    const struct grpc_method *methods; /* ended with a NULL name */
+    void *arg;
+};

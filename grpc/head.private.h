@@ -1,0 +1,26 @@
+/*
+ * What the headers of a call say.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "grpc/call.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct grpc_head {
+    const char *path;    /* NULL: none came */
+    bool post, grpc;     /* the method is POST; the content type is ours */
+    int64_t timeout_us;  /* -1: none */
+    bool bad_timeout;    /* there is one that nobody understands */
+    const char *strange; /* an encoding that is not "identity"; or NULL */
+    const struct grpc_metadata *metadata;
+    size_t size; /* as HTTP/2 counts it: names, values, 32 for each */
+};
+
+/* Texts go into the arena. False: there are more of them than anybody needs; none is kept then. */
+bool grpc_head_add(struct grpc_head *head, struct arena *arena, const char *name, size_t name_size,
+                   const char *value, size_t value_size);
+
+#define GRPC_HEAD_MOST ((size_t)16 * 1024)

@@ -1,0 +1,15 @@
+if HAVE_CSI
+libscoria_a_SOURCES += \
+	grpc/call.h \
+	grpc/connection.c \
+	grpc/head.c grpc/head.private.h \
+	grpc/message.c grpc/message.private.h \
+	grpc/server.c grpc/server.h grpc/server.private.h \
+	grpc/status.c grpc/status.h \
+	grpc/stream.c
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/grpc/test_server
+tests_unit_grpc_test_server_SOURCES = tests/unit/grpc/service.h tests/unit/grpc/test_server.c
+endif
+endif

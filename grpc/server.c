@@ -1,0 +1,417 @@
+#include "grpc/server.h"
+
+#include "common/cleanup.h"
+#include "common/thread.h"
+#include "common/worker.h"
+#include "grpc/server.private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#define EVENTS_A_TURN   64
+#define ACCEPTS_A_TURN  16
+#define MOST_ANSWER     ((size_t)16 * 1024 * 1024)
+#define DEAF_US         (SECOND_US / 10)
+#define LAST_WORDS_US   SECOND_US /* for the answers to calls that were cut */
+#define DEFAULT_WORKERS 8
+
+/* ---- methods ---- */
+
+const struct grpc_entry *grpc_server_find(const struct grpc_server *server, const char *path) {
+    for (size_t i = 0; i < server->entry_count; i++)
+        if (strcmp(server->entries[i].path, path) == 0)
+            return &server->entries[i];
+    return NULL;
+}
+
+static grpc_handler *handler_of(const struct grpc_service *service, const char *name) {
+    for (const struct grpc_method *method = service->methods; method->name; method++)
+        if (strcmp(method->name, name) == 0)
+            return method->handler;
+    return NULL;
+}
+
+static void check_methods(const struct grpc_service *service) {
+    for (const struct grpc_method *method = service->methods; method->name; method++)
+        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
+}
+
+static void add_methods(struct grpc_server *server, const struct grpc_service *service) {
+    const ProtobufCServiceDescriptor *descriptor = service->descriptor;
+
+    check_methods(service);
+    for (unsigned i = 0; i < descriptor->n_methods; i++) {
+        const ProtobufCMethodDescriptor *method = &descriptor->methods[i];
+
+        server->entries[server->entry_count++] = (struct grpc_entry){
+            .path = arena_format(server->arena, "/%s/%s", descriptor->name, method->name),
+            .request = method->input,
+            .response = method->output,
+            .handler = handler_of(service, method->name),
+            .arg = service->arg,
+        };
+    }
+}
+
+static void add_services(struct grpc_server *server, const struct grpc_service *services) {
+    size_t count = 0;
+
+    for (const struct grpc_service *service = services; service->descriptor; service++)
+        count += service->descriptor->n_methods;
+    server->entries = arena_alloc(server->arena, count * sizeof(struct grpc_entry));
+    for (const struct grpc_service *service = services; service->descriptor; service++)
+        add_methods(server, service);
+}
+
+/* ---- work ---- */
+
+/* A deadline that has passed, or a client that has gone, while it waited for a thread. */
+static int refuse_late(struct grpc_stream *stream) {
+    return grpc_refuse(&stream->err, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
+}
+
+static int run_handler(struct grpc_stream *stream) {
+    const struct grpc_entry *entry = stream->entry;
+    struct grpc_call *call = &stream->call;
+    const void *request =
+        grpc_message_read(call->arena, entry->request, stream->body, stream->length, &stream->err);
+    void *response = grpc_message_new(call->arena, entry->response);
+    int result = request ? entry->handler(call, request, response, &stream->err) : -1;
+
+    return result != 0 ? result
+                       : grpc_message_write(response, MOST_ANSWER, &stream->frame,
+                                            &stream->frame_size, &stream->err);
+}
+
+static void log_result(const struct grpc_stream *stream) {
+    const char *code = grpc_code_name(grpc_code_of(stream->result, &stream->err));
+
+    if (stream->result == 0)
+        log_debug(&stream->call.log, "call done", "method", stream->call.path, NULL);
+    else if (stream->result < 0 && error_is_hidden(stream->err.kind))
+        log_warning(&stream->call.log, "call failed", "method", stream->call.path, "code", code,
+                    "reason", stream->err.message, NULL);
+    else
+        log_info(&stream->call.log, "call refused", "method", stream->call.path, "code", code,
+                 "reason", stream->err.message, NULL);
+}
+
+static void wake_loop(struct grpc_server *server) {
+    const uint64_t one = 1;
+
+    while (write(server->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+}
+
+static void work_on(void *arg) {
+    struct grpc_stream *stream = arg;
+    struct grpc_server *server = stream->server;
+
+    stream->result = grpc_call_is_over(&stream->call) ? refuse_late(stream) : run_handler(stream);
+    log_result(stream);
+    pthread_mutex_lock(&server->lock);
+    STAILQ_INSERT_TAIL(&server->done, stream, done);
+    pthread_mutex_unlock(&server->lock);
+    wake_loop(server);
+}
+
+void grpc_server_work(struct grpc_stream *stream) {
+    struct grpc_server *server = stream->server;
+    const struct work_item item = { .run = work_on, .arg = stream };
+
+    stream->state = GRPC_WORKED_ON;
+    LIST_INSERT_HEAD(&server->at_work, stream, at_work);
+    server->working++;
+    worker_pool_put(server->pool, &item);
+}
+
+static struct grpc_stream *next_done(struct grpc_server *server) {
+    struct grpc_stream *stream;
+
+    pthread_mutex_lock(&server->lock);
+    stream = STAILQ_FIRST(&server->done);
+    if (stream)
+        STAILQ_REMOVE_HEAD(&server->done, done);
+    pthread_mutex_unlock(&server->lock);
+    return stream;
+}
+
+static void answer_done(struct grpc_server *server) {
+    struct grpc_stream *stream;
+
+    while ((stream = next_done(server))) {
+        struct grpc_connection *connection = stream->connection;
+
+        LIST_REMOVE(stream, at_work);
+        server->working--;
+        grpc_stream_answer(stream);
+        if (connection)
+            grpc_connection_flush(connection);
+    }
+}
+
+/* ---- who comes ---- */
+
+/* Of those that have asked for nothing yet the oldest; clients that work keep their places, as some
+ * of them end when they lose their connection. */
+static bool make_room(struct grpc_server *server) {
+    struct grpc_connection *connection, *oldest = NULL;
+
+    if (server->connection_count < server->most_connections)
+        return true;
+    LIST_FOREACH(connection, &server->connections, next) {
+        if (!connection->called && (!oldest || connection->since_us < oldest->since_us))
+            oldest = connection;
+    }
+    if (oldest)
+        grpc_connection_close(oldest);
+    return oldest != NULL;
+}
+
+static void listen_to(struct grpc_server *server, bool listens) {
+    struct epoll_event event = { .events = listens ? EPOLLIN : 0, .data.ptr = &server->listener };
+
+    server->deaf = !listens;
+    epoll_ctl(server->poll, EPOLL_CTL_MOD, server->listener, &event);
+}
+
+static void accept_all(struct grpc_server *server) {
+    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
+        autoclose int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0 && make_room(server)) {
+            grpc_connection_open(server, take_fd(fd));
+        } else if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
+            if (errno != EAGAIN) {
+                listen_to(server, false);
+                grpc_server_look_at(server, clock_monotonic_us() + DEAF_US);
+            }
+            return;
+        }
+    }
+}
+
+/* ---- the end ---- */
+
+static void close_listener(struct grpc_server *server) {
+    unix_socket_remove(&server->socket);
+    close(server->listener);
+    server->listener = -1;
+}
+
+typedef void connection_function(struct grpc_connection *connection);
+
+static void for_each_connection(struct grpc_server *server, connection_function *function) {
+    struct grpc_connection *connection = LIST_FIRST(&server->connections), *next;
+
+    for (; connection; connection = next) {
+        next = LIST_NEXT(connection, next);
+        function(connection);
+    }
+}
+
+static void leave(struct grpc_server *server) {
+    server->leaving = true;
+    server->end_us = clock_monotonic_us() + server->grace_us;
+    grpc_server_look_at(server, server->end_us);
+    close_listener(server);
+    for_each_connection(server, grpc_connection_leave);
+}
+
+static void cut_calls(struct grpc_connection *connection) {
+    struct grpc_stream *stream;
+
+    LIST_FOREACH(stream, &connection->streams, next) {
+        grpc_stream_leave(stream);
+    }
+    grpc_connection_flush(connection);
+}
+
+static void end_grace(struct grpc_server *server, int64_t now_us) {
+    if (now_us < server->end_us) {
+        grpc_server_look_at(server, server->end_us);
+        return;
+    }
+    for_each_connection(server, server->cut ? grpc_connection_close : cut_calls);
+    server->cut = true;
+    server->end_us = now_us + LAST_WORDS_US;
+    grpc_server_look_at(server, server->end_us);
+}
+
+/* ---- the loop ---- */
+
+void grpc_server_look_at(struct grpc_server *server, int64_t instant_us) {
+    if (server->next_us == 0 || instant_us < server->next_us)
+        server->next_us = instant_us;
+}
+
+static void check_time(struct grpc_server *server) {
+    int64_t now_us = clock_monotonic_us();
+    struct grpc_connection *connection, *next;
+
+    if (server->next_us == 0 || now_us < server->next_us)
+        return;
+    server->next_us = 0;
+    for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
+        next = LIST_NEXT(connection, next);
+        grpc_connection_check_time(connection, now_us);
+    }
+    if (server->deaf && !server->leaving)
+        listen_to(server, true);
+    if (server->leaving)
+        end_grace(server, now_us);
+}
+
+static int wait_ms(const struct grpc_server *server) {
+    int64_t left_us = server->next_us - clock_monotonic_us();
+
+    if (server->next_us == 0)
+        return -1;
+    return left_us <= 0 ? 0 : left_us / 1000 >= 3600000 ? 3600000 : (int)(left_us / 1000 + 1);
+}
+
+static void take_wake(struct grpc_server *server) {
+    uint64_t count;
+
+    while (read(server->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+        ;
+}
+
+/* Connections first: what follows may close any of them. */
+static void turn(struct grpc_server *server) {
+    struct epoll_event events[EVENTS_A_TURN];
+    int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms(server));
+    bool knocked = false, woken = false;
+
+    for (int i = 0; i < count; i++)
+        if (events[i].data.ptr == &server->listener)
+            knocked = true;
+        else if (events[i].data.ptr == &server->wake)
+            woken = true;
+        else
+            grpc_connection_serve(events[i].data.ptr, events[i].events);
+    if (woken)
+        take_wake(server);
+    answer_done(server);
+    if (server->stopping && !server->leaving)
+        leave(server);
+    else if (knocked && !server->leaving)
+        accept_all(server);
+    check_time(server);
+}
+
+static void *run(void *arg) {
+    struct grpc_server *server = arg;
+
+    while (!server->leaving || !LIST_EMPTY(&server->connections))
+        turn(server);
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+/* unix:///PATH, unix:/PATH, /PATH. */
+static const char *path_of(const char *endpoint) {
+    const char *path = unix_socket_path(endpoint);
+
+    if (!path)
+        return endpoint;
+    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
+}
+
+static struct grpc_server *server_new(const struct grpc_server_settings *settings) {
+    struct arena *arena = arena_new();
+    struct grpc_server *server = arena_alloc(arena, sizeof(*server));
+
+    server->arena = arena;
+    server->most_connections = settings->connections ? settings->connections : 128;
+    server->most_streams = settings->streams ? settings->streams : 64;
+    server->message_limit = settings->message_limit ? settings->message_limit : 256 * 1024;
+    server->most_waiting = settings->waiting_bytes ? settings->waiting_bytes : 32 * 1024 * 1024;
+    server->request_us = (settings->request_ms ? settings->request_ms : 30000) * 1000;
+    server->listener = server->poll = server->wake = server->socket.lock = -1;
+    LIST_INIT(&server->connections);
+    LIST_INIT(&server->at_work);
+    STAILQ_INIT(&server->done);
+    pthread_mutex_init(&server->lock, NULL);
+    add_services(server, settings->services);
+    return server;
+}
+
+static void close_fd(int fd) {
+    if (fd >= 0)
+        close(fd);
+}
+
+static void server_free(struct grpc_server *server) {
+    unix_socket_remove(&server->socket);
+    close_fd(server->listener);
+    close_fd(server->poll);
+    close_fd(server->wake);
+    nghttp2_session_callbacks_del(server->callbacks);
+    nghttp2_option_del(server->option);
+    pthread_mutex_destroy(&server->lock);
+    arena_free(server->arena);
+}
+
+static int watch_own(const struct grpc_server *server, const int *fd) {
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = (void *)(uintptr_t)fd };
+
+    return epoll_ctl(server->poll, EPOLL_CTL_ADD, *fd, &event);
+}
+
+static int prepare(struct grpc_server *server, struct error *err) {
+    server->poll = epoll_create1(EPOLL_CLOEXEC);
+    server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->poll < 0 || server->wake < 0 || watch_own(server, &server->wake) < 0 ||
+        watch_own(server, &server->listener) < 0)
+        return error_errno(err, ERROR_INTERNAL, "cannot watch the gRPC socket");
+    if (grpc_connection_callbacks(&server->callbacks) < 0 ||
+        nghttp2_option_new(&server->option) != 0)
+        return error_set(err, ERROR_INTERNAL, "cannot prepare HTTP/2");
+    nghttp2_option_set_no_closed_streams(server->option, 1);
+    return 0;
+}
+
+int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_server **ret,
+                      struct error *err) {
+    struct grpc_server *server = server_new(settings);
+    const char *path = arena_text(server->arena, path_of(settings->endpoint));
+    struct unix_socket_access access = settings->file;
+
+    access.alone = true; /* what else is in the directory of a driver's socket is taken for one */
+    server->listener = unix_socket_listen(path, &access, &server->socket, err);
+    if (server->listener < 0 || prepare(server, err) < 0) {
+        server_free(server);
+        return -1;
+    }
+    server->pool = worker_pool_new("grpc", settings->workers ? settings->workers : DEFAULT_WORKERS);
+    if (thread_start(&server->loop, "grpc", run, server) != 0) {
+        worker_pool_stop(server->pool);
+        server_free(server);
+        return error_set(err, ERROR_INTERNAL, "cannot start the gRPC server's thread");
+    }
+    *ret = server;
+    return 0;
+}
+
+void grpc_server_stop(struct grpc_server *server, int64_t grace_ms) {
+    struct grpc_stream *stream;
+
+    if (!server)
+        return;
+    server->grace_us = grace_ms * 1000;
+    server->stopping = true;
+    wake_loop(server);
+    pthread_join(server->loop, NULL);
+    worker_pool_stop(server->pool);
+    while ((stream = LIST_FIRST(&server->at_work))) {
+        LIST_REMOVE(stream, at_work);
+        grpc_stream_free(stream);
+    }
+    server_free(server);
+}

@@ -1,0 +1,346 @@
+/*
+ * One call, from its headers to its trailers.
+ */
+#include "grpc/server.private.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM   1024
+#define MOST_HEADERS 6
+#define MOST_WORKING 1024 /* calls that were given up count until their handlers end */
+#define PAST_US      1
+
+/* ---- call.h ---- */
+
+bool grpc_call_is_over(const struct grpc_call *call) {
+    int64_t until_us = __atomic_load_n(&call->until_us, __ATOMIC_RELAXED);
+
+    return until_us != 0 && clock_monotonic_us() >= until_us;
+}
+
+const char *grpc_call_metadata(const struct grpc_call *call, const char *name) {
+    for (const struct grpc_metadata *item = call->metadata; item; item = item->next)
+        if (strcmp(item->name, name) == 0)
+            return item->value;
+    return NULL;
+}
+
+/* ---- life ---- */
+
+struct grpc_stream *grpc_stream_begin(struct grpc_connection *connection, int32_t id) {
+    struct grpc_stream *stream = heap_new(sizeof(*stream));
+
+    stream->server = connection->server;
+    stream->connection = connection;
+    stream->id = id;
+    stream->since_us = clock_monotonic_us();
+    stream->head.timeout_us = -1;
+    stream->call.arena = arena_new();
+    stream->call.uid = connection->uid;
+    stream->call.gid = connection->gid;
+    stream->call.pid = connection->pid;
+    LIST_INSERT_HEAD(&connection->streams, stream, next);
+    grpc_server_look_at(stream->server, stream->since_us + stream->server->request_us);
+    return stream;
+}
+
+static void drop_body(struct grpc_stream *stream) {
+    free(stream->body);
+    stream->body = NULL;
+    stream->server->arriving_bytes -= stream->room;
+    stream->room = 0;
+}
+
+void grpc_stream_free(struct grpc_stream *stream) {
+    drop_body(stream);
+    stream->server->answer_bytes -= stream->counted_bytes;
+    free(stream->frame);
+    arena_free(stream->call.arena);
+    free(stream);
+}
+
+/* Whoever waits for something on behalf of the call need not. */
+static void cancel(struct grpc_stream *stream) {
+    __atomic_store_n(&stream->call.until_us, PAST_US, __ATOMIC_RELAXED);
+}
+
+void grpc_stream_close(struct grpc_stream *stream) {
+    LIST_REMOVE(stream, next);
+    stream->connection = NULL;
+    if (stream->state == GRPC_WORKED_ON)
+        cancel(stream);
+    else
+        grpc_stream_free(stream);
+}
+
+/* ---- answers ---- */
+
+static nghttp2_nv header(const char *name, const char *value) {
+    return (nghttp2_nv){
+        .name = (uint8_t *)(uintptr_t)name,
+        .value = (uint8_t *)(uintptr_t)value,
+        .namelen = strlen(name),
+        .valuelen = strlen(value),
+    };
+}
+
+static void begin_answer(struct grpc_stream *stream) {
+    drop_body(stream);
+    stream->state = GRPC_ANSWERED;
+    stream->since_us = clock_monotonic_us();
+    grpc_server_look_at(stream->server, stream->since_us + stream->server->request_us);
+}
+
+/* All in one: headers that are trailers, too. */
+static void submit(struct grpc_stream *stream, const nghttp2_nv *headers, size_t count,
+                   const nghttp2_data_provider *data) {
+    begin_answer(stream);
+    if (nghttp2_submit_response(stream->connection->session, stream->id, headers, count, data) != 0)
+        nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
+                                  NGHTTP2_INTERNAL_ERROR);
+}
+
+static void answer_http(struct grpc_stream *stream, const char *status) {
+    const nghttp2_nv headers[] = { header(":status", status) };
+
+    submit(stream, headers, 1, NULL);
+}
+
+static void refuse(struct grpc_stream *stream, enum grpc_code code, const char *why) {
+    char number[12];
+    nghttp2_nv headers[MOST_HEADERS] = { header(":status", "200"),
+                                         header("content-type", "application/grpc") };
+    size_t count = 2;
+
+    snprintf(number, sizeof(number), "%d", (int)code);
+    headers[count++] = header("grpc-status", number);
+    headers[count++] = header("grpc-message", grpc_message_escape(stream->call.arena, why));
+    if (code == GRPC_UNIMPLEMENTED)
+        headers[count++] = header("grpc-accept-encoding", "identity");
+    if (stream->call.request_id[0])
+        headers[count++] = header("x-openstack-request-id", stream->call.request_id);
+    submit(stream, headers, count, NULL);
+}
+
+/* nghttp2 copies the headers, and asks for the message piece by piece. */
+static ssize_t read_frame(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
+                          uint32_t *flags, nghttp2_data_source *source, void *arg) {
+    const nghttp2_nv trailers[] = { header("grpc-status", "0") };
+    struct grpc_stream *stream = source->ptr;
+    size_t left = stream->frame_size - stream->frame_sent;
+    size_t taken = left < size ? left : size;
+
+    (void)arg;
+    memcpy(room, stream->frame + stream->frame_sent, taken);
+    stream->frame_sent += taken;
+    stream->since_us = clock_monotonic_us();
+    if (taken == left) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        if (nghttp2_submit_trailer(session, id, trailers, LENGTH(trailers)) != 0)
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
+    return (ssize_t)taken;
+}
+
+static void answer_message(struct grpc_stream *stream) {
+    const nghttp2_nv headers[] = {
+        header(":status", "200"),
+        header("content-type", "application/grpc"),
+        header("x-openstack-request-id", stream->call.request_id),
+    };
+    const nghttp2_data_provider data = { .source.ptr = stream, .read_callback = read_frame };
+
+    stream->counted_bytes = stream->frame_size;
+    stream->server->answer_bytes += stream->counted_bytes;
+    submit(stream, headers, LENGTH(headers), &data);
+}
+
+/* ---- the request ---- */
+
+static void begin_call(struct grpc_stream *stream) {
+    struct grpc_call *call = &stream->call;
+    char uuid[UUID_SIZE];
+
+    call->service = stream->entry->arg;
+    call->path = stream->entry->path;
+    call->metadata = stream->head.metadata;
+    snprintf(call->request_id, sizeof(call->request_id), "req-%s", clock_uuid(&clock_system, uuid));
+    call->log.request_id = call->request_id;
+}
+
+static void set_deadline(struct grpc_stream *stream) {
+    if (stream->head.timeout_us < 0)
+        return;
+    stream->deadline_us = stream->since_us + stream->head.timeout_us;
+    stream->call.until_us = stream->deadline_us;
+    grpc_server_look_at(stream->server, stream->deadline_us);
+}
+
+void grpc_stream_take_head(struct grpc_stream *stream) {
+    const struct grpc_head *head = &stream->head;
+
+    stream->entry = head->path ? grpc_server_find(stream->server, head->path) : NULL;
+    if (stream->head_refused)
+        refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the headers are too large");
+    else if (!head->post)
+        answer_http(stream, "405");
+    else if (!head->grpc)
+        answer_http(stream, "415");
+    else if (!stream->entry)
+        refuse(stream, GRPC_UNIMPLEMENTED, "there is no such method");
+    else if (!stream->entry->handler)
+        refuse(stream, GRPC_UNIMPLEMENTED, "this method is not offered");
+    else if (head->bad_timeout)
+        refuse(stream, GRPC_INTERNAL, "the header grpc-timeout is malformed");
+    else
+        begin_call(stream);
+    if (stream->state == GRPC_ARRIVING)
+        set_deadline(stream);
+}
+
+/* What is known when the prefix is whole. */
+static void take_prefix(struct grpc_stream *stream) {
+    for (unsigned i = 1; i < GRPC_PREFIX_SIZE; i++)
+        stream->length = stream->length << 8 | stream->prefix[i];
+    if (stream->prefix[0] == 1)
+        refuse(stream, GRPC_UNIMPLEMENTED, "compressed messages are not understood");
+    else if (stream->prefix[0] != 0)
+        refuse(stream, GRPC_INTERNAL, "the message's prefix is malformed");
+    else if (stream->length > stream->server->message_limit)
+        refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the request is too large");
+}
+
+/* Room grows with what has come, not with what was announced. */
+static bool make_room(struct grpc_stream *stream, size_t size) {
+    struct grpc_server *server = stream->server;
+    size_t room = stream->room > 0 ? stream->room : FIRST_ROOM;
+    uint8_t *body;
+
+    while (room < size)
+        room *= 2;
+    if (room == stream->room)
+        return true;
+    if (server->arriving_bytes + room - stream->room > server->most_waiting)
+        return false;
+    body = heap_new(room);
+    if (stream->body)
+        memcpy(body, stream->body, stream->room);
+    free(stream->body);
+    stream->body = body;
+    server->arriving_bytes += room - stream->room;
+    stream->room = room;
+    return true;
+}
+
+static void take_message(struct grpc_stream *stream, const uint8_t *bytes, size_t size) {
+    size_t have = stream->received - GRPC_PREFIX_SIZE;
+
+    if (size > stream->length - have) {
+        refuse(stream, GRPC_INTERNAL, "there is more behind the message");
+    } else if (!make_room(stream, have + size)) {
+        refuse(stream, GRPC_UNAVAILABLE, "too many requests arrive at once");
+    } else {
+        memcpy(stream->body + have, bytes, size);
+        stream->received += size;
+    }
+}
+
+void grpc_stream_take_body(struct grpc_stream *stream, const uint8_t *bytes, size_t size) {
+    while (size > 0 && stream->state == GRPC_ARRIVING && stream->received < GRPC_PREFIX_SIZE) {
+        stream->prefix[stream->received++] = *bytes++;
+        size--;
+        if (stream->received == GRPC_PREFIX_SIZE)
+            take_prefix(stream);
+    }
+    if (size > 0 && stream->state == GRPC_ARRIVING)
+        take_message(stream, bytes, size);
+}
+
+void grpc_stream_take_end(struct grpc_stream *stream) {
+    stream->ended = true;
+    if (stream->state != GRPC_ARRIVING)
+        return;
+    if (stream->received == 0)
+        refuse(stream, GRPC_INTERNAL, "there is no message");
+    else if (stream->received < GRPC_PREFIX_SIZE ||
+             stream->received - GRPC_PREFIX_SIZE < stream->length)
+        refuse(stream, GRPC_INTERNAL, "the message is not whole");
+    else if (stream->server->working >= MOST_WORKING)
+        refuse(stream, GRPC_UNAVAILABLE, "there is too much to do");
+    else
+        grpc_server_work(stream);
+}
+
+/* ---- the answer ---- */
+
+void grpc_stream_answer(struct grpc_stream *stream) {
+    struct grpc_server *server = stream->server;
+    enum grpc_code code = grpc_code_of(stream->result, &stream->err);
+
+    if (!stream->connection)
+        grpc_stream_free(stream);
+    else if (stream->told)
+        begin_answer(stream); /* it closes by itself */
+    else if (code != GRPC_OK)
+        refuse(stream, code, stream->result < 0 ? error_told(&stream->err) : stream->err.message);
+    else if (stream->frame_size > server->most_waiting - server->answer_bytes)
+        refuse(stream, GRPC_UNAVAILABLE, "too many answers wait to be taken");
+    else
+        answer_message(stream);
+}
+
+/* The handler goes on, and its arena is its own: nothing of the call is touched. */
+static void answer_before_handler(struct grpc_stream *stream, const char *code, const char *why) {
+    const nghttp2_nv headers[] = { header(":status", "200"),
+                                   header("content-type", "application/grpc"),
+                                   header("grpc-status", code), header("grpc-message", why) };
+
+    if (stream->told)
+        return;
+    stream->told = true;
+    cancel(stream);
+    if (nghttp2_submit_response(stream->connection->session, stream->id, headers, LENGTH(headers),
+                                NULL) != 0)
+        nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
+                                  NGHTTP2_CANCEL);
+}
+
+void grpc_stream_leave(struct grpc_stream *stream) {
+    if (stream->state == GRPC_WORKED_ON)
+        answer_before_handler(stream, "14", "the driver ends");
+    else if (stream->state == GRPC_ARRIVING)
+        refuse(stream, GRPC_UNAVAILABLE, "the driver ends");
+}
+
+/* ---- time ---- */
+
+static int64_t due_us(const struct grpc_stream *stream) {
+    int64_t patience_us = stream->since_us + stream->server->request_us;
+    int64_t deadline_us = stream->deadline_us;
+
+    if (stream->state == GRPC_ANSWERED)
+        return patience_us;
+    if (stream->state == GRPC_WORKED_ON)
+        return stream->told ? 0 : deadline_us;
+    return deadline_us != 0 && deadline_us < patience_us ? deadline_us : patience_us;
+}
+
+void grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
+    int64_t due = due_us(stream);
+
+    if (due == 0)
+        return;
+    if (now_us < due)
+        grpc_server_look_at(stream->server, due);
+    else if (stream->state == GRPC_WORKED_ON)
+        answer_before_handler(stream, "4", "the deadline has passed");
+    else if (stream->state == GRPC_ARRIVING)
+        refuse(stream, GRPC_DEADLINE_EXCEEDED, "the request did not come in time");
+    else
+        nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
+                                  NGHTTP2_CANCEL);
+}
