@@ -14,6 +14,9 @@
 #define AGENT_VERSION "2.93" /* our agent's newest: its contract has the callback */
 #define PLAIN_VERSION "2.51" /* the first that knows volume-extended */
 
+/* Of a host that hangs: many that wait for it keep no worker from those that wait for others. */
+#define AGAIN_TIMEOUT_MS 5000
+
 static const char *const services[] = { "agent", "nova", NULL };
 
 const struct option compute_client_options[] = {
@@ -191,6 +194,8 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     struct client client = events->client;
 
     client.version = PLAIN_VERSION;
+    if (assist->again && client.timeout_ms > AGAIN_TIMEOUT_MS)
+        client.timeout_ms = AGAIN_TIMEOUT_MS;
     if (find_endpoint(events, arena, assist->host, assist->endpoint, &client.url, err) < 0)
         return EVENT_REFUSED;
     return compute_snapshot_ask(&client, arena, assist, err);
@@ -240,6 +245,7 @@ int compute_sender_new(const struct config *config, struct compute_sender **ret,
     }
     events = heap_new(sizeof(*events));
     *events = options;
+    events->sender.asks_again = options.to_agent;
     version_range_init(&events->range);
     *ret = &events->sender;
     return 0;

@@ -34,6 +34,7 @@ struct compute_event {
 struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
+    bool asks_again; /* who is asked for what it is at already joins that: our own agents */
     /* Every compute service has it; none can be sure that the answer is not lost. */
     enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
                                  const struct compute_assist *assist, struct error *err);

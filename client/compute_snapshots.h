@@ -15,6 +15,7 @@ enum event_verdict {
 struct compute_assist {
     const char *volume_id, *snapshot_id;
     const char *host, *endpoint, *request_id; /* as of an event */
+    bool again;                               /* it was asked before */
     const char *new_file;                     /* NULL: the snapshot is deleted */
     const char *file_to_merge, *merge_target_file;
 };

@@ -140,6 +140,10 @@ int operation_move(struct work *work, const char *id, const char *owner, enum op
                    enum operation_phase to, bool keep_owner, struct error *err);
 /* Until when it waits for a report, when it does. */
 int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err);
+/* The same, with what is kept beside it, unless that was changed since `seen` was read, or the
+ * report is in. */
+int operation_await(struct work *work, const struct operation *seen, int64_t deadline,
+                    const char *arguments, struct error *err);
 /* The report that it waits for is in: phase completing, nobody's.  1 done, 0 it waits for none. */
 int operation_report(struct work *work, const struct operation *operation, bool failed,
                      struct error *err);

@@ -169,6 +169,17 @@ int operation_set_deadline(struct work *work, const char *id, int64_t deadline, 
                      DB_INT(deadline), DB_TEXT(id));
 }
 
+int operation_await(struct work *work, const struct operation *seen, int64_t deadline,
+                    const char *arguments, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET deadline = $1, arguments = $2 "
+                  "WHERE id = $3 AND deadline = $4 AND " AWAITS_REPORT,
+                  DB_INT(deadline), DB_TEXT(arguments), DB_TEXT(seen->id),
+                  DB_INT(seen->deadline)) < 0
+               ? -1
+               : 0;
+}
+
 int operation_report(struct work *work, const struct operation *operation, bool failed,
                      struct error *err) {
     return db_run(work->tx, err,

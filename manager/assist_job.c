@@ -8,6 +8,7 @@
  *     sending ──the compute side is asked──▶ refused ──────────▶ completing (failed)
  *        ▼                                   accepted, or nobody knows
  *     waiting ──deadline or no instance: the files decide ─────▶ finished
+ *        │    ──silence: our own agent is asked again ──▶ waiting
  *        ▼ report
  *     completing ──the files must agree ───────────────────────▶ finished
  *
@@ -68,24 +69,31 @@ static int give_up(struct job *job, const struct error *failure, struct error *e
     return job_held(job, snapshot_assist_refused, &never_asked, err) < 0 ? -1 : 0;
 }
 
-/* 1: `ret` is to be asked for; else as all here. */
-static int prepare(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
-                   struct error *err) {
+/* 1: `ret` is to be asked for; 0: it is done already; -1: `failure` says why it cannot be. */
+static int make_ready(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
+                      struct error *failure) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_assist files = { 0 };
-    struct error failure = { 0 };
     int done = job->backend->driver->prepare_assist(job->backend->handle, job->arena, &volume,
-                                                    &snapshot, assist->deletes, &files, &failure);
+                                                    &snapshot, assist->deletes, &files, failure);
 
-    if (done > 0)
+    *ret = (struct compute_assist){ .new_file = files.new_file,
+                                    .file_to_merge = files.file_to_merge,
+                                    .merge_target_file = files.merge_target_file };
+    return done < 0 ? -1 : done == 0;
+}
+
+/* 1: `ret` is to be asked for; else as all here. */
+static int prepare(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
+                   struct error *err) {
+    struct error failure = { 0 };
+    int more = make_ready(job, assist, ret, &failure);
+
+    if (more == 0)
         return job_held(job, snapshot_assist_done, NULL, err) < 0 ? -1 : 0;
-    if (done == 0) {
-        *ret = (struct compute_assist){ .new_file = files.new_file,
-                                        .file_to_merge = files.file_to_merge,
-                                        .merge_target_file = files.merge_target_file };
+    if (more > 0)
         return 1;
-    }
     if (job_check_lease(job, err) < 0)
         return -1;
     return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
@@ -98,6 +106,13 @@ static int get_ready(struct job *job, struct error *err) {
     if (lost == 0)
         job->operation.phase = PHASE_SENDING;
     return lost == 0 ? 1 : lost < 0 ? -1 : 0;
+}
+
+/* The worker lets go of it. */
+static int end_asking(struct job *job, struct error *err) {
+    bool again = job->manager->settings.compute->asks_again;
+
+    return job_held(job, snapshot_assist_sent, &again, err) < 0 ? -1 : 0;
 }
 
 static int ask(struct job *job, struct compute_assist *request, struct error *err) {
@@ -114,7 +129,7 @@ static int ask(struct job *job, struct compute_assist *request, struct error *er
     if (verdict == EVENT_UNKNOWN)
         log_warning(&job->context.log, "nobody knows whether the host of a guest was asked",
                     "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
-    return job_held(job, snapshot_assist_sent, NULL, err) < 0 ? -1 : 0;
+    return end_asking(job, err);
 }
 
 static int send(struct job *job, const struct job_assist *assist, struct error *err) {
@@ -126,6 +141,58 @@ static int send(struct job *job, const struct job_assist *assist, struct error *
     if (more > 0 && job_look_again(job, err) < 0)
         return -1;
     return more > 0 ? ask(job, &request, err) : more;
+}
+
+/* Whoever had it before may have asked already. */
+static int send_taken_over(struct job *job, const struct job_assist *assist, struct error *err) {
+    if (job->manager->settings.compute->asks_again)
+        return send(job, assist, err);
+    log_warning(&job->context.log, "nobody knows whether the host of a guest was asked",
+                "snapshot_id", job->snapshot.id, NULL);
+    return end_asking(job, err);
+}
+
+/* ---- waiting: for a host that is silent ---- */
+
+/* While the instance moves to another host neither is asked. */
+static int ask_silent(struct job *job, struct compute_assist *request, enum event_verdict *ret,
+                      struct error *answer, struct error *err) {
+    const struct attachment *guest = snapshot_assist_guest(&job->volume);
+
+    request->again = true;
+    if (guest)
+        return event_assist(job, guest->instance_uuid, request, ret, answer, err);
+    error_set(answer, ERROR_CONFLICT, "the volume has more than one attachment");
+    return 0;
+}
+
+/* Whatever it answers, it may have begun before: who turns it away says nothing about that. */
+static int ask_again(struct job *job, const struct job_assist *assist, struct error *err) {
+    enum event_verdict verdict = EVENT_REFUSED;
+    struct compute_assist request;
+    struct error answer = { 0 };
+    int more = make_ready(job, assist, &request, &answer);
+    bool longer;
+
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (more == 0)
+        return job_held(job, snapshot_assist_done, NULL, err) < 0 ? -1 : 0;
+    if (more > 0 && ask_silent(job, &request, &verdict, &answer, err) < 0)
+        return -1;
+    log_warning(&job->context.log,
+                verdict == EVENT_ACCEPTED ? "a host that was silent takes work on a snapshot again"
+                                          : "a host is silent about its work on a snapshot",
+                "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
+    longer = verdict != EVENT_REFUSED;
+    return job_held(job, snapshot_assist_silent, &longer, err) < 0 ? -1 : 0;
+}
+
+/* Without anybody who uses the volume there is nobody to ask. */
+static bool may_ask_again(const struct job *job) {
+    return job_driver_volume(job).attached &&
+           snapshot_assist_asks_again(job->arena, &job->operation,
+                                      clock_shared_us(job->manager->settings.settings->clock));
 }
 
 /* ---- waiting, completing: the files decide ---- */
@@ -161,9 +228,12 @@ static int settle(struct job *job, const struct job_assist *assist, enum driver_
 int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err) {
     switch (job->operation.phase) {
     case PHASE_PREPARING:
-    case PHASE_SENDING:
         return send(job, assist, err);
+    case PHASE_SENDING:
+        return send_taken_over(job, assist, err);
     case PHASE_WAITING:
+        if (may_ask_again(job))
+            return ask_again(job, assist, err);
         return settle(job, assist, DRIVER_TOLD_NOTHING, err);
     case PHASE_COMPLETING:
         return settle(job, assist, job->operation.failed ? DRIVER_TOLD_FAILED : DRIVER_TOLD_DONE,

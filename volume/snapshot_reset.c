@@ -82,16 +82,30 @@ static bool may_report(enum snapshot_status now, unsigned wanted) {
 /* As hosts say that they are done; what comes then is ours. */
 #define HOST_IS_DONE "90%"
 
+/* A host is at work, or asks before it begins whether somebody waits for that. */
+static int report_sign(struct work *work, const struct operation *operation, struct error *err) {
+    if (operation_awaits_report(operation))
+        return snapshot_assist_heard(work, operation, err);
+    if (operation->phase != PHASE_PREPARING && operation->phase != PHASE_COMPLETING)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid snapshot: Nobody waits for the work of a host on snapshot %s.",
+                     operation->object_id);
+}
+
 /* Who works on it here says itself how that ends, but for what a guest's host was asked to do. */
 static int report_ours(struct work *work, const struct snapshot *snapshot, unsigned wanted,
                        const char *progress, struct error *err) {
     struct operation operation;
     int found = operation_of(work, snapshot->id, &operation, err);
     bool failed = wanted == SNAPSHOT_ERROR || wanted == SNAPSHOT_ERROR_DELETING;
+    bool done = progress && strcmp(progress, HOST_IS_DONE) == 0;
 
     if (found > 0 && operation_awaits_report(&operation) &&
-        (failed || (wanted == snapshot->status && progress && strcmp(progress, HOST_IS_DONE) == 0)))
+        (failed || (wanted == snapshot->status && done)))
         return snapshot_assist_report(work, &operation, failed, err);
+    if (found > 0 && wanted == snapshot->status && !done)
+        return report_sign(work, &operation, err) < 0 ? -1 : 1;
     if (found == 0 && snapshot->group_snapshot_id)
         found = operation_of(work, snapshot->group_snapshot_id, &operation, err);
     if (found > 0 && wanted != snapshot->status)

@@ -8,7 +8,7 @@ import time
 
 import program
 from block_storage import until
-from case import NODE, DomainCase, agent_endpoint
+from case import DomainCase
 
 
 def setUpModule():
@@ -21,16 +21,6 @@ def tearDownModule():
 
 class Agent(DomainCase):
     options = ("--compute_agent.enabled=false",)
-
-    def start_agent(self):
-        agent = program.Program("compute", os.path.join(self.directory, "compute.log"),
-                                "--listen", "127.0.0.1:0", f"--host={NODE}",
-                                f"--compute_agent.volume_endpoint={self.service.endpoint}")
-        self.addCleanup(agent.kill)
-        agent.start()
-        until(lambda: agent_endpoint(self.state) == agent.endpoint, 120,
-              "the agent's first heartbeat")
-        return agent
 
     def start_daemons(self, volume_id, domain):
         self.daemons.start()

@@ -4,8 +4,10 @@ guest and merges them again, and what each holds is what the guest had written t
 """
 
 import os
+import signal
 import subprocess
 
+import program
 from block_storage import until
 from case import GIB, DomainCase
 from hypervisor import disk_of
@@ -128,3 +130,59 @@ class NobodyToAsk(OverlayCase):
         domain.run()
         domain.write_disk(volume_id, 3, "64k")
         self.assertEqual(self.first_byte(disk.path), 3)
+
+
+class AgentOfItsOwn(OverlayCase):
+    """An agent that has taken on its part of a snapshot, and loses it."""
+
+    options = OverlayCase.options + ("--compute_agent.enabled=false", "--compute.event_timeout=2")
+
+    def begin(self, volume_id):
+        """A snapshot that its host was asked for."""
+        made = self.api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
+
+        def asked():
+            row = self.api.ask("GET", f"/snapshots/{made['id']}")["snapshot"]
+            if row["status"] == "available":
+                self.skipTest("files share blocks here")
+            return program.phase(self.state, volume_id, *self.options) == "waiting"
+        until(asked, 120, "the host to be asked")
+        return made["id"]
+
+    def assert_made(self, snapshot_id):
+        def made():
+            status = self.api.ask("GET", f"/snapshots/{snapshot_id}")["snapshot"]["status"]
+            self.assertIn(status, ("creating", "available"))
+            return status == "available"
+        until(made, 180, f"snapshot {snapshot_id}")
+
+    def test_a_killed_one_is_asked_again(self):
+        agent = self.start_agent()
+        volume_id, domain = self.running()
+        domain.write_disk(volume_id, 1, "64k")
+        self.hold(volume_id, domain)
+        snapshot_id = self.begin(volume_id)
+        agent.kill()
+        domain.abort_copy(volume_id)
+        self.start_agent()
+        self.assert_made(snapshot_id)
+        domain.write_disk(volume_id, 2, "64k")
+        self.assert_content(snapshot_id, 1)
+        self.delete_snapshot(snapshot_id)
+
+    def test_a_stopped_one_is_replaced_and_wakes_up_too_late(self):
+        stopped = self.start_agent()
+        volume_id, domain = self.running()
+        domain.write_disk(volume_id, 1, "64k")
+        stopped.process.send_signal(signal.SIGSTOP)
+        snapshot_id = self.begin(volume_id)
+        agent = self.start_agent()
+        self.assert_made(snapshot_id)
+        domain.write_disk(volume_id, 2, "64k")
+        stopped.process.send_signal(signal.SIGCONT)
+        self.assertEqual(stopped.stop(), 0)
+        self.assertEqual(agent.stop(), 0)
+        self.start_agent()
+        self.assert_content(snapshot_id, 1)
+        self.delete_snapshot(snapshot_id)
+        self.assert_volume(volume_id, "in-use", 1)

@@ -115,6 +115,17 @@ class DomainCase(ServiceCase):
     def stop_hypervisor(cls):
         cls.daemons.stop()
 
+    def start_agent(self):
+        """As a process of its own, where the service has none in it."""
+        agent = program.Program("compute", os.path.join(self.directory, "compute.log"),
+                                "--listen", "127.0.0.1:0", f"--host={NODE}",
+                                f"--compute_agent.volume_endpoint={self.service.endpoint}")
+        self.addCleanup(agent.kill)
+        agent.start()
+        until(lambda: agent_endpoint(self.state) == agent.endpoint, 120,
+              "the agent's first heartbeat")
+        return agent
+
     def attach(self, volume_id, instance=None, host=NODE):
         """The attachment of a new instance; not complete yet."""
         return self.api.attach(volume_id, instance or str(uuid.uuid4()), host)

@@ -129,7 +129,7 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     if (!effect(world, "before_assist"))
         return EVENT_REFUSED;
     if (verdict != EVENT_REFUSED) {
-        *kept = (struct world_assist){ .deletes = !assist->new_file };
+        *kept = (struct world_assist){ .deletes = !assist->new_file, .again = assist->again };
         snprintf(kept->snapshot_id, sizeof kept->snapshot_id, "%s", assist->snapshot_id);
         snprintf(kept->host, sizeof kept->host, "%s", assist->host ? assist->host : "");
         world->assist_count++;
@@ -308,7 +308,11 @@ struct world *world_new(const struct world_settings *wanted) {
         .driver = &world->filter,
         .handle = world->filter_handle,
     };
-    world->sender = (struct compute_sender){ send_event, send_assist };
+    world->sender = (struct compute_sender){
+        .send = send_event,
+        .asks_again = true,
+        .assist = send_assist,
+    };
     world->token = "admin:" WORLD_PROJECT;
     world->minor = 71;
     world->arena = arena_new();

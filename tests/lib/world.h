@@ -45,7 +45,7 @@ struct world_event {
 struct world_assist {
     char snapshot_id[37];
     char host[64];
-    bool deletes;
+    bool deletes, again;
 };
 
 #define WORLD_EVENTS 64

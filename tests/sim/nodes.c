@@ -214,7 +214,7 @@ static void node_init(struct sim *sim, struct node *node, const char *name, bool
     node->settings = sim->world->settings;
     node->settings.clock = &node->clock;
     node->settings.node = name;
-    node->sender = (struct compute_sender){ send_event, send_assist };
+    node->sender = (struct compute_sender){ .send = send_event, .assist = send_assist };
     door_open(node);
     node_start(node);
 }

@@ -600,6 +600,28 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
 }
 END_TEST
 
+/* Ours joins what it is at already; a compute service would begin it once more. */
+START_TEST(only_our_own_agent_is_asked_again) {
+    for (int nova = 0; nova <= 1; nova++) {
+        struct scene *scene = scene_with(nova, NULL, NULL);
+
+        ck_assert_int_eq(scene->sender->asks_again, !nova);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* Else many that wait for a host that hangs would keep every worker. */
+START_TEST(a_host_that_hangs_is_not_waited_for_twice) {
+    struct scene *scene = scene_with(false, "--compute.event_timeout=3600", NULL);
+
+    script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
+    ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f", .again = true }),
+                     EVENT_UNKNOWN);
+    scene_end(scene);
+}
+END_TEST
+
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
            what_the_service_itself_turns_away_is_a_refusal,
@@ -613,4 +635,5 @@ CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_endpoint_with_a_project_is_cut_back_for_the_document,
            options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood,
            a_host_is_asked_to_take_a_snapshot, a_host_is_asked_to_merge_files,
-           only_a_certain_refusal_of_a_host_is_one)
+           only_a_certain_refusal_of_a_host_is_one, only_our_own_agent_is_asked_again,
+           a_host_that_hangs_is_not_waited_for_twice)

@@ -559,6 +559,227 @@ START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
 }
 END_TEST
 
+/* ---- a host that is silent ---- */
+
+static const char create_sign[] = "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
+                                  "\"progress\": \"0%\"}}";
+static const char merge_sign[] = "{\"os-update_snapshot_status\": {\"status\": \"deleting\", "
+                                 "\"progress\": \"44%\"}}";
+
+/* So many seconds pass, one by one. */
+static void let_pass(struct world *world, int seconds) {
+    for (int i = 0; i < seconds; i++) {
+        world_advance(world, 1);
+        world_settle(world);
+    }
+}
+
+/* Is it asked again after that many seconds of silence, and not before? */
+static void assert_asked_after(struct world *world, int seconds) {
+    unsigned before = world->assist_count;
+
+    let_pass(world, seconds - 1);
+    ck_assert_uint_eq(world->assist_count, before);
+    /* A message of what waits is lost when it is older than the grace of orphans. */
+    for (int i = 0; i < 30 && world->assist_count == before; i++)
+        let_pass(world, 1);
+    ck_assert_uint_eq(world->assist_count, before + 1);
+    ck_assert(world->assists[before % WORLD_EVENTS].again);
+}
+
+START_TEST(an_agent_that_has_lost_its_work_is_asked_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    ck_assert_uint_eq(world->assist_count, 1);
+    ck_assert(!world->assists[0].again);
+    world->on_assist = do_it;
+    assert_asked_after(world, 20);
+    ck_assert_str_eq(world->assists[1].snapshot_id, id);
+    assert_snapshot(world, id, "creating");
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_made(world, id, 7);
+}
+END_TEST
+
+START_TEST(a_silence_is_borne_for_longer_each_time) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    for (int silence = 20; silence <= 160; silence *= 2)
+        assert_asked_after(world, silence);
+    /* A sign of life ends that. */
+    ck_assert_int_eq(report(world, id, create_sign), 202);
+    assert_asked_after(world, 20);
+    /* However often it is asked, the last deadline stays where it was. */
+    let_pass(world, 300);
+    assert_not_made(world, id);
+}
+END_TEST
+
+START_TEST(an_agent_at_work_is_not_asked_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    ask_delete(world, id);
+    for (int i = 0; i < 100; i++) {
+        let_pass(world, 10);
+        ck_assert_int_eq(report(world, id, merge_sign), 202);
+    }
+    ck_assert_uint_eq(world->assist_count, 1);
+    world->on_assist = do_it;
+    assert_asked_after(world, 20);
+    ck_assert_int_eq(report(world, id, merge_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+/* Signs of life do not put off the deadline itself. */
+START_TEST(an_agent_that_never_ends_is_given_up) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    for (int i = 0; i < 59; i++) {
+        let_pass(world, 10);
+        ck_assert_int_eq(report(world, id, create_sign), 202);
+    }
+    let_pass(world, 30);
+    assert_not_made(world, id);
+    ck_assert_int_eq(report(world, id, create_sign), 400);
+}
+END_TEST
+
+/* Whoever turns it away now says nothing of who was asked before; and nobody who answers at once
+ * is asked less often. */
+START_TEST(a_refusal_of_what_was_taken_before_ends_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    world->verdict = EVENT_REFUSED;
+    let_pass(world, 300);
+    assert_snapshot(world, id, "creating");
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    world->verdict = EVENT_ACCEPTED;
+    world->on_assist = do_it;
+    for (int i = 0; i < 40 && world->assist_count == 1; i++)
+        let_pass(world, 1);
+    ck_assert_uint_eq(world->assist_count, 2);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_made(world, id, 7);
+}
+END_TEST
+
+/* It cannot join: what runs already would be begun once more. */
+START_TEST(a_compute_service_is_asked_once) {
+    for (int64_t effects = 0; effects < 40; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id;
+
+        world->sender.asks_again = false;
+        world_die_after(world, effects);
+        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        world_settle(world);
+        world_restart(world);
+        let_pass(world, 300);
+        ck_assert_uint_le(world->assist_count, 1);
+        if (!id)
+            continue;
+        assert_snapshot(world, id, "creating");
+        let_pass(world, 400);
+        assert_not_made(world, id);
+    }
+}
+END_TEST
+
+/* Its report was lost with it; of a merge the files say so before anybody is asked. */
+START_TEST(what_was_done_in_silence_is_found) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    world->on_assist = do_it;
+    ask_delete(world, id);
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    let_pass(world, 60);
+    ck_assert_uint_eq(world->assist_count, 1);
+    assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+/* Nor by a sign of life that comes late. */
+START_TEST(nobody_is_asked_about_a_guest_that_has_left) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id;
+    const char *attachment = world_attach(world, volume, WORLD_INSTANCE);
+
+    memory_defer_snapshots(world->memory, true);
+    memory_write(world->memory, volume, 7);
+    id = pending(world, volume);
+    let_pass(world, 15);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/attachments/%s", attachment), NULL), 200);
+    memory_lock(world->memory, volume, false);
+    ck_assert_int_eq(report(world, id, create_sign), 202); /* late */
+    world_settle(world);
+    ck_assert_uint_eq(world->assist_count, 1);
+    assert_not_made(world, id);
+}
+END_TEST
+
+/* The files cannot be read just now. */
+START_TEST(storage_that_is_away_puts_the_question_off) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    memory_fail_next(world->memory, "prepare_assist", ERROR_UNAVAILABLE);
+    let_pass(world, 37);
+    ck_assert_uint_eq(world->assist_count, 1);
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    world->on_assist = do_it;
+    let_pass(world, 40);
+    ck_assert_uint_eq(world->assist_count, 2);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_made(world, id, 7);
+}
+END_TEST
+
+/* An agent that slept asks whether somebody waits before it begins: not between two requests. */
+START_TEST(a_sign_is_taken_only_while_it_is_waited_for) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    ck_assert_int_eq(report(world, id, create_sign), 202);
+    ck_assert_int_eq(report(world, id, host_failed), 202);
+    ck_assert_int_eq(report(world, id, create_sign), 400); /* a manager is about to undo it */
+    world_settle(world);
+    assert_not_made(world, id);
+}
+END_TEST
+
+START_TEST(death_while_it_asks_again_strands_nothing) {
+    for (int64_t effects = 0; effects < 20; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id = pending(world, volume);
+
+        world->on_assist = do_it;
+        world_die_after(world, effects);
+        let_pass(world, 40);
+        world_restart(world);
+        for (int i = 0; i < 60 && world->assist_count == 1; i++)
+            let_pass(world, 1);
+        ck_assert_uint_ge(world->assist_count, 2);
+        ck_assert_int_eq(report(world, id, host_done), 202);
+        world_settle(world);
+        assert_made(world, id, 7);
+    }
+}
+END_TEST
+
 CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_can_asks_nobody,
            a_refusal_undoes_it, at_the_deadline_the_files_decide,
            the_files_are_believed_before_a_report, one_report_counts,
@@ -569,4 +790,10 @@ CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_ca
            death_at_any_effect_strands_nothing, death_at_any_effect_of_an_undoing_strands_nothing,
            a_host_merges_what_the_storage_cannot, a_merge_that_nobody_takes_changes_nothing,
            the_files_say_how_a_merge_ended, a_reset_ends_the_wait_for_a_merge,
-           a_cascade_asks_no_host, death_at_any_effect_of_a_merge_strands_nothing)
+           a_cascade_asks_no_host, death_at_any_effect_of_a_merge_strands_nothing,
+           an_agent_that_has_lost_its_work_is_asked_again, a_silence_is_borne_for_longer_each_time,
+           an_agent_at_work_is_not_asked_again, an_agent_that_never_ends_is_given_up,
+           a_refusal_of_what_was_taken_before_ends_nothing, a_compute_service_is_asked_once,
+           what_was_done_in_silence_is_found, nobody_is_asked_about_a_guest_that_has_left,
+           storage_that_is_away_puts_the_question_off, a_sign_is_taken_only_while_it_is_waited_for,
+           death_while_it_asks_again_strands_nothing)
