@@ -3,8 +3,6 @@
 #include "common/cleanup.h"
 #include "json/out.h"
 
-#include <string.h>
-
 #define PATH "/os-assisted-volume-snapshots"
 
 /* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
@@ -62,27 +60,6 @@ static const char *write_delete(struct arena *arena, const struct compute_assist
     return json_out_text(&out);
 }
 
-/* For a query: every byte but letters and digits. */
-static const char *encode(struct arena *arena, const char *text) {
-    static const char digits[] = "0123456789ABCDEF";
-    char *coded = arena_alloc(arena, strlen(text) * 3 + 1), *end = coded;
-
-    for (const char *at = text; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
-
-        if ((byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-            (byte >= 'a' && byte <= 'z')) {
-            *end++ = *at;
-        } else {
-            *end++ = '%';
-            *end++ = digits[byte >> 4];
-            *end++ = digits[byte & 15];
-        }
-    }
-    *end = '\0';
-    return coded;
-}
-
 static struct client_call write_call(struct arena *arena, const struct compute_assist *assist) {
     if (assist->new_file)
         return (struct client_call){ .method = "POST",
@@ -91,7 +68,7 @@ static struct client_call write_call(struct arena *arena, const struct compute_a
     return (struct client_call){
         .method = "DELETE",
         .path = arena_format(arena, PATH "/%s?delete_info=%s", assist->snapshot_id,
-                             encode(arena, write_delete(arena, assist))),
+                             http_encode(arena, write_delete(arena, assist))),
     };
 }
 

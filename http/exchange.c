@@ -3,6 +3,7 @@
 #include "common/utf8.h"
 
 #include <assert.h>
+#include <curl/curl.h>
 #include <string.h>
 
 void http_add_header(struct http_exchange *exchange, const char *name, const char *value) {
@@ -51,31 +52,14 @@ char *http_decode(struct arena *arena, const char *text, size_t length, bool for
     return utf8_valid(decoded, size) ? decoded : NULL;
 }
 
-static bool char_is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
-}
-
 const char *http_encode(struct arena *arena, const char *text) {
-    static const char digits[] = "0123456789ABCDEF";
-    const char *at = text;
-    char *escaped, *end;
+    char *encoded = curl_easy_escape(NULL, text, 0);
+    const char *kept;
 
-    while (char_is_plain(*at))
-        at++;
-    if (*at == '\0')
-        return text;
-    escaped = end = arena_alloc(arena, 3 * strlen(text) + 1);
-    for (at = text; *at; at++) {
-        if (char_is_plain(*at)) {
-            *end++ = *at;
-            continue;
-        }
-        *end++ = '%';
-        *end++ = digits[(unsigned char)*at >> 4];
-        *end++ = digits[*at & 15];
-    }
-    return escaped;
+    assert(encoded); /* or there is no memory */
+    kept = arena_text(arena, encoded);
+    curl_free(encoded);
+    return kept;
 }
 
 size_t http_length(const char *url) {

@@ -75,7 +75,7 @@ static inline void http_reply(struct http_exchange *exchange) {
  * UTF-8. */
 char *http_decode(struct arena *arena, const char *text, size_t length, bool form);
 
-/* Percent-encodes all but letters, digits and "-._~"; `text` itself when nothing needs it. */
+/* Percent-encodes all but letters, digits and "-._~". */
 const char *http_encode(struct arena *arena, const char *text);
 
 /* Length of a URL, or path, without the slashes at its end. */

@@ -2,8 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "http/exchange.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -27,15 +27,7 @@ const char *unix_socket_path(const char *address) {
 }
 
 char *unix_socket_url(struct arena *arena, const char *path, bool secure) {
-    char *name = arena_alloc(arena, 3 * strlen(path) + 1), *end = name;
-
-    for (const char *c = path; *c; c++)
-        if (strchr("-._~", *c) || isalnum((unsigned char)*c))
-            *end++ = *c;
-        else
-            end += sprintf(end, "%%%02X", (unsigned char)*c);
-    *end = '\0';
-    return arena_format(arena, "http%s+unix://%s", secure ? "s" : "", name);
+    return arena_format(arena, "http%s+unix://%s", secure ? "s" : "", http_encode(arena, path));
 }
 
 /* ---- options ---- */

@@ -1140,7 +1140,9 @@ START_TEST(ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address) {
 }
 END_TEST
 
-/* ---- decoding ---- */
+/* ---- encoding ---- */
+
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
 START_TEST(percent_decoding_refuses_what_is_no_text) {
     static const struct {
@@ -1170,6 +1172,24 @@ START_TEST(percent_decoding_refuses_what_is_no_text) {
 }
 END_TEST
 
+/* Bytes that mean something in a URL, and those that are no ASCII, never come through. */
+START_TEST(percent_encoding_keeps_what_is_plain_alone) {
+    autoarena struct arena *arena = arena_new();
+    char text[256];
+
+    for (unsigned i = 0; i < 127; i++)
+        text[i] = (char)(i + 1);
+    strcpy(text + 127, "\xc3\xa9");
+    const char *encoded = http_encode(arena, text);
+
+    ck_assert_uint_eq(strspn(encoded, PLAIN "%"), strlen(encoded));
+    ck_assert_str_eq(http_decode(arena, encoded, strlen(encoded), true), text);
+    ck_assert_str_eq(http_encode(arena, PLAIN), PLAIN);
+    ck_assert_str_eq(http_encode(arena, "a b&c"), "a%20b%26c");
+    ck_assert_str_eq(http_encode(arena, ""), "");
+}
+END_TEST
+
 CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
            longest_mount_wins_and_its_prefix_is_cut, path_below_no_mount_is_not_found,
@@ -1193,4 +1213,4 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            start_without_descriptors_fails_and_loses_none, ipv6_literals_are_taken,
            loopback_is_judged_by_addresses,
            ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
-           percent_decoding_refuses_what_is_no_text)
+           percent_decoding_refuses_what_is_no_text, percent_encoding_keeps_what_is_plain_alone)
