@@ -1,43 +1,19 @@
 #include "rpc/amqp/url.h"
 
+#include "common/percent.h"
 #include "json/json.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { PORT = 5672, PORT_TLS = 5671, PORT_MOST = 65535 };
-
-static int digit(char c) {
-    return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
-}
-
-/* NULL: a % without two hex digits, or a NUL. */
-static char *decode(struct arena *arena, const char *text, size_t length) {
-    char *decoded = arena_text_n(arena, text, length), *to = decoded;
-
-    for (const char *from = decoded; *from; from++) {
-        if (*from != '%') {
-            *to++ = *from;
-            continue;
-        }
-        if (!isxdigit((unsigned char)from[1]) || !isxdigit((unsigned char)from[2]))
-            return NULL;
-        *to = (char)(digit(from[1]) * 16 + digit(from[2]));
-        if (*to++ == '\0')
-            return NULL;
-        from += 2;
-    }
-    *to = '\0';
-    return decoded;
-}
 
 static int parse_login(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
                        struct error *err) {
     const char *colon = memchr(text, ':', length);
     size_t user = colon ? (size_t)(colon - text) : length;
 
-    host->user = decode(arena, text, user);
-    host->password = colon ? decode(arena, colon + 1, length - user - 1) : "";
+    host->user = percent_decode(arena, text, user, false);
+    host->password = colon ? percent_decode(arena, colon + 1, length - user - 1, false) : "";
     if (!host->user || !host->password || !*host->user)
         return error_set(err, ERROR_BAD_REQUEST, "user or password is not well-formed");
     return 0;
@@ -132,7 +108,7 @@ static int parse(struct arena *arena, const char *text, struct amqp_url *url, st
     rest += hosts;
     url->vhost = "/";
     if (*rest == '/' && rest[1] != '\0' && rest[1] != '?')
-        url->vhost = decode(arena, rest + 1, strcspn(rest + 1, "?"));
+        url->vhost = percent_decode(arena, rest + 1, strcspn(rest + 1, "?"), false);
     if (!url->vhost)
         return error_set(err, ERROR_BAD_REQUEST, "the virtual host is not well-formed");
     rest += strcspn(rest, "?");

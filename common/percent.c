@@ -1,0 +1,41 @@
+#include "common/percent.h"
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The two digits behind a '%'; -1 when they are none, or say NUL. */
+static int decode_hex(const char *text, size_t length) {
+    int high = length >= 2 ? hex_digit(text[0]) : -1;
+    int low = high >= 0 ? hex_digit(text[1]) : -1;
+
+    return low >= 0 && high + low > 0 ? high * 16 + low : -1;
+}
+
+char *percent_decode(struct arena *arena, const char *text, size_t length, bool form) {
+    char *decoded = arena_alloc(arena, length + 1);
+    size_t size = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        int character = (unsigned char)text[i];
+
+        if (character == '%') {
+            character = decode_hex(text + i + 1, length - i - 1);
+            if (character < 0)
+                return NULL;
+            i += 2;
+        } else if (character == '+' && form) {
+            character = ' ';
+        } else if (character == '\0') {
+            return NULL;
+        }
+        decoded[size++] = (char)character;
+    }
+    return decoded;
+}
