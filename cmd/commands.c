@@ -27,27 +27,27 @@ static const struct listener agent_listener = {
 /* clang-format off */
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
-      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT, .optional = PART_AGENT,
-                .listener = &api_listener } },
+      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI,
+                .optional = PART_AGENT | PART_CSI, .listener = &api_listener } },
     { .name = "api", .help = "HTTP API only",
       .role = { .parts = PART_API, .listener = &api_listener } },
     { .name = "manager", .help = "volume manager of the configured backends",
       .role = { .parts = PART_MANAGER } },
     { .name = "compute", .help = "agent of one hypervisor host",
       .role = { .parts = PART_AGENT, .listener = &agent_listener } },
+    { .name = "csi", .help = "driver for Kubernetes, in front of the HTTP API",
+      .role = { .parts = PART_CSI } },
     { .name = "manage", .help = "for operators: what there is, and whether it agrees",
       .run = manage_run, .words = manage_words },
     { 0 },
 };
 
-/* Of the optional parts. */
-static const struct {
-    unsigned part;
-    const char *section, *key;
-} switches[] = {
-    { PART_AGENT, "compute_agent", "enabled" },
-};
 /* clang-format on */
+
+static bool is_wanted(const struct config *config, unsigned part) {
+    return part == PART_AGENT ? config_bool(config, "compute_agent", "enabled")
+                              : config_given(config, "csi", "endpoint");
+}
 
 const struct command *command_find(const char *name) {
     for (const struct command *command = commands; command->name; command++)
@@ -57,11 +57,11 @@ const struct command *command_find(const char *name) {
 }
 
 unsigned role_parts(const struct role *role, const struct config *config) {
+    static const unsigned optional[] = { PART_AGENT, PART_CSI };
     unsigned parts = role->parts;
 
-    for (unsigned i = 0; i < LENGTH(switches); i++)
-        if (role->optional & switches[i].part &&
-            !config_bool(config, switches[i].section, switches[i].key))
-            parts &= ~switches[i].part;
+    for (unsigned i = 0; i < LENGTH(optional); i++)
+        if (role->optional & optional[i] && !is_wanted(config, optional[i]))
+            parts &= ~optional[i];
     return parts;
 }

@@ -79,18 +79,58 @@ static int read_listen(struct reader *reader, const char *value) {
     return 0;
 }
 
+static int read_endpoint(struct reader *reader, const char *value) {
+    add_option(reader, arena_format(reader->arena, "--csi.endpoint=%s", value));
+    return 0;
+}
+
+static int read_api(struct reader *reader, const char *value) {
+    add_option(reader, arena_format(reader->arena, "--csi.volume_endpoint=%s", value));
+    return 0;
+}
+
+static bool of_any(const struct role *role) {
+    (void)role;
+    return true;
+}
+
+static bool of_listener(const struct role *role) {
+    return role->listener != NULL;
+}
+
+static bool of_driver(const struct role *role) {
+    return role->parts == PART_CSI;
+}
+
 /* clang-format off */
 static const struct {
     const char *name;
     int (*read)(struct reader *reader, const char *value);
-    bool listens; /* only of a command that does */
+    bool (*of)(const struct role *role); /* whose it is */
 } named[] = {
-    { "--config-file", read_file, false },
-    { "--state-dir", read_state, false },
-    { "--listen", read_listen, true },
-    { "--format", read_format, false },
+    { "--config-file", read_file, of_any },
+    { "--state-dir", read_state, of_any },
+    { "--listen", read_listen, of_listener },
+    { "--format", read_format, of_any },
+    { "--endpoint", read_endpoint, of_driver },
+    { "--api", read_api, of_driver },
+};
+
+/* Of the driver, and without a value. */
+static const struct {
+    const char *name, *option;
+} flags[] = {
+    { "--controller", "--csi.controller=true" },
+    { "--node", "--csi.node=true" },
 };
 /* clang-format on */
+
+static const char *flag_option(const struct reader *reader, const char *word) {
+    for (unsigned i = 0; i < LENGTH(flags); i++)
+        if (of_driver(&reader->command->role) && strcmp(word, flags[i].name) == 0)
+            return flags[i].option;
+    return word;
+}
 
 /* "--name=value" or "--name value": how many words were taken; 0: this is another one. */
 static int read_named(struct reader *reader, const char *name, const char *word, const char *next,
@@ -111,13 +151,13 @@ static int read_word(struct reader *reader, const char *word, const char *next) 
         const char *value;
         int taken = 0;
 
-        if (!named[i].listens || reader->command->role.listener)
+        if (named[i].of(&reader->command->role))
             taken = read_named(reader, named[i].name, word, next, &value);
         if (taken != 0)
             return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
     }
     if (strncmp(word, "--", 2) == 0)
-        add_option(reader, word);
+        add_option(reader, flag_option(reader, word));
     else
         add_word(reader, word);
     return 1;

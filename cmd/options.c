@@ -5,6 +5,7 @@
 #include "client/compute_events.h"
 #include "cmd/parts.h"
 #include "compute/agent.h"
+#include "csi/driver.h"
 #include "drivers/driver.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
@@ -92,7 +93,7 @@ static const struct option service_options[] = {
 
 static const struct option *tables[TABLES_MOST + 1] = {
     service_options, settings_options,       identity_options, authtoken_options, policy_options,
-    amqp_options,    compute_client_options, agent_options,    own_user_options,
+    amqp_options,    compute_client_options, agent_options,    own_user_options,  csi_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -39,6 +39,8 @@ struct parts {
     struct own_user *agent_user;
     struct hypervisor *hypervisor;
     struct agent *agent;
+    struct own_user *csi_user;
+    struct csi_driver *csi;
 };
 
 /* An option of [DEFAULT]. */
@@ -80,3 +82,8 @@ const char *part_listener_url(const struct parts *parts, const char *path);
 const char *part_agent_url(const struct parts *parts);
 int part_agent_start(struct parts *parts, struct error *err);
 void part_agent_stop(struct parts *parts);
+
+/* Where it answers; NULL: nobody said. */
+const char *part_csi_endpoint(const struct config *config);
+int part_csi_start(struct parts *parts, struct error *err);
+void part_csi_stop(struct parts *parts);

@@ -43,10 +43,12 @@ static const struct {
     /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be
      * there to take it. */
     { PARTS_STORING, part_messages_flow },
+    { PART_CSI, part_csi_start },
 };
 
 /* Each does nothing for a part that never started. */
 static void (*const stops[])(struct parts *parts) = {
+    part_csi_stop,
     part_gate_hurry,
     part_listener_stop,
     part_manager_drain,
@@ -147,6 +149,8 @@ static void announce(struct parts *parts, struct notify *notify) {
     if (parts->listener)
         ready =
             arena_format(parts->arena, "ready %s", part_listener_url(parts, parts->listener->told));
+    else if (parts->csi)
+        ready = arena_format(parts->arena, "ready %s", part_csi_endpoint(parts->config));
     puts(ready);
     fflush(stdout);
     notify_ready(notify, ready, is_alive, parts);

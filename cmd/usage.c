@@ -26,6 +26,12 @@ static void print_general(const struct command *command, bool json, FILE *out) {
     if (command->role.listener)
         fputs("  --listen HOST:PORT   where it answers, or unix:PATH; port 0 takes any free one\n",
               out);
+    if (command->role.parts == PART_CSI)
+        fputs("  --endpoint unix:///PATH\n"
+              "                       where it answers; else CSI_ENDPOINT says it\n"
+              "  --api URL            of the volume API\n"
+              "  --controller, --node serve the one or the other only\n",
+              out);
     if (json)
         fputs("  --format FORM        table or json\n", out);
     fputs("  --help, -h           this text\n", out);

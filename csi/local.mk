@@ -2,7 +2,17 @@ csi_protos = csi/proto/csi.proto csi/proto/identity.proto csi/proto/reclaimspace
 	csi/proto/volumegroup.proto
 EXTRA_DIST += $(csi_protos)
 
+libscoria_a_SOURCES += csi/driver.h csi/options.c
+
 if HAVE_CSI
+libscoria_a_SOURCES += \
+	csi/addons_identity.c \
+	csi/controller.c \
+	csi/driver.c csi/driver.private.h \
+	csi/health.c csi/health.private.h \
+	csi/identity.c \
+	csi/node.c
+
 # What protoc-c writes is compiled as it is.
 noinst_LIBRARIES += libcsiproto.a
 csi_sources = $(csi_protos:.proto=.pb-c.c)
@@ -21,4 +31,9 @@ csi/proto/csi.pb-c.h: csi/proto/csi.pb-c.c
 csi/proto/identity.pb-c.h: csi/proto/identity.pb-c.c
 csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/csi/test_identity
+tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/csi/test_identity.c
+endif
 endif

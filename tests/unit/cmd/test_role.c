@@ -1,6 +1,8 @@
 /*
  * The rows of roles, and each of them as a running service.
  */
+#include "config.h"
+
 #include "cmd/command.h"
 #include "cmd/parts.h"
 #include "tests/unit/cmd/cmd_test.h"
@@ -25,6 +27,9 @@ START_TEST(an_option_leaves_out_the_agent_of_a_whole_service_alone) {
     ck_assert_uint_eq(parts_with("serve", on), PART_API | PART_MANAGER | PART_AGENT);
     ck_assert_uint_eq(parts_with("serve", off), PART_API | PART_MANAGER);
     ck_assert_uint_eq(parts_with("compute", off), PART_AGENT);
+    ck_assert_uint_eq(parts_with("serve", "--csi.endpoint=unix:///run/csi.sock"),
+                      PART_API | PART_MANAGER | PART_AGENT | PART_CSI);
+    ck_assert_uint_eq(parts_with("csi", off), PART_CSI);
     ck_assert_uint_eq(parts_with("api", on), PART_API);
     ck_assert_uint_eq(parts_with("manager", on), PART_MANAGER);
     ck_assert_uint_eq(parts_with("manage", on), 0);
@@ -91,6 +96,30 @@ static void assert_refused(const struct home *home, const char *line, const char
     assert_has(told->error, error);
 }
 
+START_TEST(the_driver_is_a_service_of_its_own_or_of_a_whole_one) {
+#ifdef HAVE_CSI
+    static struct told told;
+    autohome struct home home;
+    char alone[128], among_others[128], ready[128];
+
+    home_make(&home);
+    snprintf(alone, sizeof(alone), "csi --endpoint unix://%s/csi.sock", home.path);
+    snprintf(ready, sizeof(ready), "ready unix://%s/csi.sock\n", home.path);
+    snprintf(among_others, sizeof(among_others),
+             "serve --listen 127.0.0.1:0 --compute_agent.enabled=false "
+             "--csi.endpoint=unix://%s/csi.sock",
+             home.path);
+    begin(&home, alone, ready, &told);
+    assert_refused(&home, alone, "another process listens there");
+    end(&told, SIGTERM);
+    begin(&home, among_others, "ready http://127.0.0.1:", &told);
+    assert_refused(&home, alone, "another process listens there");
+    end(&told, SIGTERM);
+    assert_refused(&home, "csi", "--endpoint");
+#endif
+}
+END_TEST
+
 START_TEST(a_manager_is_alone_in_its_directory_and_an_api_is_not) {
     static struct told manager, api;
     autohome struct home home;
@@ -149,5 +178,6 @@ END_TEST
 
 CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
+           the_driver_is_a_service_of_its_own_or_of_a_whole_one,
            a_manager_is_alone_in_its_directory_and_an_api_is_not,
            what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running)

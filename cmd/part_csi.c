@@ -1,0 +1,57 @@
+#include "config.h"
+
+#include "cmd/part.h"
+#include "csi/driver.h"
+#include "identity/own_user.h"
+
+#include <stdlib.h>
+
+#define GRACE_MS 12000 /* a call to the API has ten seconds */
+
+const char *part_csi_endpoint(const struct config *config) {
+    const char *endpoint = config_text(config, "csi", "endpoint");
+
+    return endpoint ? endpoint : getenv("CSI_ENDPOINT");
+}
+
+#ifdef HAVE_CSI
+/* What is configured, the API of this process, what the catalog says (NULL), or the usual place. */
+static const char *volume_url(const struct parts *parts) {
+    if (!config_given(parts->config, "csi", "volume_endpoint")) {
+        if (parts->there & PART_API)
+            return part_listener_url(parts, "/v3");
+        if (own_user_is_known(parts->csi_user))
+            return NULL;
+    }
+    return config_text(parts->config, "csi", "volume_endpoint");
+}
+#endif
+
+int part_csi_start(struct parts *parts, struct error *err) {
+#ifdef HAVE_CSI
+    struct csi_settings settings = {
+        .config = parts->config,
+        .endpoint = part_csi_endpoint(parts->config),
+    };
+
+    if (!settings.endpoint)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "it is not said where the driver answers: --endpoint unix:///PATH, "
+                         "[csi] endpoint, or CSI_ENDPOINT");
+    if (own_user_new(parts->config, "service_user", &parts->csi_user, err) < 0)
+        return -1;
+    settings.user = parts->csi_user;
+    settings.volume_url = volume_url(parts);
+    return csi_driver_start(&settings, &parts->csi, err);
+#else
+    (void)parts;
+    return error_set(err, ERROR_BAD_REQUEST, "this scoria was built without the CSI driver");
+#endif
+}
+
+void part_csi_stop(struct parts *parts) {
+#ifdef HAVE_CSI
+    csi_driver_stop(parts->csi, GRACE_MS);
+#endif
+    own_user_free(parts->csi_user);
+}

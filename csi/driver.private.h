@@ -1,0 +1,52 @@
+/*
+ * What the handlers of all services share.
+ *
+ * A service is a file: its methods, and what it announces.  Each is a row of the table in driver.c;
+ * its handlers find the driver in call->service.
+ */
+#pragma once
+
+#include "client/client.h"
+#include "csi/driver.h"
+#include "csi/proto/proto.h"
+#include "grpc/server.h"
+
+struct csi_driver {
+    struct arena *arena; /* of this struct and what never changes */
+    const char *name, *version;
+    bool controller, node; /* which services are served */
+    struct client api;     /* not used as it is: csi_api() */
+    struct grpc_server *server;
+};
+
+static inline const struct csi_driver *csi_driver_of(const struct grpc_call *call) {
+    return call->service;
+}
+
+/* The volume API as it is called for this call: under its request id, and until its end. */
+struct client csi_api(const struct grpc_call *call);
+
+/* What a service can do, for its own answer and for Identity's: one enum's values, 0 behind the
+ * last. A value stands here when every method that it promises has its row, and not before. */
+typedef const int csi_abilities[];
+
+extern csi_abilities csi_controller_abilities, csi_node_abilities;
+
+static inline size_t csi_count_abilities(const int *abilities) {
+    size_t count = 0;
+
+    while (abilities[count])
+        count++;
+    return count;
+}
+
+extern const struct grpc_method csi_identity_methods[], csi_controller_methods[],
+    csi_node_methods[], csi_addons_identity_methods[];
+
+/* A message of this type in the call's arena: CSI_NEW(call, Csi__V1__Volume, csi__v1__volume). */
+#define CSI_NEW(call, type, name)                                      \
+    __extension__({                                                    \
+        type *new_message_ = arena_alloc((call)->arena, sizeof(type)); \
+        name##__init(new_message_);                                    \
+        new_message_;                                                  \
+    })

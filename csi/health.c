@@ -1,0 +1,42 @@
+#include "csi/health.private.h"
+
+#include <string.h>
+
+#define PROBE_MS 3000 /* livenessprobe's own limit is a second, or a few */
+
+/* {"versions": [{"id": "v3.0", "version": "3.71", …}]} */
+static bool has_version_3(const json_t *document) {
+    const json_t *versions = json_object_get(document, "versions");
+
+    for (size_t i = 0; i < json_array_size(versions); i++) {
+        const char *id = json_text_of(json_array_get(versions, i), "id");
+
+        if (id && strncmp(id, "v3.", 3) == 0)
+            return true;
+    }
+    return false;
+}
+
+int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *err) {
+    struct client api = csi_api(call);
+    const struct client_call ask = { .method = "GET", .path = "/" };
+    struct error failure = { .kind = ERROR_NONE };
+    struct http_answer answer;
+    bool answered;
+
+    api.timeout_ms = PROBE_MS;
+    api.version = NULL; /* the question is older than any */
+    answered = client_send(&api, call->arena, &ask, &answer, &failure) == 0;
+    if (!answered || answer.status == 429 || answer.status >= 500) {
+        log_info(&call->log, "the volume API does not answer", "reason",
+                 answered ? "it is busy" : failure.message, NULL);
+    } else if (answer.status >= 300 ||
+               !has_version_3(json_parse(call->arena, answer.body, answer.body_size, NULL))) {
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "what answers as the volume API (status %d) has no version 3",
+                           answer.status);
+    }
+    *ret = CSI_NEW(call, Csi__V1__BoolValue, csi__v1__bool_value);
+    (*ret)->value = answered && answer.status < 300;
+    return 0;
+}

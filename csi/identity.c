@@ -1,0 +1,58 @@
+/*
+ * csi.v1.Identity: who the driver is, what it has, and whether it can work.
+ */
+#include "csi/health.private.h"
+
+#include "common/cleanup.h"
+
+static int get_info(struct grpc_call *call, const void *request, void *response,
+                    struct error *err) {
+    const struct csi_driver *driver = csi_driver_of(call);
+    Csi__V1__GetPluginInfoResponse *info = response;
+
+    (void)request, (void)err;
+    info->name = (char *)(uintptr_t)driver->name;
+    info->vendor_version = (char *)(uintptr_t)driver->version;
+    return 0;
+}
+
+static Csi__V1__PluginCapability *capability(struct grpc_call *call,
+                                             Csi__V1__PluginCapability__Service__Type type) {
+    Csi__V1__PluginCapability *one =
+        CSI_NEW(call, Csi__V1__PluginCapability, csi__v1__plugin_capability);
+
+    one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
+    one->service =
+        CSI_NEW(call, Csi__V1__PluginCapability__Service, csi__v1__plugin_capability__service);
+    one->service->type = type;
+    return one;
+}
+
+/* A controller that can do nothing is none. */
+static int get_capabilities(struct grpc_call *call, const void *request, void *response,
+                            struct error *err) {
+    const struct csi_driver *driver = csi_driver_of(call);
+    Csi__V1__GetPluginCapabilitiesResponse *all = response;
+
+    (void)request, (void)err;
+    if (!driver->controller || csi_controller_abilities[0] == 0)
+        return 0;
+    all->capabilities = arena_alloc(call->arena, sizeof(all->capabilities[0]));
+    all->capabilities[all->n_capabilities++] =
+        capability(call, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    return 0;
+}
+
+static int probe(struct grpc_call *call, const void *request, void *response, struct error *err) {
+    Csi__V1__ProbeResponse *answer = response;
+
+    (void)request;
+    return csi_health(call, &answer->ready, err);
+}
+
+const struct grpc_method csi_identity_methods[] = {
+    { "GetPluginInfo", get_info },
+    { "GetPluginCapabilities", get_capabilities },
+    { "Probe", probe },
+    { NULL, NULL },
+};

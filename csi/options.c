@@ -1,0 +1,37 @@
+/*
+ * The driver's options, which are there in a build without it, too.
+ */
+#include "csi/driver.h"
+
+#define SECTION "csi"
+
+/* clang-format off */
+const struct option csi_options[] = {
+    { .section = SECTION, .key = "endpoint", .type = OPTION_TEXT,
+      .help = "Where the driver for Kubernetes answers: unix:///PATH, a socket in the file system. Set: scoria serve "
+              "has the driver in it. On the command line of scoria csi also --endpoint; there the environment's "
+              "CSI_ENDPOINT counts when nothing else is said." },
+    { .section = SECTION, .key = "socket_mode", .type = OPTION_TEXT, .fallback = "0600",
+      .help = "Mode of that socket's file, octal. Who may write to it has the rights of the driver." },
+    { .section = SECTION, .key = "socket_group", .type = OPTION_TEXT,
+      .help = "Group of that file, by name or number. Unset: the driver's own." },
+    { .section = SECTION, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
+      .help = "Root of the volume API; without a path /v3 is put behind it. Not given: the API of this process, or "
+              "with a user in section service_user what the catalog says of volumev3 or block-storage. On the command "
+              "line of scoria csi also --api." },
+    { .section = SECTION, .key = "volume_token", .type = OPTION_TEXT, .secret = true,
+      .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. Unset: none." },
+    { .section = SECTION, .key = "controller", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Serve what one driver of the cluster does: making, deleting and attaching volumes. On the command "
+              "line of scoria csi also --controller. With neither this nor node both are served." },
+    { .section = SECTION, .key = "node", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Serve what the driver of every node does: mounting volumes there. On the command line of scoria csi "
+              "also --node." },
+    { .section = SECTION, .key = "driver_name", .type = OPTION_TEXT, .fallback = "csi.scoria.io",
+      .help = "Name of the driver, as CSIDriver and StorageClass have it: letters, digits, dots and hyphens, 63 at "
+              "most, with a letter at both ends." },
+    { .section = SECTION, .key = "workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 256,
+      .help = "Calls that are worked on at once; others wait." },
+    OPTIONS_END
+};
+/* clang-format on */
