@@ -122,7 +122,7 @@ static enum event_verdict judge(struct arena *arena, const struct compute_event 
     else
         error_set(err, ERROR_BACKEND, "the compute side answered the event with %d: %.200s",
                   answer->status, answer->body);
-    return listed || compute_turned_away(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
+    return listed || compute_answer_refuses(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
 static const char *write_event(struct arena *arena, const struct compute_event *event) {

@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	client/attachments.c client/attachments.h \
 	client/client.c client/client.h \
+	client/compute_answer.c client/compute_answer.h \
 	client/compute_events.c client/compute_events.h \
 	client/compute_snapshots.c client/compute_snapshots.h \
 	client/groups.c client/groups.h \
