@@ -9,6 +9,8 @@
 enum { LOCK_USE = 100, LOCK_KEEP = 200 };
 enum { READ = 0, WRITE = 1, RESIZE = 3 }; /* permissions */
 static const int resize_permissions[] = { READ, WRITE, RESIZE };
+/* No permission of QEMU's: "I keep others away, but the image may grow". */
+enum { LOCK_GROWS = 190 };
 enum { LOCKS_END = LOCK_KEEP + 100 };
 
 static int take_byte(int fd, int byte, struct error *err) {
@@ -44,6 +46,8 @@ static enum image_hold test_bytes(int fd, bool alone, struct error *err) {
     for (size_t i = 0; i < LENGTH(resize_permissions); i++) {
         enum image_hold hold = test_byte(fd, LOCK_KEEP + resize_permissions[i], err);
 
+        if (hold == IMAGE_HELD && !alone && test_byte(fd, LOCK_GROWS, err) == IMAGE_HELD)
+            return IMAGE_LOCKED;
         if (hold != IMAGE_LOCKED)
             return hold;
     }
@@ -73,6 +77,20 @@ enum image_hold image_lock_still(int fd, struct error *err) {
         if (take_byte(fd, own[i], err) < 0)
             return IMAGE_LOCK_FAILED;
     for (size_t i = 0; i < LENGTH(others) && hold == IMAGE_LOCKED; i++)
+        hold = test_byte(fd, others[i], err);
+    return hold;
+}
+
+/* Those of the second half are of one that shares with nobody. */
+enum image_hold image_lock_writer(int fd, bool alone, struct error *err) {
+    static const int own[] = { LOCK_USE + READ, LOCK_USE + WRITE, LOCK_KEEP + WRITE, LOCK_GROWS };
+    static const int others[] = { LOCK_KEEP + READ, LOCK_KEEP + WRITE, LOCK_USE + WRITE };
+    enum image_hold hold = IMAGE_LOCKED;
+
+    for (size_t i = 0; i < (alone ? LENGTH(own) : 2); i++)
+        if (take_byte(fd, own[i], err) < 0)
+            return IMAGE_LOCK_FAILED;
+    for (size_t i = 0; i < (alone ? LENGTH(others) : 2) && hold == IMAGE_LOCKED; i++)
         hold = test_byte(fd, others[i], err);
     return hold;
 }

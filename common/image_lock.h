@@ -29,6 +29,11 @@ enum image_hold image_lock_alone(int fd, struct error *err);
  * be open for reading alone. */
 enum image_hold image_lock_still(int fd, struct error *err);
 
+/* Takes the locks of one who writes and finds it well when the image grows meanwhile:
+ * image_lock() lets in who makes it larger, and no program of QEMU's gets in.  `alone`: any
+ * other writer is kept away and found; else those are that share with nobody. */
+enum image_hold image_lock_writer(int fd, bool alone, struct error *err);
+
 /* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
  * taken.  `fd` may be open for reading alone. */
 enum image_hold image_lock_look(int fd, struct error *err);

@@ -36,4 +36,19 @@ if HAVE_CHECK
 check_PROGRAMS += tests/unit/csi/test_identity
 tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/csi/test_identity.c
 endif
+libscoria_a_SOURCES += \
+	csi/filesystem.c csi/filesystem.h \
+	csi/kubelet_path.c csi/kubelet_path.h \
+	csi/loop.c csi/loop.h \
+	csi/mount.c csi/mount.h \
+	csi/mount_flags.c csi/mount_flags.h
+
+if HAVE_CHECK
+slow_tests += tests/unit/csi/test_filesystem
+check_PROGRAMS += \
+	tests/unit/csi/test_kubelet_path \
+	tests/unit/csi/test_loop \
+	tests/unit/csi/test_mount_flags
 endif
+endif
+EXTRA_DIST += tests/unit/csi/node_test.h

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Of a long walk over cases that hardly differ: each of them, or with $WALK_STEP one in so many,
@@ -19,7 +20,11 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
 #define WALK_STEP  walk_number("WALK_STEP", 1)
 #define WALK_FIRST walk_number("WALK_FIRST", 0)
 
-#define CHECK_MAIN(name, ...)                             \
+#define CHECK_MAIN(name, ...) CHECK_MAIN_WITH(name, true, NULL, NULL, __VA_ARGS__)
+
+/* Each test between begin() and end(), in its process; where it is not possible at all, the program
+ * says that it has skipped them. */
+#define CHECK_MAIN_WITH(name, possible, begin, end, ...)  \
     int main(void) {                                      \
         const TTest *const tests[] = { __VA_ARGS__ };     \
         Suite *suite = suite_create(name);                \
@@ -27,7 +32,10 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
         SRunner *runner;                                  \
         int failed;                                       \
                                                           \
+        if (!(possible))                                  \
+            return 77;                                    \
         tcase_set_timeout(cases, 240);                    \
+        tcase_add_checked_fixture(cases, begin, end);     \
         for (size_t i = 0; i < LENGTH(tests); i++)        \
             tcase_add_test(cases, tests[i]);              \
         suite_add_tcase(suite, cases);                    \

@@ -4,20 +4,20 @@
 
 build_packages=(
     autoconf automake gcc libc6-dev make pkg-config
-    libcurl4-openssl-dev libgnutls28-dev libjansson-dev libmicrohttpd-dev libpq-dev
+    libblkid-dev libcurl4-openssl-dev libgnutls28-dev libjansson-dev libmicrohttpd-dev libpq-dev
     libnghttp2-dev libprotobuf-c-dev librabbitmq-dev libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev
     nettle-dev protobuf-c-compiler protobuf-compiler
 )
 
 # What the service calls and the demonstration uses.
 run_packages=(
-    curl libvirt-clients libvirt-daemon libvirt-daemon-system python3-minimal python3
-    qemu-system-x86 qemu-utils
+    curl e2fsprogs libvirt-clients libvirt-daemon libvirt-daemon-system python3-minimal python3
+    qemu-system-x86 qemu-utils util-linux xfsprogs
 )
 
 test_packages=(
     busybox-static ccache check clang clang-format clang-tidy codespell cpio cppcheck kmod
-    libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils xfsprogs
+    libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-grpcio python3-jsonschema python3-openstackclient python3-oslo.messaging python3-protobuf
     python3-venv

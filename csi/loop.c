@@ -1,0 +1,288 @@
+#include "csi/loop.h"
+
+#include "common/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/major.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#define CONTROL         "/dev/loop-control"
+#define DEVICES         "/sys/block"
+#define MOST_ATTEMPTS   64
+#define RELEASE_WAIT_US INT64_C(5000000)
+
+void loop_path(unsigned number, char ret[LOOP_PATH_SIZE]) {
+    snprintf(ret, LOOP_PATH_SIZE, "/dev/loop%u", number);
+}
+
+bool loop_is(dev_t device, unsigned *ret_number) {
+    *ret_number = minor(device);
+    return major(device) == LOOP_MAJOR;
+}
+
+/* ---- one device ---- */
+
+/* 1 opened, and *ret_info says what is behind it; 0 nothing is. */
+static int open_device(unsigned number, struct loop *ret, struct loop_info64 *ret_info,
+                       struct error *err) {
+    char path[LOOP_PATH_SIZE];
+    autoclose int fd = -1;
+
+    loop_path(number, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+        return 0;
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", path);
+    if (ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
+        return errno == ENXIO ? 0 : error_errno(err, ERROR_BACKEND, "asking %s", path);
+    *ret = (struct loop){ .fd = take_fd(fd),
+                          .number = number,
+                          .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0 };
+    memcpy(ret->label, ret_info->lo_file_name, sizeof(ret->label));
+    ret->label[sizeof(ret->label) - 1] = '\0';
+    return 1;
+}
+
+int loop_open(unsigned number, struct loop *ret, struct error *err) {
+    struct loop_info64 info;
+
+    return open_device(number, ret, &info, err);
+}
+
+int loop_keep(const struct loop *loop, bool keep, struct error *err) {
+    struct loop_info64 info;
+
+    if (ioctl(loop->fd, LOOP_GET_STATUS64, &info) < 0)
+        return error_errno(err, ERROR_BACKEND, "asking /dev/loop%u", loop->number);
+    info.lo_flags &= ~(uint32_t)LO_FLAGS_AUTOCLEAR;
+    if (!keep)
+        info.lo_flags |= LO_FLAGS_AUTOCLEAR;
+    if (ioctl(loop->fd, LOOP_SET_STATUS64, &info) < 0)
+        return error_errno(err, ERROR_BACKEND, "keeping /dev/loop%u", loop->number);
+    return 0;
+}
+
+int loop_grow(const struct loop *loop, struct error *err) {
+    if (ioctl(loop->fd, LOOP_SET_CAPACITY, 0) < 0)
+        return error_errno(err, ERROR_BACKEND, "growing /dev/loop%u", loop->number);
+    return 0;
+}
+
+int loop_size(const struct loop *loop, int64_t *ret_bytes, struct error *err) {
+    uint64_t bytes;
+
+    if (ioctl(loop->fd, BLKGETSIZE64, &bytes) < 0)
+        return error_errno(err, ERROR_BACKEND, "measuring /dev/loop%u", loop->number);
+    *ret_bytes = (int64_t)bytes;
+    return 0;
+}
+
+static int read_backing(const char *device, char *ret, size_t size) {
+    char path[sizeof(DEVICES "//loop/backing_file") + NAME_MAX];
+    autofile FILE *file = NULL;
+
+    snprintf(path, sizeof(path), DEVICES "/%s/loop/backing_file", device);
+    file = fopen(path, "re");
+    if (!file || !fgets(ret, (int)size, file))
+        return -1;
+    ret[strcspn(ret, "\n")] = '\0';
+    return 0;
+}
+
+int loop_file_path(unsigned number, char *ret, size_t size, struct error *err) {
+    char path[LOOP_PATH_SIZE];
+
+    loop_path(number, path);
+    if (read_backing(path + strlen("/dev/"), ret, size) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking for the file of %s", path);
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+/* The control device, locked; -1: err says why not.  The lock ends with the descriptor. */
+static int open_control(struct error *err) {
+    autoclose int fd = open(CONTROL, O_RDWR | O_CLOEXEC);
+    int result;
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", CONTROL);
+    do
+        result = flock(fd, LOCK_EX);
+    while (result < 0 && errno == EINTR);
+    if (result < 0)
+        return error_errno(err, ERROR_BACKEND, "locking %s", CONTROL);
+    return take_fd(fd);
+}
+
+static void cleanup_dir(DIR *const *dir) {
+    if (*dir)
+        closedir(*dir);
+}
+
+/* The first device for which matches() says so. */
+static int search(bool (*matches)(const struct loop_info64 *info, const void *arg), const void *arg,
+                  struct loop *ret, struct loop_info64 *ret_info, struct error *err) {
+    __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(DEVICES);
+    const struct dirent *entry;
+    char backing[2]; /* whether there is one */
+    unsigned number;
+    int found;
+
+    if (!devices)
+        return error_errno(err, ERROR_BACKEND, "looking into %s", DEVICES);
+    while ((entry = readdir(devices))) {
+        autoloop struct loop loop = LOOP_NONE;
+
+        if (sscanf(entry->d_name, "loop%u", &number) != 1 ||
+            read_backing(entry->d_name, backing, sizeof(backing)) < 0)
+            continue;
+        found = open_device(number, &loop, ret_info, err);
+        if (found < 0)
+            return -1;
+        if (found > 0 && matches(ret_info, arg)) {
+            *ret = loop;
+            loop.fd = -1;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* As the kernel writes a device's number into loop_info64. */
+static uint64_t encode(dev_t device) {
+    return (minor(device) & 0xff) | (uint64_t)major(device) << 8 |
+           (uint64_t)(minor(device) & ~0xffU) << 12;
+}
+
+static bool is_of_file(const struct loop_info64 *info, const void *arg) {
+    const struct stat *file = arg;
+
+    return info->lo_inode == file->st_ino && info->lo_device == encode(file->st_dev);
+}
+
+static bool ends_so(const struct loop_info64 *info, const void *arg) {
+    const char *label = (const char *)info->lo_file_name, *end = arg;
+    size_t length = strnlen(label, LOOP_LABEL_SIZE), size = strlen(end);
+
+    return length >= size && memcmp(label + length - size, end, size) == 0;
+}
+
+static int find(int file, const char *begins, struct loop *ret, struct error *err) {
+    struct loop_info64 info;
+    struct stat status;
+    int found;
+
+    if (fstat(file, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the image");
+    found = search(is_of_file, &status, ret, &info, err);
+    if (found > 0 &&
+        (info.lo_offset || info.lo_sizelimit || strncmp(ret->label, begins, strlen(begins)) != 0)) {
+        close(ret->fd);
+        return error_set(err, ERROR_PRECONDITION,
+                         "The image is behind /dev/loop%u, which somebody else has made.",
+                         ret->number);
+    }
+    return found;
+}
+
+int loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
+    autoclose int control = open_control(err);
+
+    return control < 0 ? -1 : find(file, begins, ret, err);
+}
+
+int loop_find_label(const char *end, struct loop *ret, struct error *err) {
+    autoclose int control = open_control(err);
+    struct loop_info64 info;
+
+    return control < 0 ? -1 : search(ends_so, end, ret, &info, err);
+}
+
+/* ---- making and ending ---- */
+
+/* 1: somebody else has taken this one meanwhile. */
+static int configure(unsigned number, int file, const char *label, bool read_only, struct loop *ret,
+                     struct error *err) {
+    struct loop_config config = {
+        .fd = (uint32_t)file,
+        .info.lo_flags =
+            LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0U),
+    };
+    char path[LOOP_PATH_SIZE];
+    autoclose int fd = -1;
+
+    snprintf((char *)config.info.lo_file_name, LOOP_LABEL_SIZE, "%s", label);
+    loop_path(number, path);
+    fd = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+        return 1;
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", path);
+    if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+        return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
+    *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = read_only };
+    memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
+    return 0;
+}
+
+/* Losing devices to other programs that many times in a row means that there is another reason. */
+static int take_free(int control, int file, const char *label, bool read_only, struct loop *ret,
+                     struct error *err) {
+    for (int i = 0; i < MOST_ATTEMPTS; i++) {
+        int number = ioctl(control, LOOP_CTL_GET_FREE), result;
+
+        if (number < 0)
+            return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
+        result = configure((unsigned)number, file, label, read_only, ret, err);
+        if (result <= 0)
+            return result;
+    }
+    return error_set(err, ERROR_UNAVAILABLE, "Other programs take every free loop device.");
+}
+
+int loop_attach(int file, const char *label, bool read_only, struct loop *ret, struct error *err) {
+    autoclose int control = open_control(err);
+    autoloop struct loop other = LOOP_NONE;
+    int found = control < 0 ? -1 : find(file, "", &other, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        return error_set(err, ERROR_CONFLICT, "The image has been attached meanwhile.");
+    return take_free(control, file, label, read_only, ret, err);
+}
+
+/* 1 it is there, and has been told to end with its last user; 0 it is not. */
+static int tell_to_end(unsigned number, const char *label, struct error *err) {
+    autoloop struct loop loop = LOOP_NONE;
+    int found = loop_open(number, &loop, err);
+
+    if (found <= 0 || strcmp(loop.label, label) != 0)
+        return found < 0 ? -1 : 0;
+    if (ioctl(loop.fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
+        return error_errno(err, ERROR_BACKEND, "releasing /dev/loop%u", number);
+    return 1;
+}
+
+/* The kernel tells nobody when a device ends, and others look at devices for a moment: it is looked
+ * at again for a while. */
+int loop_release(unsigned number, const char *label, struct error *err) {
+    const struct timespec pause = { .tv_nsec = 10000000 };
+    int64_t end_us = clock_monotonic_us() + RELEASE_WAIT_US;
+    int found;
+
+    while ((found = tell_to_end(number, label, err)) > 0 && clock_monotonic_us() < end_us)
+        nanosleep(&pause, NULL);
+    return found;
+}

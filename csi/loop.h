@@ -1,0 +1,68 @@
+/*
+ * Loop devices: an image as a block device of this machine.
+ *
+ * The kernel alone remembers: a device is found again by the file behind it (device and inode), and
+ * carries a label that says whose it is, so nothing is lost when the process is.  The file is
+ * handed over with the locks that were taken on its descriptor: they belong to the open file, which
+ * the device keeps, and end with the device.
+ *
+ * A device made here ends by itself when nobody has it open or mounted any more, also when this
+ * process was killed: what was begun and not finished leaves nothing.  loop_keep() ends that.
+ *
+ * Who looks for a device or makes one has a lock on /dev/loop-control meanwhile: of two processes
+ * the second finds what the first has made.
+ */
+#pragma once
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+#include <linux/loop.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LOOP_LABEL_SIZE LO_NAME_SIZE
+
+struct loop {
+    int fd;
+    unsigned number; /* of /dev/loopN */
+    bool read_only;
+    char label[LOOP_LABEL_SIZE];
+};
+
+static inline void cleanup_loop(const struct loop *loop) {
+    cleanup_close(&loop->fd);
+}
+#define autoloop __attribute__((cleanup(cleanup_loop)))
+#define LOOP_NONE \
+    { .fd = -1 }
+
+#define LOOP_PATH_SIZE sizeof("/dev/loop4294967295")
+void loop_path(unsigned number, char ret[LOOP_PATH_SIZE]);
+
+/* Is it a loop device's number, and which? */
+bool loop_is(dev_t device, unsigned *ret_number);
+
+/* The device over this file: 1 found, 0 there is none; -1 with ERROR_PRECONDITION when it shows not
+ * the whole file, or has a label that does not begin with `begins`: somebody else made it. */
+int loop_find(int file, const char *begins, struct loop *ret, struct error *err);
+/* A device whose label ends with `end`: 1 found, 0 there is none. */
+int loop_find_label(const char *end, struct loop *ret, struct error *err);
+
+/* Makes the device, with direct I/O where the file can.  0, or -1 with ERROR_CONFLICT when
+ * somebody has put the file behind a device meanwhile. */
+int loop_attach(int file, const char *label, bool read_only, struct loop *ret, struct error *err);
+
+/* 1 opened, 0 there is no file behind it. */
+int loop_open(unsigned number, struct loop *ret, struct error *err);
+/* `keep`: it stays until loop_release(), also when nobody has it open. */
+int loop_keep(const struct loop *loop, bool keep, struct error *err);
+/* The file has grown: so does the device. */
+int loop_grow(const struct loop *loop, struct error *err);
+int loop_size(const struct loop *loop, int64_t *ret_bytes, struct error *err);
+/* Ends device `number` if it still has that label.  0 it is gone, 1 somebody has it open or
+ * mounted: it goes when that ends. */
+int loop_release(unsigned number, const char *label, struct error *err);
+/* Where the file is, as the kernel shows it. */
+int loop_file_path(unsigned number, char *ret, size_t size, struct error *err);

@@ -1,0 +1,23 @@
+/*
+ * The mount flags that a volume may ask for: a strict list, as whoever writes a claim chooses them.
+ * No message has what was asked for: flags may hold secrets.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOUNT_FLAGS_MOST 32
+
+struct mount_flags {
+    uint64_t attributes; /* of the mount: MOUNT_ATTR_…, always with "nodev" */
+    bool read_only;
+    const char *options[MOUNT_FLAGS_MOST]; /* of the file system, ended with NULL */
+};
+
+/* `type`: "ext4" or "xfs".  -1 with ERROR_BAD_REQUEST: a flag is unknown, or there are too many. */
+int mount_flags_parse(const char *type, char *const *flags, size_t count, struct mount_flags *ret,
+                      struct error *err);

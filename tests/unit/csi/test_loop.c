@@ -1,0 +1,297 @@
+#include "csi/loop.h"
+
+#include "common/image_lock.h"
+#include "tests/unit/csi/node_test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#define LABEL "scoria:00000000:volume-1"
+
+static void assert_found(int file, unsigned number) {
+    autoloop struct loop loop = LOOP_NONE;
+
+    ck_assert_int_eq(loop_find(file, "scoria:", &loop, &err), 1);
+    ck_assert_uint_eq(loop.number, number);
+    ck_assert_str_eq(loop.label, LABEL);
+}
+
+static void assert_none(int file) {
+    struct loop loop;
+
+    ck_assert_int_eq(loop_find(file, "scoria:", &loop, &err), 0);
+}
+
+START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
+    autoclose int file = image_make("image", 8 * MIB), again = -1;
+    struct loop loop, other;
+    int64_t bytes;
+
+    assert_none(file);
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_size(&loop, &bytes, &err));
+    ck_assert_int_eq(bytes, 8 * MIB);
+    ck_assert(!loop.read_only);
+    ck_assert_int_eq(rename(path_of("image"), path_of("renamed")), 0);
+    again = open(path_of("renamed"), O_RDWR | O_CLOEXEC);
+    assert_found(again, loop.number);
+    ck_assert_int_eq(loop_find_label(":volume-1", &other, &err), 1);
+    ck_assert_uint_eq(other.number, loop.number);
+    ck_assert_int_eq(loop_find_label(":volume-10", &other, &err), 0);
+
+    /* Another file of the first one's name is another file. */
+    autoclose int impostor = image_make("image", 8 * MIB);
+
+    assert_none(impostor);
+    ck_assert_int_eq(loop_attach(again, LABEL, false, &other, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    close(other.fd);
+    close(loop.fd);
+    wait_for_devices(0);
+    assert_none(again);
+}
+END_TEST
+
+START_TEST(a_device_that_somebody_else_made_is_refused) {
+    autoclose int file = image_make("image", 8 * MIB);
+    struct loop loop;
+
+    ck_assert_int_eq(shell("losetup -f %s", path_of("image")), 0);
+    ck_assert_int_eq(loop_find(file, "scoria:", &loop, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
+    ck_assert_int_eq(shell("losetup -d $(losetup -nO NAME -j %s)", path_of("image")), 0);
+    assert_none(file);
+}
+END_TEST
+
+START_TEST(what_is_not_kept_ends_with_its_last_user) {
+    autoclose int file = image_make("image", 8 * MIB);
+    struct loop loop;
+
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_keep(&loop, true, &err));
+    close(loop.fd);
+    assert_found(file, loop.number);
+
+    ck_assert_int_eq(loop_open(loop.number, &loop, &err), 1);
+    assert_ok(loop_keep(&loop, false, &err));
+    close(loop.fd);
+    wait_for_devices(0);
+}
+END_TEST
+
+START_TEST(a_device_in_use_is_told_and_ends_later) {
+    autoclose int file = image_make("image", 8 * MIB);
+    struct loop loop;
+
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_keep(&loop, true, &err));
+    assert_ok(loop_release(loop.number, "scoria:00000000:volume-2", &err));
+    assert_found(file, loop.number);
+    ck_assert_int_eq(loop_release(loop.number, LABEL, &err), 1);
+    close(loop.fd);
+    wait_for_devices(0);
+    assert_ok(loop_release(loop.number, LABEL, &err));
+
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_keep(&loop, true, &err));
+    close(loop.fd);
+    assert_ok(loop_release(loop.number, LABEL, &err));
+    wait_for_devices(0);
+}
+END_TEST
+
+START_TEST(it_grows_with_its_file_and_never_by_itself) {
+    autoclose int file = image_make("image", 8 * MIB);
+    autoloop struct loop loop = LOOP_NONE;
+    int64_t bytes;
+
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    ck_assert_int_eq(ftruncate(file, 16 * MIB), 0);
+    assert_ok(loop_size(&loop, &bytes, &err));
+    ck_assert_int_eq(bytes, 8 * MIB);
+    assert_ok(loop_grow(&loop, &err));
+    assert_ok(loop_size(&loop, &bytes, &err));
+    ck_assert_int_eq(bytes, 16 * MIB);
+}
+END_TEST
+
+START_TEST(a_read_only_device_takes_no_write) {
+    autoclose int file = image_make("image", 8 * MIB), device = -1;
+    autoloop struct loop loop = LOOP_NONE;
+    char path[LOOP_PATH_SIZE];
+
+    assert_ok(loop_attach(file, LABEL, true, &loop, &err));
+    loop_path(loop.number, path);
+    ck_assert(loop.read_only);
+    device = open(path, O_RDWR | O_CLOEXEC); /* some kernels let it be opened all the same */
+    ck_assert(device < 0 || (pwrite(device, (char[512]){ 0 }, 512, 0) < 0 && errno == EPERM));
+}
+END_TEST
+
+/* A child attaches, does what it is told, and is killed. */
+static void attach_and_die(bool keep) {
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int file = open(path_of("image"), O_RDWR | O_CLOEXEC);
+        struct loop loop;
+
+        if (image_lock_writer(file, true, &err) != IMAGE_LOCKED ||
+            loop_attach(file, LABEL, false, &loop, &err) < 0 ||
+            (keep && loop_keep(&loop, true, &err) < 0))
+            _exit(1);
+        kill(getpid(), SIGKILL);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+}
+
+static int write_as_guest(void) {
+    return shell("qemu-io -f raw -c 'write 0 4k' %s >/dev/null 2>&1", path_of("image"));
+}
+
+/* With a descriptor of its own, as the locks of one open file are no hindrance to itself. */
+static void assert_hold(bool alone, enum image_hold hold) {
+    autoclose int file = open(path_of("image"), O_RDWR | O_CLOEXEC);
+
+    ck_assert_int_eq(image_lock_writer(file, alone, &err), hold);
+}
+
+START_TEST(writers_that_share_may_be_many) {
+    autoclose int file = image_make("image", 8 * MIB);
+
+    ck_assert_int_eq(image_lock_writer(file, false, &err), IMAGE_LOCKED);
+    assert_hold(false, IMAGE_LOCKED);
+    assert_hold(true, IMAGE_HELD);
+    assert_hold(false, IMAGE_LOCKED);
+}
+END_TEST
+
+START_TEST(locks_live_as_long_as_the_device) {
+    autoclose int file = image_make("image", 8 * MIB);
+    struct loop loop;
+
+    attach_and_die(true);
+    ck_assert_int_eq(loop_find(file, "scoria:", &loop, &err), 1);
+    ck_assert_int_ne(write_as_guest(), 0);
+    ck_assert_int_ne(shell("qemu-img resize -q -f raw %s 16M 2>/dev/null", path_of("image")), 0);
+    ck_assert_int_eq(image_lock_still(file, &err), IMAGE_HELD);
+    assert_hold(true, IMAGE_HELD);
+    assert_hold(false, IMAGE_HELD);
+    /* But the service may make the image larger. */
+    ck_assert_int_eq(image_lock(file, &err), IMAGE_LOCKED);
+    close(loop.fd);
+    close(file);
+    file = -1;
+    assert_ok(loop_release(loop.number, LABEL, &err));
+    ck_assert_int_eq(write_as_guest(), 0);
+}
+END_TEST
+
+START_TEST(who_dies_before_it_is_kept_leaves_nothing) {
+    autoclose int file = image_make("image", 8 * MIB);
+
+    attach_and_die(false);
+    wait_for_devices(0);
+    assert_none(file);
+    ck_assert_int_eq(write_as_guest(), 0);
+}
+END_TEST
+
+#define GUEST                                                                                 \
+    "exec qemu-system-x86_64 -S -display none -monitor none -serial none -net none -machine " \
+    "accel=tcg -drive if=virtio,format=raw,file="
+
+static pid_t start_guest(void) {
+    pid_t guest = fork();
+
+    if (guest == 0) {
+        execl("/bin/sh", "sh", "-c", arena_format(arena, GUEST "%s 2>/dev/null", path_of("image")),
+              NULL);
+        _exit(127);
+    }
+    return guest;
+}
+
+/* The last lock that it takes is "I share writing with nobody"; looking takes none. */
+static bool has_begun(int file) {
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 201, .l_len = 1 };
+
+    ck_assert_int_eq(fcntl(file, F_OFD_GETLK, &lock), 0);
+    return lock.l_type != F_UNLCK;
+}
+
+START_TEST(an_image_that_a_guest_has_open_is_held) {
+    autoclose int file = image_make("image", 8 * MIB);
+    pid_t guest = start_guest();
+
+    while (!has_begun(file))
+        usleep(10000);
+    assert_hold(true, IMAGE_HELD);
+    assert_hold(false, IMAGE_HELD);
+    ck_assert_int_eq(image_lock_still(file, &err), IMAGE_HELD);
+    kill(guest, SIGKILL);
+    ck_assert_int_eq(waitpid(guest, NULL, 0), guest);
+}
+END_TEST
+
+START_TEST(no_guest_gets_an_image_that_a_node_has_open) {
+    autoclose int file = image_make("image", 8 * MIB);
+    int status;
+
+    for (int alone = 0; alone < 2; alone++) {
+        autoclose int node = open(path_of("image"), O_RDWR | O_CLOEXEC);
+
+        ck_assert_int_eq(image_lock_writer(node, alone, &err), IMAGE_LOCKED);
+        ck_assert_int_gt(waitpid(start_guest(), &status, 0), 0);
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    }
+}
+END_TEST
+
+/* Processes that want a device for the same file at once, beside one that takes and ends others. */
+static int contend(int file) {
+    for (int i = 0; i < 50; i++) {
+        autoloop struct loop loop = LOOP_NONE;
+        int found = loop_find(file, "scoria:", &loop, &err);
+
+        if (found < 0)
+            return 1;
+        if (found == 0 && loop_attach(file, LABEL, false, &loop, &err) < 0 &&
+            err.kind != ERROR_CONFLICT)
+            return 1;
+        if (count_devices() > 1)
+            return 2;
+    }
+    return 0;
+}
+
+START_TEST(of_many_that_want_one_a_device_is_made_once) {
+    autoclose int file = image_make("image", 8 * MIB);
+    pid_t children[4];
+    int status;
+
+    for (size_t i = 0; i < LENGTH(children); i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(contend(open(path_of("image"), O_RDWR | O_CLOEXEC)));
+    }
+    for (size_t i = 0; i < LENGTH(children); i++) {
+        ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+    }
+}
+END_TEST
+
+NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
+          a_device_that_somebody_else_made_is_refused, what_is_not_kept_ends_with_its_last_user,
+          a_device_in_use_is_told_and_ends_later, it_grows_with_its_file_and_never_by_itself,
+          a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
+          writers_that_share_may_be_many, no_guest_gets_an_image_that_a_node_has_open,
+          who_dies_before_it_is_kept_leaves_nothing, an_image_that_a_guest_has_open_is_held,
+          of_many_that_want_one_a_device_is_made_once)
