@@ -1,10 +1,14 @@
 #include "client/client.h"
 
 #include "identity/own_user.h"
+#include "json/out.h"
 
 #include <string.h>
 
+/* A gateway's 502 and 504, too, say nothing about what was asked. */
 static enum error_kind kind_of_status(int status) {
+    if (status == 502 || status == 504)
+        return ERROR_UNAVAILABLE;
     for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
         if (error_http_status(kind) == status)
             return kind;
@@ -106,6 +110,16 @@ const json_t *client_ask_for(const struct client *client, struct arena *arena,
         error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s", call->method, call->path,
                   client->name, name);
     return member;
+}
+
+void client_put_metadata(struct json_out *out, const struct remote_pair *pairs) {
+    out_key(out, "metadata");
+    out_begin_object(out);
+    for (; pairs && pairs->key; pairs++) {
+        out_key_text(out, pairs->key);
+        out_text(out, pairs->value);
+    }
+    out_end_object(out);
 }
 
 const char *client_page(struct arena *arena, const char *path, const char *query,

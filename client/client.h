@@ -41,6 +41,14 @@ struct client_call {
     const char *wanted_header; /* of the answer; NULL: none */
 };
 
+/* Metadata of what is made; a list ends with a NULL key. */
+struct remote_pair {
+    const char *key, *value;
+};
+struct json_out;
+/* "metadata": {…}; `pairs` may be NULL. */
+void client_put_metadata(struct json_out *out, const struct remote_pair *pairs);
+
 /* The root's URL: its own, or the catalog's. */
 int client_find(const struct client *client, struct arena *arena, const char **ret,
                 struct error *err);

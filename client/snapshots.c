@@ -56,7 +56,7 @@ int snapshots_list(const struct client *api, struct arena *arena, const char *qu
 }
 
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
-                     const char *name, const char *key, const char *value,
+                     const char *name, const struct remote_pair *metadata,
                      struct remote_snapshot *ret, struct error *err) {
     struct client_call call = { .method = "POST", .path = "/snapshots" };
     const json_t *snapshot;
@@ -69,11 +69,7 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
     out_put_text(&out, "volume_id", volume_id);
     out_put_text(&out, "name", name);
     out_put_bool(&out, "force", true);
-    out_key(&out, "metadata");
-    out_begin_object(&out);
-    out_key_text(&out, key);
-    out_text(&out, value);
-    out_end_object(&out);
+    client_put_metadata(&out, metadata);
     out_end_object(&out);
     out_end_object(&out);
     call.body = json_out_text(&out);

@@ -149,11 +149,7 @@ static const char *create_body(struct arena *arena, const struct remote_volume_n
     put_given(&out, "source_volid", wanted->source_volid);
     if (wanted->size_gb > 0)
         out_put_int(&out, "size", wanted->size_gb);
-    out_key(&out, "metadata");
-    out_begin_object(&out);
-    for (const struct remote_pair *pair = wanted->metadata; pair && pair->key; pair++)
-        put_given(&out, pair->key, pair->value);
-    out_end_object(&out);
+    client_put_metadata(&out, wanted->metadata);
     out_end_object(&out);
     out_end_object(&out);
     return json_out_text(&out);

@@ -44,9 +44,7 @@ int volumes_list(const struct client *api, struct arena *arena, const char *quer
 struct remote_volume_new {
     const char *name, *type, *availability_zone, *snapshot_id, *source_volid;
     int64_t size_gb;
-    const struct remote_pair {
-        const char *key, *value;
-    } * metadata; /* ended with a NULL key; NULL: none */
+    const struct remote_pair *metadata;
 };
 
 int volumes_create(const struct client *api, struct arena *arena,

@@ -179,6 +179,7 @@ static void set_url(CURL *handle, struct arena *arena, const char *url) {
             url = arena_format(arena, "%.*s://localhost%s", (int)(scheme_end - url), url, rest);
         }
     }
+    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L); /* an id of ".." is one */
     curl_easy_setopt(handle, CURLOPT_URL, url);
 }
 

@@ -80,9 +80,10 @@ static int volume_extend(struct scene *scene) {
 }
 
 static int snapshot_create(struct scene *scene) {
+    static const struct remote_pair metadata[] = { { "k", "w" }, { NULL, NULL } };
     struct remote_snapshot snapshot;
 
-    return snapshots_create(&scene->api, scene->arena, "v", "n", "k", "w", &snapshot, &scene->err);
+    return snapshots_create(&scene->api, scene->arena, "v", "n", metadata, &snapshot, &scene->err);
 }
 
 static int snapshot_read(struct scene *scene) {
