@@ -3,6 +3,8 @@
  */
 #include "csi/health.private.h"
 
+#include "common/cleanup.h"
+
 static int get_identity(struct grpc_call *call, const void *request, void *response,
                         struct error *err) {
     const struct csi_driver *driver = csi_driver_of(call);
@@ -14,10 +16,45 @@ static int get_identity(struct grpc_call *call, const void *request, void *respo
     return 0;
 }
 
-/* No addon is offered yet, so none is named: an empty list. */
+static Identity__Capability *service_of(struct grpc_call *call,
+                                        Identity__Capability__Service__Type type) {
+    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+
+    one->type_case = IDENTITY__CAPABILITY__TYPE_SERVICE;
+    one->service = CSI_NEW(call, Identity__Capability__Service, identity__capability__service);
+    one->service->type = type;
+    return one;
+}
+
+static Identity__Capability *groups_of(struct grpc_call *call,
+                                       Identity__Capability__VolumeGroup__Type type) {
+    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+
+    one->type_case = IDENTITY__CAPABILITY__TYPE_VOLUME_GROUP;
+    one->volume_group =
+        CSI_NEW(call, Identity__Capability__VolumeGroup, identity__capability__volume_group);
+    one->volume_group->type = type;
+    return one;
+}
+
+#define GROUPS(name_) IDENTITY__CAPABILITY__VOLUME_GROUP__TYPE__##name_
+
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
-    (void)call, (void)request, (void)response, (void)err;
+    static const Identity__Capability__VolumeGroup__Type groups[] = {
+        GROUPS(VOLUME_GROUP), GROUPS(LIMIT_VOLUME_TO_ONE_VOLUME_GROUP), GROUPS(MODIFY_VOLUME_GROUP),
+        GROUPS(GET_VOLUME_GROUP), GROUPS(LIST_VOLUME_GROUPS)
+    };
+    Identity__GetCapabilitiesResponse *all = response;
+
+    (void)request, (void)err;
+    if (!csi_driver_of(call)->controller)
+        return 0;
+    all->capabilities = arena_alloc(call->arena, (1 + LENGTH(groups)) * sizeof(*all->capabilities));
+    all->capabilities[all->n_capabilities++] =
+        service_of(call, IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    for (size_t i = 0; i < LENGTH(groups); i++)
+        all->capabilities[all->n_capabilities++] = groups_of(call, groups[i]);
     return 0;
 }
 

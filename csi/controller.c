@@ -1,10 +1,27 @@
 /*
  * csi.v1.Controller: what one driver of the cluster does.
  */
-#include "csi/driver.private.h"
+#include "csi/controller.private.h"
 
-/* None yet whose methods are all here. */
-csi_abilities csi_controller_abilities = { 0 };
+/* clang-format off */
+#define CAN(name_) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name_
+csi_abilities csi_controller_abilities = {
+    CAN(CREATE_DELETE_VOLUME),
+    CAN(PUBLISH_UNPUBLISH_VOLUME),
+    CAN(LIST_VOLUMES),
+    CAN(GET_CAPACITY),
+    CAN(CREATE_DELETE_SNAPSHOT),
+    CAN(LIST_SNAPSHOTS),
+    CAN(CLONE_VOLUME),
+    CAN(PUBLISH_READONLY),
+    CAN(EXPAND_VOLUME),
+    CAN(LIST_VOLUMES_PUBLISHED_NODES),
+    CAN(GET_VOLUME),
+    CAN(SINGLE_NODE_MULTI_WRITER),
+    CAN(GET_SNAPSHOT),
+    0,
+};
+/* clang-format on */
 
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
@@ -28,5 +45,18 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
 
 const struct grpc_method csi_controller_methods[] = {
     { "ControllerGetCapabilities", get_capabilities },
+    { "CreateVolume", controller_create_volume },
+    { "DeleteVolume", controller_delete },
+    { "ControllerGetVolume", controller_get_volume },
+    { "ListVolumes", controller_list_volumes },
+    { "ValidateVolumeCapabilities", controller_validate },
+    { "GetCapacity", controller_get_capacity },
+    { "ControllerPublishVolume", controller_publish },
+    { "ControllerUnpublishVolume", controller_unpublish },
+    { "ControllerExpandVolume", controller_expand },
+    { "CreateSnapshot", controller_create_snapshot },
+    { "DeleteSnapshot", controller_delete_snapshot },
+    { "ListSnapshots", controller_list_snapshots },
+    { "GetSnapshot", controller_get_snapshot },
     { NULL, NULL },
 };

@@ -12,6 +12,7 @@
 
 #define SECTION      "csi"
 #define LONGEST_NAME 63
+#define MICROVERSION "3.59" /* has all that is asked for, and any Cinder since Stein has it */
 
 /* ---- the API ---- */
 
@@ -66,6 +67,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     driver->node = node || !controller;
     driver->api = volumes_client(root_of(arena, settings->volume_url),
                                  config_text(config, SECTION, "volume_token"), settings->user);
+    driver->api.version = MICROVERSION;
     return driver;
 }
 
@@ -79,7 +81,10 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
         { &csi__v1__controller__descriptor, driver->controller ? csi_controller_methods : none,
           driver },
         { &csi__v1__node__descriptor, driver->node ? csi_node_methods : none, driver },
-        { &csi__v1__group_controller__descriptor, none, driver },
+        { &csi__v1__group_controller__descriptor,
+          driver->controller ? csi_group_controller_methods : none, driver },
+        { &volumegroup__controller__descriptor,
+          driver->controller ? csi_volume_group_methods : none, driver },
         { &csi__v1__snapshot_metadata__descriptor, none, driver },
         { &identity__identity__descriptor, csi_addons_identity_methods, driver },
         { NULL, NULL, NULL },

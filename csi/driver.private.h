@@ -41,7 +41,8 @@ static inline size_t csi_count_abilities(const int *abilities) {
 }
 
 extern const struct grpc_method csi_identity_methods[], csi_controller_methods[],
-    csi_node_methods[], csi_addons_identity_methods[];
+    csi_node_methods[], csi_addons_identity_methods[], csi_group_controller_methods[],
+    csi_volume_group_methods[];
 
 /* A message of this type in the call's arena: CSI_NEW(call, Csi__V1__Volume, csi__v1__volume). */
 #define CSI_NEW(call, type, name)                                      \

@@ -16,8 +16,8 @@ static int get_info(struct grpc_call *call, const void *request, void *response,
     return 0;
 }
 
-static Csi__V1__PluginCapability *capability(struct grpc_call *call,
-                                             Csi__V1__PluginCapability__Service__Type type) {
+static void add(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *all,
+                Csi__V1__PluginCapability__Service__Type type) {
     Csi__V1__PluginCapability *one =
         CSI_NEW(call, Csi__V1__PluginCapability, csi__v1__plugin_capability);
 
@@ -25,7 +25,19 @@ static Csi__V1__PluginCapability *capability(struct grpc_call *call,
     one->service =
         CSI_NEW(call, Csi__V1__PluginCapability__Service, csi__v1__plugin_capability__service);
     one->service->type = type;
-    return one;
+    all->capabilities[all->n_capabilities++] = one;
+}
+
+/* Volumes grow while they are published. */
+static void add_expansion(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *all) {
+    Csi__V1__PluginCapability *one =
+        CSI_NEW(call, Csi__V1__PluginCapability, csi__v1__plugin_capability);
+
+    one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
+    one->volume_expansion = CSI_NEW(call, Csi__V1__PluginCapability__VolumeExpansion,
+                                    csi__v1__plugin_capability__volume_expansion);
+    one->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
+    all->capabilities[all->n_capabilities++] = one;
 }
 
 /* A controller that can do nothing is none. */
@@ -37,9 +49,10 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     (void)request, (void)err;
     if (!driver->controller || csi_controller_abilities[0] == 0)
         return 0;
-    all->capabilities = arena_alloc(call->arena, sizeof(all->capabilities[0]));
-    all->capabilities[all->n_capabilities++] =
-        capability(call, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    all->capabilities = arena_alloc(call->arena, 3 * sizeof(all->capabilities[0]));
+    add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
+    add_expansion(call, all);
     return 0;
 }
 

@@ -8,6 +8,15 @@ if HAVE_CSI
 libscoria_a_SOURCES += \
 	csi/addons_identity.c \
 	csi/controller.c \
+	csi/controller.private.h \
+	csi/controller_common.c \
+	csi/controller_create.c \
+	csi/controller_expand.c \
+	csi/controller_group_snapshots.c \
+	csi/controller_publish.c \
+	csi/controller_snapshots.c \
+	csi/controller_volume_groups.c \
+	csi/controller_volumes.c \
 	csi/driver.c csi/driver.private.h \
 	csi/health.c csi/health.private.h \
 	csi/identity.c \

@@ -65,7 +65,7 @@ START_TEST(what_is_announced_is_offered) {
     csi__v1__controller_get_capabilities_response__free_unpacked(abilities, NULL);
     expect_code(scene, "/csi.v1.Node/NodeGetCapabilities", "0");
     expect_code(scene, "/identity.Identity/GetCapabilities", "0");
-    expect_code(scene, "/csi.v1.GroupController/GroupControllerGetCapabilities", "12");
+    expect_code(scene, "/csi.v1.GroupController/GroupControllerGetCapabilities", "0");
     scene_end(scene);
 }
 END_TEST
@@ -80,6 +80,8 @@ START_TEST(a_part_serves_its_own_alone) {
     scene_end(scene);
     scene = scene_new(node);
     expect_code(scene, "/csi.v1.Controller/ControllerGetCapabilities", "12");
+    expect_code(scene, "/csi.v1.GroupController/GroupControllerGetCapabilities", "12");
+    expect_code(scene, "/volumegroup.Controller/ListVolumeGroups", "12");
     expect_code(scene, "/csi.v1.Node/NodeGetCapabilities", "0");
     scene_end(scene);
 }

@@ -1,0 +1,116 @@
+/*
+ * The controller of the CSI driver: volumes, snapshots and groups for a container orchestrator,
+ * as a client of the volume API that keeps nothing of its own.
+ *
+ * Calls may come twice, from two processes at once, and again after an answer that was lost; the
+ * name that the orchestrator chose decides.  It is written into the metadata of what is made
+ * (CSI_NAME_KEY).  Whoever makes something looks afterwards whether something older has the name,
+ * and takes its own back if so: of those with one name the oldest is the one, for everybody.  What
+ * no answer has told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it
+ * could not be made.
+ */
+#pragma once
+
+#include "client/snapshots.h"
+#include "client/volumes.h"
+#include "csi/driver.private.h"
+
+#define CSI_NAME_KEY   "csi.name"
+#define CSI_UNTOLD_KEY "csi.untold"
+
+#define GIB ((int64_t)1 << 30)
+
+/* A message of protoc-c's in the arena. */
+#define CONTROLLER_NEW(arena, type, init)                         \
+    __extension__({                                               \
+        type *message_ = arena_alloc((arena), sizeof(*message_)); \
+        init(message_);                                           \
+        message_;                                                 \
+    })
+
+/* A name or an id that must be there. */
+int controller_need(const char *text, const char *field, struct error *err);
+
+/* The API refuses a call that is well-formed: what it is about is not as it must be. */
+int controller_refused(struct error *err);
+
+/* How long what goes on elsewhere is waited for: short of the caller's deadline, so that it hears
+ * why.  After each look: true to look again, after a while that grows; false: it is over. */
+struct patience {
+    int64_t until_us;
+    unsigned looks;
+};
+struct patience patience_of(const struct grpc_call *call);
+bool patience_again(const struct grpc_call *call, struct patience *patience);
+
+/* ---- names ---- */
+
+/* A query for what has the name in its metadata. */
+const char *controller_query(struct arena *arena, const char *name);
+/* Is it ours, under this name? */
+bool controller_named(const json_t *metadata, const char *name);
+/* Nobody has been told of it yet. */
+bool controller_is_untold(const json_t *metadata);
+/* From now on somebody has.  `kind`: "volumes", "snapshots". */
+int controller_tell(const struct client *api, struct arena *arena, const char *kind, const char *id,
+                    struct error *err);
+
+/* ---- lists ---- */
+
+typedef int controller_page(const struct client *api, struct arena *arena, const char *query,
+                            const char *marker, unsigned limit, void **ret, struct error *err);
+
+/* What a list is made of: each row begins with its id. */
+struct controller_list {
+    controller_page *page;
+    size_t row_size;
+};
+
+/*
+ * Rows behind the token (""), at most max_entries (0: as many as one answer may have) of them, and
+ * the token of the next ("": there are no more).  Returns how many; -1, or a code of gRPC.
+ */
+int controller_collect(const struct client *api, struct arena *arena,
+                       const struct controller_list *list, const char *query, int32_t max_entries,
+                       const char *token, void **ret, unsigned *ret_count, char **ret_next,
+                       struct error *err);
+
+extern const struct controller_list volume_rows;
+
+/* ---- volumes ---- */
+
+/* GiB for a range of bytes: at least `least_gb`, or what is asked; GRPC_OUT_OF_RANGE. */
+int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64_t *ret_gb,
+                    struct error *err);
+/* Is it whole, and can a volume be used so?  0, or a refusal. */
+int controller_check_capability(const Csi__V1__VolumeCapability *capability, bool multiattach,
+                                struct error *err);
+bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability);
+/* GRPC_NOT_FOUND for what there is not, in whatever form the id comes. */
+int controller_read_volume(const struct client *api, struct arena *arena, const char *id,
+                           struct remote_volume *ret, struct error *err);
+Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume);
+/* Of an attachment without instance: the node; NULL: it is no node of ours. */
+const char *controller_node(const struct remote_attachment *attachment);
+/* Nodes that have it, in the arena. */
+char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
+/* Waits until the volume's status is none of those that end by themselves. GRPC_ABORTED. */
+int controller_settled(const struct grpc_call *call, const struct client *api,
+                       struct remote_volume *volume, struct error *err);
+/* Deletes and waits until it is gone. */
+int controller_delete_volume(const struct grpc_call *call, const struct client *api, const char *id,
+                             struct error *err);
+
+/* ---- snapshots ---- */
+
+/* As controller_read_volume(). */
+int controller_read_snapshot(const struct client *api, struct arena *arena, const char *id,
+                             struct remote_snapshot *ret, struct error *err);
+Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_snapshot *snapshot);
+
+/* ---- the calls ---- */
+
+grpc_handler controller_create_volume, controller_delete, controller_get_volume,
+    controller_list_volumes, controller_validate, controller_get_capacity, controller_publish,
+    controller_unpublish, controller_expand, controller_create_snapshot, controller_delete_snapshot,
+    controller_list_snapshots, controller_get_snapshot;

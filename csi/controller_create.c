@@ -1,0 +1,300 @@
+/*
+ * CreateVolume: one volume for one name, whoever asks how often (controller.private.h).
+ */
+#include "csi/controller.private.h"
+
+#include "client/pools.h"
+
+#include <string.h>
+
+#define KUBERNETES "csi.storage.k8s.io/" /* what its provisioner adds for the information of all */
+
+struct wanted {
+    const Csi__V1__CreateVolumeRequest *request;
+    struct remote_volume_new volume;
+    bool multi_node;
+};
+
+/* ---- what is asked for ---- */
+
+static int read_parameter(struct wanted *wanted, const char *key, const char *value,
+                          struct error *err) {
+    if (strncmp(key, KUBERNETES, strlen(KUBERNETES)) == 0)
+        return 0;
+    value = *value ? value : NULL;
+    if (strcmp(key, "type") == 0)
+        wanted->volume.type = value;
+    else if (strcmp(key, "availability") == 0)
+        wanted->volume.availability_zone = value;
+    else
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.", key);
+    return 0;
+}
+
+static int read_parameters(struct wanted *wanted, struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = wanted->request;
+    int result = 0;
+
+    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
+        result =
+            read_parameter(wanted, request->parameters[i]->key, request->parameters[i]->value, err);
+    if (result == 0 && request->n_mutable_parameters > 0)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                             "No parameter of a volume can be changed later, %s neither.",
+                             request->mutable_parameters[0]->key);
+    return result;
+}
+
+static int read_source(struct wanted *wanted, struct error *err) {
+    const Csi__V1__VolumeContentSource *source = wanted->request->volume_content_source;
+
+    if (!source)
+        return 0;
+    if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
+        wanted->volume.snapshot_id = source->snapshot->snapshot_id;
+        return controller_need(wanted->volume.snapshot_id, "snapshot_id", err);
+    }
+    if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME) {
+        wanted->volume.source_volid = source->volume->volume_id;
+        return controller_need(wanted->volume.source_volid, "volume_id of the source", err);
+    }
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "The content source is of no known kind.");
+}
+
+/* Whether the type suits is known when there is a volume, and asked when a node needs it to. */
+static int read_capabilities(struct wanted *wanted, struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = wanted->request;
+
+    if (request->n_volume_capabilities == 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
+    for (size_t i = 0; i < request->n_volume_capabilities; i++) {
+        int result = controller_check_capability(request->volume_capabilities[i], true, err);
+
+        if (result != 0)
+            return result;
+        wanted->multi_node |= controller_is_multi_node(request->volume_capabilities[i]);
+    }
+    return 0;
+}
+
+static int read_request(const Csi__V1__CreateVolumeRequest *request, struct wanted *ret,
+                        struct error *err) {
+    int64_t ignored;
+    int result;
+
+    *ret = (struct wanted){ .request = request, .volume = { .name = request->name } };
+    result = controller_need(request->name, "name", err);
+    if (result == 0)
+        result = read_capabilities(ret, err);
+    if (result == 0)
+        result = read_parameters(ret, err);
+    if (result == 0)
+        result = read_source(ret, err);
+    return result != 0 ? result : controller_size(request->capacity_range, 1, &ignored, err);
+}
+
+/* ---- the one that has the name ---- */
+
+/* The oldest; 1 when there is one. */
+static int find(const struct client *api, struct arena *arena, const char *name,
+                struct remote_volume *ret, struct error *err) {
+    const char *query =
+        arena_join(arena, controller_query(arena, name), "&sort=created_at:asc,id:asc", NULL);
+    struct remote_volume *volumes = NULL;
+    int count = volumes_list(api, arena, query, NULL, 0, &volumes, err);
+
+    for (int i = 0; i < count; i++)
+        if (controller_named(volumes[i].metadata, name)) {
+            *ret = volumes[i];
+            return 1;
+        }
+    return count < 0 ? -1 : 0;
+}
+
+static bool same(const char *left, const char *right) {
+    return strcmp(left ? left : "", right ? right : "") == 0;
+}
+
+static int differs(const struct remote_volume *volume, const char *what, struct error *err) {
+    return grpc_refuse(err, GRPC_ALREADY_EXISTS, "Volume %s has the name already, with another %s.",
+                       volume->id, what);
+}
+
+static int check_type(const struct client *api, struct arena *arena, const struct wanted *wanted,
+                      const struct remote_volume *volume, struct error *err) {
+    struct remote_type type;
+
+    if (!wanted->volume.type || same(wanted->volume.type, volume->type))
+        return 0;
+    if (types_find(api, arena, wanted->volume.type, &type, err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
+                                 wanted->volume.type)
+                   : -1;
+    return same(type.name, volume->type) ? 0 : differs(volume, "type", err);
+}
+
+static int check_same(const struct client *api, struct arena *arena, const struct wanted *wanted,
+                      const struct remote_volume *volume, struct error *err) {
+    const Csi__V1__CapacityRange *range = wanted->request->capacity_range;
+    int64_t bytes = volume->size_gb * GIB;
+
+    if (range &&
+        (bytes < range->required_bytes || (range->limit_bytes > 0 && bytes > range->limit_bytes)))
+        return differs(volume, "size", err);
+    if (!same(wanted->volume.snapshot_id, volume->snapshot_id) ||
+        !same(wanted->volume.source_volid, volume->source_volid))
+        return differs(volume, "source", err);
+    if (wanted->volume.availability_zone &&
+        !same(wanted->volume.availability_zone, volume->availability_zone))
+        return differs(volume, "availability zone", err);
+    if (wanted->multi_node && !volume->multiattach)
+        return differs(volume, "type, which several nodes cannot have", err);
+    return check_type(api, arena, wanted, volume, err);
+}
+
+/* ---- making it ---- */
+
+static int source_busy(const char *id, const char *status, struct error *err) {
+    return grpc_refuse(err, strstr(status, "error") ? GRPC_FAILED_PRECONDITION : GRPC_UNAVAILABLE,
+                       "The source %s is %s.", id, status);
+}
+
+static int size_of_source(const struct client *api, struct arena *arena,
+                          const struct wanted *wanted, int64_t *ret_gb, struct error *err) {
+    const struct remote_volume_new *volume = &wanted->volume;
+    struct remote_snapshot snapshot;
+    struct remote_volume source;
+    int result;
+
+    *ret_gb = 1;
+    if (volume->snapshot_id) {
+        result = controller_read_snapshot(api, arena, volume->snapshot_id, &snapshot, err);
+        if (result != 0)
+            return result;
+        *ret_gb = snapshot.size_gb;
+        return strcmp(snapshot.status, "available") == 0
+                   ? 0
+                   : source_busy(snapshot.id, snapshot.status, err);
+    }
+    if (volume->source_volid) {
+        result = controller_read_volume(api, arena, volume->source_volid, &source, err);
+        if (result != 0)
+            return result;
+        *ret_gb = source.size_gb;
+        return strcmp(source.status, "available") == 0 || strcmp(source.status, "in-use") == 0
+                   ? 0
+                   : source_busy(source.id, source.status, err);
+    }
+    return 0;
+}
+
+/* A type that several nodes cannot have is found out before it is made. */
+static int check_multi_node(const struct client *api, struct arena *arena,
+                            const struct wanted *wanted, struct error *err) {
+    const char *name = wanted->volume.type;
+    struct remote_type type = { 0 };
+
+    if (!wanted->multi_node)
+        return 0;
+    if (name && types_find(api, arena, name, &type, err) < 0 && err->kind != ERROR_NOT_FOUND)
+        return -1;
+    return type.multiattach ? 0
+                            : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                          "Several nodes need a volume type that is multiattach.");
+}
+
+/* What a create is refused for is in its request, the type's name too. */
+static int create_refused(struct error *err) {
+    if (err->kind != ERROR_NOT_FOUND)
+        return -1;
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+}
+
+/* Makes it, and takes it back when another one is older. */
+static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
+                struct remote_volume *ret, struct error *err) {
+    const struct remote_pair metadata[] = { { CSI_NAME_KEY, wanted->request->name },
+                                            { CSI_UNTOLD_KEY, "yes" },
+                                            { NULL, NULL } };
+    struct remote_volume mine;
+    int64_t least_gb;
+    int result = size_of_source(api, call->arena, wanted, &least_gb, err);
+
+    if (result == 0)
+        result = controller_size(wanted->request->capacity_range, least_gb, &wanted->volume.size_gb,
+                                 err);
+    if (result == 0)
+        result = check_multi_node(api, call->arena, wanted, err);
+    if (result != 0)
+        return result;
+    wanted->volume.metadata = metadata;
+    if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
+        return create_refused(err);
+    result = find(api, call->arena, wanted->request->name, ret, err);
+    if (result < 0)
+        return -1;
+    if (result == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is gone again.", mine.id);
+    return strcmp(ret->id, mine.id) == 0 ? 0 : controller_delete_volume(call, api, mine.id, err);
+}
+
+/* It could not be made, and nobody has heard of it. */
+static int throw_away(const struct grpc_call *call, const struct client *api,
+                      const struct remote_volume *volume, struct error *err) {
+    const char *id = volume->id;
+    int result = 0;
+
+    if (controller_is_untold(volume->metadata))
+        result = controller_delete_volume(call, api, id, err);
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                                     "Volume %s could not be made where the type and the zone say; "
+                                     "its messages and the service's log say why.",
+                                     id);
+}
+
+static int ready(const struct grpc_call *call, const struct client *api,
+                 struct remote_volume *volume, struct error *err) {
+    int result = controller_settled(call, api, volume, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.");
+    if (result != 0)
+        return result;
+    if (strcmp(volume->status, "error") == 0)
+        return throw_away(call, api, volume, err);
+    if (strcmp(volume->status, "error_deleting") == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
+                           volume->id);
+    return controller_is_untold(volume->metadata)
+               ? controller_tell(api, call->arena, "volumes", volume->id, err)
+               : 0;
+}
+
+int controller_create_volume(struct grpc_call *call, const void *message, void *response,
+                             struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = message;
+    Csi__V1__CreateVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_volume volume;
+    struct wanted wanted;
+    int result = read_request(request, &wanted, err);
+
+    if (result != 0)
+        return result;
+    result = find(&api, call->arena, request->name, &volume, err);
+    if (result < 0)
+        return -1;
+    if (result > 0 && strcmp(volume.status, "deleting") != 0)
+        result = check_same(&api, call->arena, &wanted, &volume, err);
+    else if (result == 0)
+        result = make(call, &api, &wanted, &volume, err);
+    else
+        result = 0;
+    if (result == 0)
+        result = ready(call, &api, &volume, err);
+    if (result == 0)
+        answer->volume = controller_volume(call->arena, &volume);
+    return result;
+}

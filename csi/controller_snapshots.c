@@ -1,0 +1,280 @@
+/*
+ * Snapshots: one for one name, as volumes (controller.private.h).
+ */
+#include "csi/controller.private.h"
+
+#include "common/cleanup.h"
+#include "common/words.h"
+
+#include <string.h>
+
+int controller_read_snapshot(const struct client *api, struct arena *arena, const char *id,
+                             struct remote_snapshot *ret, struct error *err) {
+    if (snapshots_read(api, arena, id, ret, err) == 0)
+        return 0;
+    if (err->kind == ERROR_NOT_FOUND)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no snapshot %s.", id);
+    return -1;
+}
+
+Csi__V1__Snapshot *controller_snapshot(struct arena *arena,
+                                       const struct remote_snapshot *snapshot) {
+    Csi__V1__Snapshot *shown = CONTROLLER_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot__init);
+
+    shown->snapshot_id = arena_text(arena, snapshot->id);
+    shown->source_volume_id = arena_text(arena, snapshot->volume_id);
+    shown->size_bytes = snapshot->size_gb * GIB;
+    shown->creation_time = CONTROLLER_NEW(arena, Csi__V1__Timestamp, csi__v1__timestamp__init);
+    shown->creation_time->seconds = snapshot->created_us / SECOND_US;
+    shown->creation_time->nanos = (int32_t)(snapshot->created_us % SECOND_US * 1000);
+    shown->ready_to_use = strcmp(snapshot->status, "available") == 0;
+    if (snapshot->group_snapshot_id)
+        shown->group_snapshot_id = arena_text(arena, snapshot->group_snapshot_id);
+    return shown;
+}
+
+static int settled(const struct grpc_call *call, const struct client *api,
+                   struct remote_snapshot *snapshot, struct error *err) {
+    static const char *const statuses[] = { "creating", "deleting", "updating", "unmanaging" };
+    struct patience patience = patience_of(call);
+    const char *id = snapshot->id;
+
+    while (words_have(statuses, LENGTH(statuses), snapshot->status)) {
+        int result;
+
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s is still %s.", id, snapshot->status);
+        result = controller_read_snapshot(api, call->arena, id, snapshot, err);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* ---- delete ---- */
+
+static int delete_one(const struct grpc_call *call, const struct client *api, const char *id,
+                      struct error *err) {
+    struct remote_snapshot snapshot;
+    int result = controller_read_snapshot(api, call->arena, id, &snapshot, err);
+
+    if (result == 0 && snapshot.group_snapshot_id)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
+                           id, snapshot.group_snapshot_id);
+    if (result == 0 && strcmp(snapshot.status, "deleting") != 0) {
+        result = settled(call, api, &snapshot, err);
+        if (result == 0 && snapshots_delete(api, call->arena, id, err) < 0)
+            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
+        if (result == 0)
+            result = controller_read_snapshot(api, call->arena, id, &snapshot, err);
+    }
+    if (result == 0)
+        result = settled(call, api, &snapshot, err);
+    if (result == GRPC_NOT_FOUND)
+        return 0;
+    return result != 0
+               ? result
+               : grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s could not be deleted: it is %s.", id,
+                             snapshot.status);
+}
+
+int controller_delete_snapshot(struct grpc_call *call, const void *message, void *response,
+                               struct error *err) {
+    const Csi__V1__DeleteSnapshotRequest *request = message;
+    struct client api = csi_api(call);
+    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+
+    (void)response;
+    return result != 0 ? result : delete_one(call, &api, request->snapshot_id, err);
+}
+
+/* ---- create ---- */
+
+/* The oldest; 1 when there is one. */
+static int find(const struct client *api, struct arena *arena, const char *name,
+                struct remote_snapshot *ret, struct error *err) {
+    const char *query =
+        arena_join(arena, controller_query(arena, name), "&sort=created_at:asc,id:asc", NULL);
+    struct remote_snapshot *snapshots = NULL;
+    int count = snapshots_list(api, arena, query, NULL, 0, &snapshots, err);
+
+    for (int i = 0; i < count; i++)
+        if (controller_named(snapshots[i].metadata, name)) {
+            *ret = snapshots[i];
+            return 1;
+        }
+    return count < 0 ? -1 : 0;
+}
+
+/* Makes it, and takes it back when another one is older. */
+static int make(const struct grpc_call *call, const struct client *api,
+                const Csi__V1__CreateSnapshotRequest *request, struct remote_snapshot *ret,
+                struct error *err) {
+    const struct remote_pair metadata[] = { { CSI_NAME_KEY, request->name },
+                                            { CSI_UNTOLD_KEY, "yes" },
+                                            { NULL, NULL } };
+    struct remote_snapshot mine;
+    struct remote_volume volume;
+    int result = controller_read_volume(api, call->arena, request->source_volume_id, &volume, err);
+
+    if (result != 0)
+        return result;
+    if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
+                         &mine, err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
+                                 request->source_volume_id)
+                   : controller_refused(err);
+    result = find(api, call->arena, request->name, ret, err);
+    if (result < 0)
+        return -1;
+    if (result == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s is gone again.", mine.id);
+    return strcmp(ret->id, mine.id) == 0 ? 0 : delete_one(call, api, mine.id, err);
+}
+
+static int throw_away(const struct grpc_call *call, const struct client *api,
+                      const struct remote_snapshot *snapshot, struct error *err) {
+    int result = 0;
+
+    if (controller_is_untold(snapshot->metadata))
+        result = delete_one(call, api, snapshot->id, err);
+    return result != 0
+               ? result
+               : grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s could not be made.", snapshot->id);
+}
+
+static int ready(const struct grpc_call *call, const struct client *api,
+                 struct remote_snapshot *snapshot, struct error *err) {
+    int result = settled(call, api, snapshot, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
+    if (result != 0)
+        return result;
+    if (strcmp(snapshot->status, "error") == 0)
+        return throw_away(call, api, snapshot, err);
+    if (strcmp(snapshot->status, "error_deleting") == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s has the name and could not be deleted.",
+                           snapshot->id);
+    return controller_is_untold(snapshot->metadata)
+               ? controller_tell(api, call->arena, "snapshots", snapshot->id, err)
+               : 0;
+}
+
+static int check_parameters(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+    static const char prefix[] = "csi.storage.k8s.io/";
+
+    for (size_t i = 0; i < request->n_parameters; i++)
+        if (strncmp(request->parameters[i]->key, prefix, sizeof(prefix) - 1) != 0)
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
+                               request->parameters[i]->key);
+    return 0;
+}
+
+int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
+                               struct error *err) {
+    const Csi__V1__CreateSnapshotRequest *request = message;
+    Csi__V1__CreateSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_snapshot snapshot;
+    int result = controller_need(request->name, "name", err);
+
+    if (result == 0)
+        result = controller_need(request->source_volume_id, "source_volume_id", err);
+    if (result == 0)
+        result = check_parameters(request, err);
+    if (result != 0)
+        return result;
+    result = find(&api, call->arena, request->name, &snapshot, err);
+    if (result < 0)
+        return -1;
+    if (result > 0 && strcmp(snapshot.volume_id, request->source_volume_id) != 0)
+        return grpc_refuse(err, GRPC_ALREADY_EXISTS,
+                           "Snapshot %s has the name already, of another volume.", snapshot.id);
+    result = result > 0 ? 0 : make(call, &api, request, &snapshot, err);
+    if (result == 0)
+        result = ready(call, &api, &snapshot, err);
+    if (result == 0)
+        answer->snapshot = controller_snapshot(call->arena, &snapshot);
+    return result;
+}
+
+/* ---- show and list ---- */
+
+int controller_get_snapshot(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__GetSnapshotRequest *request = message;
+    Csi__V1__GetSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_snapshot snapshot;
+    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+
+    if (result == 0)
+        result = controller_read_snapshot(&api, call->arena, request->snapshot_id, &snapshot, err);
+    if (result == 0)
+        answer->snapshot = controller_snapshot(call->arena, &snapshot);
+    return result;
+}
+
+static int snapshot_page(const struct client *api, struct arena *arena, const char *query,
+                         const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_snapshot *snapshots = NULL;
+    int count = snapshots_list(api, arena, query, marker, limit, &snapshots, err);
+
+    *ret = snapshots;
+    return count;
+}
+
+/* The one of that id, if it fits the other filter as well. */
+static int list_one(const struct client *api, struct arena *arena,
+                    const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
+                    struct error *err) {
+    struct remote_snapshot *snapshot = arena_alloc(arena, sizeof(*snapshot));
+    int result = controller_read_snapshot(api, arena, request->snapshot_id, snapshot, err);
+
+    *ret = snapshot;
+    *ret_count = result == 0 && strcmp(snapshot->status, "available") == 0 &&
+                 (!*request->source_volume_id ||
+                  strcmp(snapshot->volume_id, request->source_volume_id) == 0);
+    return result == GRPC_NOT_FOUND ? 0 : result;
+}
+
+/* None that is not cut yet. */
+static int list_many(const struct client *api, struct arena *arena,
+                     const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
+                     char **ret_next, struct error *err) {
+    static const struct controller_list rows = { snapshot_page, sizeof(struct remote_snapshot) };
+    const char *query = "status=available";
+
+    if (*request->source_volume_id)
+        query = arena_join(arena, query,
+                           "&volume_id=", http_encode(arena, request->source_volume_id), NULL);
+    return controller_collect(api, arena, &rows, query, request->max_entries,
+                              request->starting_token, ret, ret_count, ret_next, err);
+}
+
+int controller_list_snapshots(struct grpc_call *call, const void *message, void *response,
+                              struct error *err) {
+    const Csi__V1__ListSnapshotsRequest *request = message;
+    Csi__V1__ListSnapshotsResponse *answer = response;
+    struct client api = csi_api(call);
+    void *rows = NULL;
+    const struct remote_snapshot *snapshots;
+    unsigned count = 0;
+    int result = *request->snapshot_id ? list_one(&api, call->arena, request, &rows, &count, err)
+                                       : list_many(&api, call->arena, request, &rows, &count,
+                                                   &answer->next_token, err);
+
+    if (result != 0)
+        return result;
+    snapshots = rows;
+    answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
+    answer->n_entries = count;
+    for (unsigned i = 0; i < count; i++) {
+        answer->entries[i] = CONTROLLER_NEW(call->arena, Csi__V1__ListSnapshotsResponse__Entry,
+                                            csi__v1__list_snapshots_response__entry__init);
+        answer->entries[i]->snapshot = controller_snapshot(call->arena, &snapshots[i]);
+    }
+    return 0;
+}

@@ -1,0 +1,330 @@
+/*
+ * Volumes as they are: shown, listed, deleted, and what may be asked of one.
+ */
+#include "csi/controller.private.h"
+
+#include "client/pools.h"
+#include "common/cleanup.h"
+#include "common/words.h"
+
+#include <string.h>
+
+/* ---- what is said of one ---- */
+
+const char *controller_node(const struct remote_attachment *attachment) {
+    if (attachment->instance_uuid)
+        return NULL;
+    return attachment->host ? attachment->host : attachment->device;
+}
+
+char **controller_nodes(struct arena *arena, const struct remote_volume *volume,
+                        size_t *ret_count) {
+    char **nodes = arena_alloc(arena, (volume->attachment_count + 1) * sizeof(*nodes));
+    size_t count = 0;
+
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *node = controller_node(&volume->attachments[i]);
+
+        if (node)
+            nodes[count++] = arena_text(arena, node);
+    }
+    *ret_count = count;
+    return nodes;
+}
+
+static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
+                                               const struct remote_volume *volume) {
+    Csi__V1__VolumeContentSource *source;
+
+    if (!volume->snapshot_id && !volume->source_volid)
+        return NULL;
+    source =
+        CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource, csi__v1__volume_content_source__init);
+    if (volume->snapshot_id) {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+        source->snapshot = CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource__SnapshotSource,
+                                          csi__v1__volume_content_source__snapshot_source__init);
+        source->snapshot->snapshot_id = arena_text(arena, volume->snapshot_id);
+    } else {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+        source->volume = CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource__VolumeSource,
+                                        csi__v1__volume_content_source__volume_source__init);
+        source->volume->volume_id = arena_text(arena, volume->source_volid);
+    }
+    return source;
+}
+
+Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume) {
+    Csi__V1__Volume *shown = CONTROLLER_NEW(arena, Csi__V1__Volume, csi__v1__volume__init);
+
+    shown->volume_id = arena_text(arena, volume->id);
+    shown->capacity_bytes = volume->size_gb * GIB;
+    shown->content_source = source_of(arena, volume);
+    return shown;
+}
+
+int controller_read_volume(const struct client *api, struct arena *arena, const char *id,
+                           struct remote_volume *ret, struct error *err) {
+    if (volumes_read(api, arena, id, NULL, ret, err) == 0)
+        return 0;
+    if (err->kind == ERROR_NOT_FOUND)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id);
+    return -1;
+}
+
+/* ---- sizes and capabilities ---- */
+
+int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64_t *ret_gb,
+                    struct error *err) {
+    int64_t required = range ? range->required_bytes : 0, limit = range ? range->limit_bytes : 0;
+    int64_t size_gb;
+
+    if (required < 0 || limit < 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range has a negative size.");
+    size_gb = required / GIB + (required % GIB > 0);
+    if (size_gb < least_gb)
+        size_gb = least_gb;
+    if (limit > 0 && (required > limit || size_gb > limit / GIB))
+        return grpc_refuse(err, GRPC_OUT_OF_RANGE,
+                           "No volume has at least %jd and at most %jd bytes: sizes are whole GiB, "
+                           "and %jd of them the least.",
+                           (intmax_t)required, (intmax_t)limit, (intmax_t)size_gb);
+    if (size_gb > FIELD_MAX_SIZE_GB)
+        return grpc_refuse(err, GRPC_OUT_OF_RANGE, "No volume has %jd bytes.", (intmax_t)required);
+    *ret_gb = size_gb;
+    return 0;
+}
+
+#define MODE(name_) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name_
+
+bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability) {
+    int mode = (int)capability->access_mode->mode;
+
+    return mode == MODE(MULTI_NODE_READER_ONLY) || mode == MODE(MULTI_NODE_SINGLE_WRITER) ||
+           mode == MODE(MULTI_NODE_MULTI_WRITER);
+}
+
+int controller_check_capability(const Csi__V1__VolumeCapability *capability, bool multiattach,
+                                struct error *err) {
+    int mode = capability->access_mode ? (int)capability->access_mode->mode : 0;
+    bool block = capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+
+    if (capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A volume capability says neither block nor mount.");
+    if (mode <= MODE(UNKNOWN) || mode > MODE(SINGLE_NODE_MULTI_WRITER))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A volume capability has no access mode that is known.");
+    if (!controller_is_multi_node(capability))
+        return 0;
+    if (!multiattach)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "Several nodes need a volume type that is multiattach.");
+    if (!block && mode != MODE(MULTI_NODE_READER_ONLY))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A file system can be written by one node only.");
+    return 0;
+}
+
+/* ---- show and list ---- */
+
+int controller_get_volume(struct grpc_call *call, const void *message, void *response,
+                          struct error *err) {
+    const Csi__V1__ControllerGetVolumeRequest *request = message;
+    Csi__V1__ControllerGetVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_volume volume;
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    if (result == 0)
+        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+    if (result != 0)
+        return result;
+    answer->volume = controller_volume(call->arena, &volume);
+    answer->status = CONTROLLER_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                                    csi__v1__controller_get_volume_response__volume_status__init);
+    answer->status->published_node_ids =
+        controller_nodes(call->arena, &volume, &answer->status->n_published_node_ids);
+    return 0;
+}
+
+static int volume_page(const struct client *api, struct arena *arena, const char *query,
+                       const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_volume *volumes = NULL;
+    int count = volumes_list(api, arena, query, marker, limit, &volumes, err);
+
+    *ret = volumes;
+    return count;
+}
+
+const struct controller_list volume_rows = { volume_page, sizeof(struct remote_volume) };
+
+static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
+                                                     const struct remote_volume *volume) {
+    Csi__V1__ListVolumesResponse__Entry *entry = CONTROLLER_NEW(
+        arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry__init);
+
+    entry->volume = controller_volume(arena, volume);
+    entry->status = CONTROLLER_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                                   csi__v1__list_volumes_response__volume_status__init);
+    entry->status->published_node_ids =
+        controller_nodes(arena, volume, &entry->status->n_published_node_ids);
+    return entry;
+}
+
+int controller_list_volumes(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__ListVolumesRequest *request = message;
+    Csi__V1__ListVolumesResponse *answer = response;
+    struct client api = csi_api(call);
+    unsigned count;
+    void *rows;
+    int result =
+        controller_collect(&api, call->arena, &volume_rows, NULL, request->max_entries,
+                           request->starting_token, &rows, &count, &answer->next_token, err);
+
+    if (result != 0)
+        return result;
+    answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
+    answer->n_entries = count;
+    for (unsigned i = 0; i < count; i++)
+        answer->entries[i] = entry_of(call->arena, (const struct remote_volume *)rows + i);
+    return 0;
+}
+
+/* ---- what may be asked of one ---- */
+
+int controller_validate(struct grpc_call *call, const void *message, void *response,
+                        struct error *err) {
+    const Csi__V1__ValidateVolumeCapabilitiesRequest *request = message;
+    Csi__V1__ValidateVolumeCapabilitiesResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_volume volume;
+    struct error why = { 0 };
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    if (result == 0 && request->n_volume_capabilities == 0)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
+    if (result == 0)
+        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+    if (result != 0)
+        return result;
+    for (size_t i = 0; i < request->n_volume_capabilities; i++)
+        if (controller_check_capability(request->volume_capabilities[i], volume.multiattach,
+                                        &why) != 0) {
+            answer->message = arena_text(call->arena, why.message);
+            return 0;
+        }
+    if (request->n_mutable_parameters > 0) {
+        answer->message = arena_text(call->arena, "No parameter of a volume can be changed later.");
+        return 0;
+    }
+    answer->confirmed =
+        CONTROLLER_NEW(call->arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
+                       csi__v1__validate_volume_capabilities_response__confirmed__init);
+    answer->confirmed->n_volume_capabilities = request->n_volume_capabilities;
+    answer->confirmed->volume_capabilities = request->volume_capabilities;
+    answer->confirmed->n_volume_context = request->n_volume_context;
+    answer->confirmed->volume_context =
+        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__VolumeContextEntry **)
+            request->volume_context;
+    answer->confirmed->n_parameters = request->n_parameters;
+    answer->confirmed->parameters =
+        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__ParametersEntry **)
+            request->parameters;
+    return 0;
+}
+
+int controller_get_capacity(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__GetCapacityRequest *request = message;
+    Csi__V1__GetCapacityResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_room room;
+    const char *type = NULL;
+
+    for (size_t i = 0; i < request->n_parameters; i++)
+        if (strcmp(request->parameters[i]->key, "type") == 0 && *request->parameters[i]->value)
+            type = request->parameters[i]->value;
+    if (pools_room(&api, call->arena, type, &room, err) < 0)
+        return -1;
+    answer->available_capacity = room.free_gb * GIB;
+    answer->maximum_volume_size =
+        CONTROLLER_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value__init);
+    answer->maximum_volume_size->value = room.largest_gb * GIB;
+    return 0;
+}
+
+/* ---- delete ---- */
+
+static bool is_transient(const struct remote_volume *volume) {
+    static const char *const statuses[] = { "creating",   "deleting",  "downloading",
+                                            "uploading",  "extending", "retyping",
+                                            "backing-up", "reverting", "restoring-backup",
+                                            "managing",   "unmanaging" };
+
+    return words_have(statuses, LENGTH(statuses), volume->status);
+}
+
+int controller_settled(const struct grpc_call *call, const struct client *api,
+                       struct remote_volume *volume, struct error *err) {
+    struct patience patience = patience_of(call);
+    const char *id = volume->id;
+
+    while (is_transient(volume)) {
+        int result;
+
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still %s.", id, volume->status);
+        result = controller_read_volume(api, call->arena, id, volume, err);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int cannot_delete(const struct remote_volume *volume, struct error *err) {
+    if (volume->group_id)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "Volume %s is in group %s and goes after it has left that.", volume->id,
+                           volume->group_id);
+    if (volume->attachment_count > 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
+    return 0;
+}
+
+int controller_delete_volume(const struct grpc_call *call, const struct client *api, const char *id,
+                             struct error *err) {
+    struct remote_volume volume;
+    int result = controller_read_volume(api, call->arena, id, &volume, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return 0;
+    if (result == 0 && strcmp(volume.status, "deleting") != 0) {
+        result = controller_settled(call, api, &volume, err);
+        if (result == 0)
+            result = cannot_delete(&volume, err);
+        if (result == 0 && volumes_delete(api, call->arena, id, err) < 0)
+            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
+        if (result == 0)
+            result = controller_read_volume(api, call->arena, id, &volume, err);
+    }
+    if (result == 0)
+        result = controller_settled(call, api, &volume, err);
+    if (result == GRPC_NOT_FOUND)
+        return 0;
+    return result != 0
+               ? result
+               : grpc_refuse(err, GRPC_INTERNAL, "Volume %s could not be deleted: it is %s.", id,
+                             volume.status);
+}
+
+int controller_delete(struct grpc_call *call, const void *message, void *response,
+                      struct error *err) {
+    const Csi__V1__DeleteVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    (void)response;
+    return result != 0 ? result : controller_delete_volume(call, &api, request->volume_id, err);
+}

@@ -1,0 +1,775 @@
+"""
+The controller of the CSI driver, asked by a real gRPC client, in front of the real service: every
+call and every refusal with its code, names that come twice, and drivers and services that die in
+between: nothing is left over and nothing is there twice.
+"""
+
+import concurrent.futures
+import os
+import uuid
+
+import ports
+import program
+from block_storage import until
+from case import GIB, ServiceCase
+from csi_client import (Code, Driver, Modes, Refused, capability, csi, of_snapshot, of_volume,
+                        sizes)
+
+PLAIN = capability()
+NOBODY = str(uuid.UUID(int=0x1234))
+FOREIGN = ("fake-vol-id", "a/b", "..", "ü" * 40, NOBODY)
+NODE_1, NODE_2 = "node-1", "node-2"
+FAULT = ("--file.volume_driver=fault", "--file.fault_driver=file")
+
+
+class DriverCase(ServiceCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.socket = os.path.join(cls.directory, "csi", "csi.sock")
+        os.mkdir(os.path.dirname(cls.socket))
+        cls.csi = cls.start_driver(cls.socket)
+
+    @classmethod
+    def start_driver(cls, path):
+        driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--api",
+                                 cls.service.endpoint, "--controller").start()
+        cls.addClassCleanup(driver.kill)
+        return driver
+
+    def setUp(self):
+        super().setUp()
+        self.driver = self.new_driver(self.socket)
+
+    def new_driver(self, path):
+        driver = Driver(path)
+        self.addCleanup(driver.close)
+        return driver
+
+    def refuses(self, code, call, method, /, **fields):
+        with self.assertRaises(Refused) as caught:
+            call(method, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        self.assertTrue(caught.exception.message)
+        return caught.exception.message
+
+    # ---- what most tests need ----
+
+    def name(self):
+        return f"pvc-{uuid.uuid4()}"
+
+    def create(self, name=None, required=GIB, **fields):
+        fields.setdefault("volume_capabilities", [PLAIN])
+        fields.setdefault("capacity_range", sizes(required))
+        volume = self.driver.controller("CreateVolume", name=name or self.name(), **fields).volume
+        self.addCleanup(self.forget, volume.volume_id)
+        return volume
+
+    def forget(self, volume_id):
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id)
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+
+    def snapshot(self, volume_id, name=None):
+        snapshot = self.driver.controller("CreateSnapshot", source_volume_id=volume_id,
+                                          name=name or self.name()).snapshot
+        self.addCleanup(self.driver.controller, "DeleteSnapshot", snapshot_id=snapshot.snapshot_id)
+        return snapshot
+
+    def publish(self, volume_id, node=NODE_1, mode=PLAIN, readonly=False):
+        return dict(self.driver.controller("ControllerPublishVolume", volume_id=volume_id,
+                                           node_id=node, volume_capability=mode,
+                                           readonly=readonly).publish_context)
+
+    def unpublish(self, volume_id, node=NODE_1):
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id=node)
+
+    def named(self, name):
+        return [volume for volume in self.api.list_all() if volume["name"] == name]
+
+    def nodes(self, volume_id):
+        return list(self.driver.controller("ControllerGetVolume", volume_id=volume_id)
+                    .status.published_node_ids)
+
+
+class Volumes(DriverCase):
+    def test_what_is_announced_is_there(self):
+        answer = self.driver.controller("ControllerGetCapabilities")
+        kinds = [row.rpc.type for row in answer.capabilities]
+        self.assertEqual(len(kinds), len(set(kinds)))
+        self.assertIn(csi.ControllerServiceCapability.RPC.CREATE_DELETE_VOLUME, kinds)
+        self.assertNotIn(csi.ControllerServiceCapability.RPC.MODIFY_VOLUME, kinds)
+        self.refuses(Code.UNIMPLEMENTED, self.driver.controller, "ControllerModifyVolume",
+                     volume_id=NOBODY)
+
+    def test_sizes_are_rounded_up_and_bounded(self):
+        for asked, got in ((None, 1), (sizes(1), 1), (sizes(GIB), 1), (sizes(GIB + 1), 2),
+                           (sizes(0, 3 * GIB), 1), (sizes(2 * GIB, 2 * GIB), 2),
+                           (sizes(GIB + 1, 2 * GIB), 2)):
+            with self.subTest(asked=asked):
+                self.assertEqual(self.create(capacity_range=asked).capacity_bytes, got * GIB)
+        for asked, code in ((sizes(-1), Code.INVALID_ARGUMENT), (sizes(0, -1), Code.INVALID_ARGUMENT),
+                            (sizes(2, 1), Code.OUT_OF_RANGE), (sizes(1, GIB - 1), Code.OUT_OF_RANGE),
+                            (sizes(GIB + 1, 2 * GIB - 1), Code.OUT_OF_RANGE),
+                            (sizes(2**63 - 1), Code.OUT_OF_RANGE)):
+            with self.subTest(asked=asked):
+                name = self.name()
+                self.refuses(code, self.driver.controller, "CreateVolume", name=name,
+                             volume_capabilities=[PLAIN], capacity_range=asked)
+                self.assertEqual(self.named(name), [])
+
+    def test_refusals_of_a_create_make_nothing(self):
+        block = capability(block=True)
+        source = csi.VolumeContentSource()
+        bad = csi.VolumeCapability(access_mode=Modes(mode=Modes.SINGLE_NODE_WRITER))
+        modeless = csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume())
+        shared = capability(Modes.MULTI_NODE_MULTI_WRITER)
+        rows = (
+            (Code.INVALID_ARGUMENT, {"name": ""}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": []}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [block, bad]}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [modeless]}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [capability(Modes.UNKNOWN)]}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [capability(99)]}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [shared]}),
+            (Code.INVALID_ARGUMENT, {"volume_capabilities": [
+                capability(Modes.MULTI_NODE_READER_ONLY)]}),
+            (Code.INVALID_ARGUMENT, {"parameters": {"colour": "red"}}),
+            (Code.INVALID_ARGUMENT, {"parameters": {"type": "no-such-type"}}),
+            (Code.INVALID_ARGUMENT, {"parameters": {"availability": "nowhere"}}),
+            (Code.INVALID_ARGUMENT, {"mutable_parameters": {"XXX_FakeKey": "1"}}),
+            (Code.INVALID_ARGUMENT, {"volume_content_source": source}),
+            (Code.INVALID_ARGUMENT, {"volume_content_source": of_volume("")}),
+            (Code.NOT_FOUND, {"volume_content_source": of_snapshot("non-existing-snapshot-id")}),
+            (Code.NOT_FOUND, {"volume_content_source": of_volume(NOBODY)}),
+        )
+        count = len(self.api.list_all())
+        for code, fields in rows:
+            with self.subTest(fields=fields):
+                self.refuses(code, self.driver.controller, "CreateVolume",
+                             **{"name": self.name(), "volume_capabilities": [PLAIN], **fields})
+        self.assertEqual(len(self.api.list_all()), count)
+
+    def test_a_name_has_one_volume(self):
+        other = self.create().volume_id
+        name = self.name()
+        fields = {"parameters": {"csi.storage.k8s.io/pvc/name": "x"}}
+        first = self.create(name, **fields)
+        self.assertEqual(self.create(name, **fields), first)
+        self.assertEqual(self.create(name, capacity_range=None), first)
+        rows = ({"capacity_range": sizes(2 * GIB)}, {"capacity_range": sizes(0, GIB // 2)},
+                {"volume_content_source": of_volume(other)},
+                {"parameters": {"availability": "nowhere"}})
+        for row in rows[0], rows[2], rows[3]:
+            with self.subTest(row=row):
+                self.refuses(Code.ALREADY_EXISTS, self.driver.controller, "CreateVolume", name=name,
+                             **{"volume_capabilities": [PLAIN], **row})
+        self.assertEqual(len(self.named(name)), 1)
+        self.assertEqual(self.api.show(first.volume_id)["metadata"], {"csi.name": name})
+
+    def test_any_name_that_may_come_is_found_again(self):
+        for name in ("a" * 128, "it's \"quoted\"", "back\\slash\\", "ü€𝄞", " blanks ", "{'a': 'b'}",
+                     "100%&name=x#y?", "'", "a/b"):
+            with self.subTest(name=name):
+                first = self.create(name)
+                self.assertEqual(self.create(name).volume_id, first.volume_id)
+        self.assertNotEqual(self.create(" x ").volume_id, self.create("x").volume_id)
+
+    def test_a_volume_of_somebody_else_is_not_taken_for_ours(self):
+        name = self.name()
+        foreign = self.volume(name=name)
+        self.assertNotEqual(self.create(name).volume_id, foreign)
+
+    def test_many_at_once_make_one(self):
+        drivers = [self.start_driver(f"{self.socket}{i}") for i in range(2)]
+        clients = [self.new_driver(f"{self.socket}{i}") for i in range(2)] * 4
+        names = [self.name() for _ in range(4)]
+
+        def ask(client, name):
+            try:
+                return client.controller("CreateVolume", name=name, volume_capabilities=[PLAIN])
+            except Refused as refusal:
+                self.assertEqual(refusal.code, Code.ABORTED, refusal)
+                return None
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for name in names:
+                answers = list(pool.map(ask, clients, [name] * len(clients)))
+                ids = {answer.volume.volume_id for answer in answers if answer}
+                ids.add(self.create(name).volume_id)
+                self.assertEqual(len(ids), 1)
+                self.assertEqual([row["id"] for row in self.named(name)], list(ids))
+        for driver in drivers:
+            self.assertEqual(driver.stop(), 0)
+
+    def test_sources(self):
+        volume = self.create(required=2 * GIB)
+        snapshot = self.snapshot(volume.volume_id)
+        for source in of_snapshot(snapshot.snapshot_id), of_volume(volume.volume_id):
+            name = self.name()
+            made = self.create(name, capacity_range=None, volume_content_source=source)
+            self.assertEqual((made.capacity_bytes, made.content_source), (2 * GIB, source))
+            self.assertEqual(self.create(name, capacity_range=None, volume_content_source=source),
+                             made)
+            larger = self.create(required=3 * GIB, volume_content_source=source)
+            self.assertEqual(larger.capacity_bytes, 3 * GIB)
+            self.refuses(Code.OUT_OF_RANGE, self.driver.controller, "CreateVolume",
+                         name=self.name(), volume_capabilities=[PLAIN],
+                         capacity_range=sizes(GIB, GIB), volume_content_source=source)
+
+    def test_delete(self):
+        for volume_id in FOREIGN:
+            self.driver.controller("DeleteVolume", volume_id=volume_id)
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "DeleteVolume")
+        volume_id = self.create().volume_id
+        self.publish(volume_id)
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
+                     volume_id=volume_id)
+        self.unpublish(volume_id)
+        snapshot = self.driver.controller("CreateSnapshot", source_volume_id=volume_id,
+                                          name=self.name()).snapshot
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
+                     volume_id=volume_id)
+        self.driver.controller("DeleteSnapshot", snapshot_id=snapshot.snapshot_id)
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+        self.assertFalse(self.api.exists(volume_id))
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+
+    def test_show_and_list(self):
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ControllerGetVolume")
+        for volume_id in FOREIGN:
+            self.refuses(Code.NOT_FOUND, self.driver.controller, "ControllerGetVolume",
+                         volume_id=volume_id)
+        made = [self.create() for _ in range(5)]
+        self.publish(made[2].volume_id)
+        self.assertEqual(self.nodes(made[2].volume_id), [NODE_1])
+        self.assertEqual(self.nodes(made[1].volume_id), [])
+        whole = self.driver.controller("ListVolumes")
+        self.assertEqual(whole.next_token, "")
+        nodes = {row.volume.volume_id: list(row.status.published_node_ids) for row in whole.entries}
+        self.assertEqual({row.volume_id: nodes[row.volume_id] for row in made},
+                         {row.volume_id: [NODE_1] if row == made[2] else [] for row in made})
+        found, token = [], ""
+        while True:
+            page = self.driver.controller("ListVolumes", max_entries=2, starting_token=token)
+            found += [row.volume.volume_id for row in page.entries]
+            self.assertTrue(len(page.entries) == 2 or not page.next_token)
+            token = page.next_token
+            if not token:
+                break
+        self.assertEqual(found, [row.volume.volume_id for row in whole.entries])
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ListVolumes", max_entries=-1)
+        for token in "invalid-token", NOBODY, "&limit=0":
+            self.refuses(Code.ABORTED, self.driver.controller, "ListVolumes", starting_token=token)
+
+    def test_validate(self):
+        volume_id = self.create().volume_id
+        ask = {"volume_id": volume_id, "volume_capabilities": [PLAIN, capability(block=True)],
+               "volume_context": {"a": "b"}, "parameters": {"c": "d"}}
+        answer = self.driver.controller("ValidateVolumeCapabilities", **ask)
+        self.assertEqual(list(answer.confirmed.volume_capabilities), ask["volume_capabilities"])
+        self.assertEqual(dict(answer.confirmed.volume_context), {"a": "b"})
+        self.assertEqual(dict(answer.confirmed.parameters), {"c": "d"})
+        for row in ({"volume_capabilities": [PLAIN, capability(Modes.MULTI_NODE_MULTI_WRITER)]},
+                    {"mutable_parameters": {"x": "y"}}):
+            answer = self.driver.controller("ValidateVolumeCapabilities", **{**ask, **row})
+            self.assertFalse(answer.HasField("confirmed"))
+            self.assertTrue(answer.message)
+        for code, row in ((Code.INVALID_ARGUMENT, {"volume_id": ""}),
+                          (Code.INVALID_ARGUMENT, {"volume_capabilities": []}),
+                          (Code.NOT_FOUND, {"volume_id": "fake"})):
+            self.refuses(code, self.driver.controller, "ValidateVolumeCapabilities",
+                         **{**ask, **row})
+
+    def test_capacity(self):
+        answer = self.driver.controller("GetCapacity")
+        self.assertGreater(answer.available_capacity, 0)
+        self.assertLessEqual(answer.maximum_volume_size.value, answer.available_capacity)
+        self.assertEqual(answer.available_capacity % GIB, 0)
+        self.refuses(Code.NOT_FOUND, self.driver.controller, "GetCapacity",
+                     parameters={"type": "no-such-type"})
+
+
+class Publishing(DriverCase):
+    def test_refusals(self):
+        volume_id = self.create().volume_id
+        ask = {"volume_id": volume_id, "node_id": NODE_1, "volume_capability": PLAIN}
+        for code, row in ((Code.INVALID_ARGUMENT, {"volume_id": ""}),
+                          (Code.INVALID_ARGUMENT, {"node_id": ""}),
+                          (Code.INVALID_ARGUMENT, {"volume_capability": None}),
+                          (Code.INVALID_ARGUMENT, {"volume_capability": csi.VolumeCapability()}),
+                          (Code.NOT_FOUND, {"volume_id": "fake-vol-id"})):
+            self.refuses(code, self.driver.controller, "ControllerPublishVolume", **{**ask, **row})
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ControllerUnpublishVolume")
+        for foreign in FOREIGN:
+            self.driver.controller("ControllerUnpublishVolume", volume_id=foreign)
+        self.unpublish(volume_id)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+
+    def test_a_node_has_one_attachment(self):
+        volume_id = self.create().volume_id
+        first = self.publish(volume_id)
+        self.assertEqual(self.publish(volume_id), first)
+        volume = self.api.show(volume_id)
+        self.assertEqual(volume["status"], "in-use")
+        self.assertEqual([row["attachment_id"] for row in volume["attachments"]],
+                         [first["attachment_id"]])
+        self.assertTrue(first["driver_volume_type"])
+        self.assertEqual(self.refuses(Code.FAILED_PRECONDITION, self.driver.controller,
+                                      "ControllerPublishVolume", volume_id=volume_id,
+                                      node_id=NODE_2, volume_capability=PLAIN).count(NODE_1), 1)
+        self.refuses(Code.ALREADY_EXISTS, self.driver.controller, "ControllerPublishVolume",
+                     volume_id=volume_id, node_id=NODE_1, volume_capability=PLAIN, readonly=True)
+        self.unpublish(volume_id, NODE_2)
+        self.assertEqual(self.nodes(volume_id), [NODE_1])
+        self.unpublish(volume_id)
+        self.unpublish(volume_id)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+        self.assertNotEqual(self.publish(volume_id, NODE_2), first)
+        self.unpublish(volume_id, "")
+        self.assertEqual(self.nodes(volume_id), [])
+
+    def test_read_only(self):
+        volume_id = self.create().volume_id
+        self.publish(volume_id, readonly=True)
+        attachments = self.api.ask("GET", f"/attachments/detail?volume_id={volume_id}")
+        self.assertEqual([row["attach_mode"] for row in attachments["attachments"]], ["ro"])
+        self.publish(volume_id, readonly=True)
+        self.refuses(Code.ALREADY_EXISTS, self.driver.controller, "ControllerPublishVolume",
+                     volume_id=volume_id, node_id=NODE_1, volume_capability=PLAIN)
+
+    def test_several_nodes(self):
+        kind = self.api.ask("POST", "/types", {"volume_type": {
+            "name": self.name(), "extra_specs": {"multiattach": "<is> True"}}})["volume_type"]
+        self.addCleanup(self.api.ask, "DELETE", f"/types/{kind['id']}")
+        shared = capability(Modes.MULTI_NODE_MULTI_WRITER, block=True)
+        name = self.name()
+        volume_id = self.create(name, parameters={"type": kind["name"]},
+                                volume_capabilities=[shared]).volume_id
+        self.assertEqual(self.create(name, parameters={"type": kind["id"]}).volume_id, volume_id)
+        self.publish(volume_id, NODE_1, shared)
+        self.publish(volume_id, NODE_2, shared)
+        self.assertEqual(sorted(self.nodes(volume_id)), [NODE_1, NODE_2])
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "ControllerPublishVolume",
+                     volume_id=volume_id, node_id="node-3", volume_capability=PLAIN)
+        self.unpublish(volume_id, NODE_1)
+        self.assertEqual(self.nodes(volume_id), [NODE_2])
+        self.forget(volume_id)
+
+    def test_at_once_there_is_one(self):
+        volume_id = self.create().volume_id
+
+        def ask(_):
+            try:
+                return self.publish(volume_id)
+            except Refused as refusal:
+                self.assertIn(refusal.code, (Code.ABORTED, Code.UNAVAILABLE), refusal)
+                return None
+
+        for _ in range(4):
+            with concurrent.futures.ThreadPoolExecutor(6) as pool:
+                answers = [answer for answer in pool.map(ask, range(6)) if answer]
+            answers.append(self.publish(volume_id))
+            self.assertEqual(len({answer["attachment_id"] for answer in answers}), 1)
+            self.assertEqual(self.nodes(volume_id), [NODE_1])
+            self.unpublish(volume_id)
+
+    def test_what_was_begun_is_gone_on_with(self):
+        volume_id = self.create().volume_id
+        for connector in None, {"host": NODE_2}:
+            begun = self.api.ask("POST", "/attachments", {"attachment": {
+                "volume_uuid": volume_id, "connector": connector}})["attachment"]["id"]
+            self.assertEqual(self.publish(volume_id)["attachment_id"], begun)
+            self.assertEqual(self.nodes(volume_id), [NODE_1])
+            self.unpublish(volume_id)
+        self.api.ask("POST", "/attachments", {"attachment": {"volume_uuid": volume_id}})
+        self.unpublish(volume_id)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+
+    def test_a_servers_disk_is_not_a_nodes(self):
+        volume_id = self.create().volume_id
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE_1)["id"]
+        self.api.attach_complete(attachment)
+        self.assertEqual(self.nodes(volume_id), [])
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "ControllerPublishVolume",
+                     volume_id=volume_id, node_id=NODE_1, volume_capability=PLAIN)
+        self.unpublish(volume_id)
+        self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+        self.api.detach(attachment)
+
+
+class Expanding(DriverCase):
+    def expand(self, volume_id, *asked, **fields):
+        return self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
+                                      capacity_range=sizes(*asked), **fields)
+
+    def test_grows_also_while_it_is_published(self):
+        volume_id = self.create().volume_id
+        for published in False, True:
+            if published:
+                self.publish(volume_id)
+            size = self.api.show(volume_id)["size"]
+            for _ in range(2):
+                answer = self.expand(volume_id, size * GIB + 1)
+                self.assertEqual(answer.capacity_bytes, (size + 1) * GIB)
+                self.assertTrue(answer.node_expansion_required)
+            self.assertEqual(self.api.show(volume_id)["size"], size + 1)
+        self.assertEqual(self.expand(volume_id, GIB).capacity_bytes, 3 * GIB)
+        self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+
+    def test_refusals(self):
+        volume_id = self.create(required=2 * GIB).volume_id
+        for code, ask in (
+                (Code.INVALID_ARGUMENT, {"capacity_range": sizes(GIB)}),
+                (Code.INVALID_ARGUMENT, {"volume_id": volume_id}),
+                (Code.INVALID_ARGUMENT, {"volume_id": volume_id, "capacity_range": sizes(-1)}),
+                (Code.INVALID_ARGUMENT, {"volume_id": volume_id, "capacity_range": sizes(GIB),
+                                         "volume_capability": csi.VolumeCapability()}),
+                (Code.NOT_FOUND, {"volume_id": "fake", "capacity_range": sizes(GIB)}),
+                (Code.OUT_OF_RANGE, {"volume_id": volume_id, "capacity_range": sizes(3, 2)}),
+                (Code.OUT_OF_RANGE, {"volume_id": volume_id, "capacity_range": sizes(1, GIB)}),
+                (Code.RESOURCE_EXHAUSTED, {"volume_id": volume_id,
+                                           "capacity_range": sizes((2**31 - 1) * GIB)})):
+            with self.subTest(ask=ask):
+                self.refuses(code, self.driver.controller, "ControllerExpandVolume", **ask)
+        self.assertEqual(self.api.show(volume_id)["size"], 2)
+
+
+class Snapshots(DriverCase):
+    def test_a_name_has_one_snapshot(self):
+        volume_id, other = self.create().volume_id, self.create().volume_id
+        name = self.name()
+        first = self.snapshot(volume_id, name)
+        self.assertTrue(first.ready_to_use)
+        self.assertGreater(first.creation_time.seconds, 0)
+        self.assertEqual((first.size_bytes, first.source_volume_id), (GIB, volume_id))
+        self.assertEqual(self.snapshot(volume_id, name), first)
+        self.refuses(Code.ALREADY_EXISTS, self.driver.controller, "CreateSnapshot", name=name,
+                     source_volume_id=other)
+        self.assertEqual(self.driver.controller("GetSnapshot", snapshot_id=first.snapshot_id)
+                         .snapshot, first)
+
+    def test_refusals(self):
+        volume_id = self.create().volume_id
+        for code, method, ask in (
+                (Code.INVALID_ARGUMENT, "CreateSnapshot", {"source_volume_id": volume_id}),
+                (Code.INVALID_ARGUMENT, "CreateSnapshot", {"name": "n"}),
+                (Code.INVALID_ARGUMENT, "CreateSnapshot",
+                 {"name": "n", "source_volume_id": volume_id, "parameters": {"x": "y"}}),
+                (Code.NOT_FOUND, "CreateSnapshot", {"name": "n", "source_volume_id": "fake"}),
+                (Code.INVALID_ARGUMENT, "DeleteSnapshot", {}),
+                (Code.INVALID_ARGUMENT, "GetSnapshot", {}),
+                (Code.NOT_FOUND, "GetSnapshot", {"snapshot_id": "none-exist-id"}),
+                (Code.INVALID_ARGUMENT, "ListSnapshots", {"max_entries": -1}),
+                (Code.ABORTED, "ListSnapshots", {"starting_token": "invalid-token"})):
+            with self.subTest(method=method, ask=ask):
+                self.refuses(code, self.driver.controller, method, **ask)
+        for snapshot_id in FOREIGN:
+            self.driver.controller("DeleteSnapshot", snapshot_id=snapshot_id)
+
+    def test_lists(self):
+        volumes = [self.create().volume_id for _ in range(2)]
+        made = [self.snapshot(volumes[i % 2]) for i in range(5)]
+        ids = {row.snapshot_id for row in made}
+
+        def found(**ask):
+            answer = self.driver.controller("ListSnapshots", **ask)
+            return [row.snapshot.snapshot_id for row in answer.entries], answer.next_token
+
+        self.assertEqual(set(found()[0]), ids)
+        self.assertEqual(found(snapshot_id=made[3].snapshot_id), ([made[3].snapshot_id], ""))
+        self.assertEqual(found(snapshot_id="none-exist-id"), ([], ""))
+        self.assertEqual(found(source_volume_id="none-exist-id"), ([], ""))
+        self.assertEqual(set(found(source_volume_id=volumes[1])[0]),
+                         {made[1].snapshot_id, made[3].snapshot_id})
+        self.assertEqual(found(source_volume_id=volumes[1], snapshot_id=made[0].snapshot_id),
+                         ([], ""))
+        two, token = found(max_entries=2)
+        rest, end = found(starting_token=token)
+        self.assertEqual((len(two), len(rest), end), (2, 3, ""))
+        self.assertEqual({*two, *rest}, ids)
+
+
+class Groups(DriverCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        api = cls.client()
+        kind = api.ask("POST", "/group_types", {"group_type": {"name": "csi"}})["group_type"]
+        api.ask("POST", f"/group_types/{kind['id']}/group_specs", {
+            "group_specs": {"consistent_group_snapshot_enabled": "<is> True"}})
+        api.close()
+
+    def group(self, name=None, volume_ids=(), **fields):
+        group = self.driver.groups("CreateVolumeGroup", name=name or self.name(),
+                                   volume_ids=volume_ids, **fields).volume_group
+        self.addCleanup(self.forget_group, group.volume_group_id)
+        return group
+
+    def forget_group(self, group_id):
+        try:
+            self.modify(group_id, [])
+        except Refused as refusal:
+            self.assertEqual(refusal.code, Code.NOT_FOUND)
+        self.driver.groups("DeleteVolumeGroup", volume_group_id=group_id)
+
+    def modify(self, group_id, volume_ids):
+        return self.driver.groups("ModifyVolumeGroupMembership", volume_group_id=group_id,
+                                  volume_ids=volume_ids).volume_group
+
+    def members(self, group):
+        return sorted(volume.volume_id for volume in group.volumes)
+
+    def shown(self, group_id):
+        return self.driver.groups("ControllerGetVolumeGroup",
+                                  volume_group_id=group_id).volume_group
+
+    def test_a_name_has_one_group(self):
+        ids = sorted(self.create().volume_id for _ in range(2))
+        for members in [], ids:
+            name = self.name()
+            first = self.group(name, members)
+            self.assertEqual(self.members(first), members)
+            self.assertEqual(self.group(name, reversed(members)), first)
+            self.assertEqual(self.shown(first.volume_group_id), first)
+            self.assertEqual(self.modify(first.volume_group_id, members), first)
+            if members:
+                self.refuses(Code.ALREADY_EXISTS, self.driver.groups, "CreateVolumeGroup",
+                             name=name, volume_ids=members[:1])
+            self.assertEqual(len(self.api.ask("GET", f"/groups?name={name}")["groups"]), 1)
+
+    def test_a_group_that_was_not_filled_is_filled(self):
+        volume_id = self.create().volume_id
+        name = self.name()
+        first = self.group(name)
+        self.assertEqual(self.members(self.group(name, [volume_id])), [volume_id])
+        self.assertEqual(self.members(self.shown(first.volume_group_id)), [volume_id])
+
+    def test_membership_changes_as_one(self):
+        one, two, three = (self.create().volume_id for _ in range(3))
+        group_id = self.group(volume_ids=[one, two]).volume_group_id
+        other_id = self.group(volume_ids=[three]).volume_group_id
+        self.assertEqual(self.members(self.modify(group_id, [two])), [two])
+        self.assertEqual(self.members(self.modify(group_id, [one, two, one])), sorted([one, two]))
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.groups, "ModifyVolumeGroupMembership",
+                     volume_group_id=group_id, volume_ids=[one, three])
+        self.assertEqual(self.members(self.shown(group_id)), sorted([one, two]))
+        self.refuses(Code.NOT_FOUND, self.driver.groups, "ModifyVolumeGroupMembership",
+                     volume_group_id=group_id, volume_ids=[one, NOBODY])
+        self.assertEqual(self.members(self.shown(group_id)), sorted([one, two]))
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
+                     volume_id=one)
+        self.assertEqual(self.members(self.modify(group_id, [])), [])
+        self.assertEqual(self.members(self.shown(other_id)), [three])
+
+    def test_refusals(self):
+        volume_id = self.create().volume_id
+        self.group(volume_ids=[volume_id])
+        empty = self.group().volume_group_id
+        count = len(self.api.ask("GET", "/groups")["groups"])
+        for code, method, ask in (
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroup", {}),
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroup", {"name": "n", "volume_ids": [""]}),
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroup", {"name": "n", "parameters": {"x": "y"}}),
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroup",
+                 {"name": "n", "parameters": {"group_type": "none"}}),
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroup",
+                 {"name": "n", "parameters": {"volume_types": "none"}}),
+                (Code.NOT_FOUND, "CreateVolumeGroup", {"name": "n", "volume_ids": [NOBODY]}),
+                (Code.FAILED_PRECONDITION, "CreateVolumeGroup",
+                 {"name": "n", "volume_ids": [volume_id]}),
+                (Code.INVALID_ARGUMENT, "ModifyVolumeGroupMembership", {"volume_ids": [volume_id]}),
+                (Code.NOT_FOUND, "ModifyVolumeGroupMembership", {"volume_group_id": "fake"}),
+                (Code.INVALID_ARGUMENT, "ModifyVolumeGroupMembership",
+                 {"volume_group_id": empty, "parameters": {"x": "y"}}),
+                (Code.INVALID_ARGUMENT, "DeleteVolumeGroup", {}),
+                (Code.INVALID_ARGUMENT, "ControllerGetVolumeGroup", {}),
+                (Code.NOT_FOUND, "ControllerGetVolumeGroup", {"volume_group_id": NOBODY}),
+                (Code.INVALID_ARGUMENT, "ListVolumeGroups", {"max_entries": -1}),
+                (Code.ABORTED, "ListVolumeGroups", {"starting_token": "invalid-token"})):
+            with self.subTest(method=method, ask=ask):
+                self.refuses(code, self.driver.groups, method, **ask)
+        for group_id in FOREIGN:
+            self.driver.groups("DeleteVolumeGroup", volume_group_id=group_id)
+        self.assertEqual(len(self.api.ask("GET", "/groups")["groups"]), count)
+
+    def test_a_group_goes_with_its_volumes_unless_one_is_in_use(self):
+        ids = [self.create().volume_id for _ in range(2)]
+        group_id = self.group(volume_ids=ids).volume_group_id
+        self.publish(ids[0])
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.groups, "DeleteVolumeGroup",
+                     volume_group_id=group_id)
+        self.assertEqual(self.members(self.shown(group_id)), sorted(ids))
+        self.unpublish(ids[0])
+        for _ in range(2):
+            self.driver.groups("DeleteVolumeGroup", volume_group_id=group_id)
+        self.assertEqual([self.api.exists(volume_id) for volume_id in ids], [False, False])
+
+    def test_list(self):
+        volume_id = self.create().volume_id
+        made = {self.group(volume_ids=ids).volume_group_id for ids in ([], [volume_id], [])}
+        found, token = [], ""
+        while True:
+            page = self.driver.groups("ListVolumeGroups", max_entries=2, starting_token=token)
+            found += [row.volume_group for row in page.entries]
+            token = page.next_token
+            if not token:
+                break
+        self.assertEqual({group.volume_group_id for group in found}, made)
+        self.assertEqual([self.members(group) for group in found if group.volumes], [[volume_id]])
+
+    def test_snapshots_of_a_group(self):
+        ids = sorted(self.create().volume_id for _ in range(2))
+        group_id = self.group(volume_ids=ids).volume_group_id
+        name = self.name()
+        first = self.driver.snapshots("CreateVolumeGroupSnapshot", name=name,
+                                      source_volume_ids=ids).group_snapshot
+        self.addCleanup(self.driver.snapshots, "DeleteVolumeGroupSnapshot",
+                        group_snapshot_id=first.group_snapshot_id)
+        self.assertTrue(first.ready_to_use)
+        self.assertEqual(sorted(row.source_volume_id for row in first.snapshots), ids)
+        self.assertEqual({row.group_snapshot_id for row in first.snapshots},
+                         {first.group_snapshot_id})
+        self.assertEqual(self.driver.snapshots("CreateVolumeGroupSnapshot", name=name,
+                                               source_volume_ids=ids).group_snapshot, first)
+        self.refuses(Code.ALREADY_EXISTS, self.driver.snapshots, "CreateVolumeGroupSnapshot",
+                     name=name, source_volume_ids=ids[:1])
+        snapshot_ids = [row.snapshot_id for row in first.snapshots]
+        self.assertEqual(self.driver.snapshots("GetVolumeGroupSnapshot", snapshot_ids=snapshot_ids,
+                                               group_snapshot_id=first.group_snapshot_id)
+                         .group_snapshot, first)
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "DeleteSnapshot",
+                     snapshot_id=snapshot_ids[0])
+        for method in "GetVolumeGroupSnapshot", "DeleteVolumeGroupSnapshot":
+            self.refuses(Code.INVALID_ARGUMENT, self.driver.snapshots, method,
+                         group_snapshot_id=first.group_snapshot_id, snapshot_ids=[NOBODY])
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.groups, "DeleteVolumeGroup",
+                     volume_group_id=group_id)
+        for _ in range(2):
+            self.driver.snapshots("DeleteVolumeGroupSnapshot", snapshot_ids=snapshot_ids,
+                                  group_snapshot_id=first.group_snapshot_id)
+
+    def test_refusals_of_snapshots(self):
+        ids = [self.create().volume_id for _ in range(2)]
+        self.group(volume_ids=ids[:1])
+        for code, method, ask in (
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroupSnapshot", {"source_volume_ids": ids}),
+                (Code.INVALID_ARGUMENT, "CreateVolumeGroupSnapshot", {"name": "n"}),
+                (Code.NOT_FOUND, "CreateVolumeGroupSnapshot",
+                 {"name": "n", "source_volume_ids": ["fake"]}),
+                (Code.FAILED_PRECONDITION, "CreateVolumeGroupSnapshot",
+                 {"name": "n", "source_volume_ids": ids}),
+                (Code.INVALID_ARGUMENT, "GetVolumeGroupSnapshot", {}),
+                (Code.NOT_FOUND, "GetVolumeGroupSnapshot", {"group_snapshot_id": "fake-vol-id"}),
+                (Code.INVALID_ARGUMENT, "DeleteVolumeGroupSnapshot", {})):
+            with self.subTest(method=method, ask=ask):
+                self.refuses(code, self.driver.snapshots, method, **ask)
+        self.driver.snapshots("DeleteVolumeGroupSnapshot", group_snapshot_id="fake-vol-id")
+
+
+class Deaths(DriverCase):
+    """Whoever dies in the middle: the same call again ends as if nothing had happened."""
+
+    listen = f"127.0.0.1:{ports.free_port()}"
+    options = (*FAULT, "--file.fault_plan=create_volume:delay:1:300,create_snapshot:delay:1:300,"
+               "extend_volume:delay:1:300")
+    ROUNDS = 3
+
+    def setUp(self):
+        super().setUp()
+        self.futures = []  # one that nobody has is cancelled
+
+    def begin(self, method, **fields):
+        self.futures.append(self.driver.send(csi, "Controller", method, **fields))
+
+    def again(self, method, **fields):
+        """As an orchestrator calls: until it is told how it ended."""
+        while True:
+            try:
+                return self.driver.controller(method, **fields)
+            except Refused as refusal:
+                if refusal.code not in (Code.ABORTED, Code.UNAVAILABLE, Code.CANCELLED,
+                                        Code.DEADLINE_EXCEEDED):
+                    raise
+
+    def die(self, victim):
+        victim.kill()
+        victim.start()
+        self.api.close()
+
+    def go_through(self, victim):
+        """One volume's life; the victim dies when each step has begun to show."""
+        name = self.name()
+        create = {"name": name, "volume_capabilities": [PLAIN]}
+        self.begin("CreateVolume", **create)
+        until(lambda: self.named(name), 60, "the volume is being made")
+        self.die(victim)
+        volume_id = self.again("CreateVolume", **create).volume.volume_id
+        self.assertEqual([row["id"] for row in self.named(name)], [volume_id])
+
+        publish = {"volume_id": volume_id, "node_id": NODE_1, "volume_capability": PLAIN}
+        self.begin("ControllerPublishVolume", **publish)
+        until(lambda: self.api.show(volume_id)["status"] != "available", 60, "it is attached")
+        self.die(victim)
+        context = self.again("ControllerPublishVolume", **publish).publish_context
+        self.assertEqual(self.nodes(volume_id), [NODE_1])
+        self.assertEqual([row["id"] for row in self.api.attachments(volume_id)],
+                         [context["attachment_id"]])
+
+        expand = {"volume_id": volume_id, "capacity_range": sizes(2 * GIB)}
+        self.begin("ControllerExpandVolume", **expand)
+        until(lambda: self.api.show(volume_id)["status"] != "in-use" or
+              self.api.show(volume_id)["size"] == 2, 60, "it is being extended")
+        self.die(victim)
+        self.assertEqual(self.again("ControllerExpandVolume", **expand).capacity_bytes, 2 * GIB)
+
+        self.begin("ControllerUnpublishVolume", volume_id=volume_id)
+        self.die(victim)
+        self.again("ControllerUnpublishVolume", volume_id=volume_id)
+        self.assertEqual(self.api.attachments(volume_id), [])
+
+        snapshot = {"name": name, "source_volume_id": volume_id}
+        self.begin("CreateSnapshot", **snapshot)
+        until(lambda: self.api.ask("GET", f"/snapshots?name={name}")["snapshots"], 60,
+              "the snapshot is being made")
+        self.die(victim)
+        snapshot_id = self.again("CreateSnapshot", **snapshot).snapshot.snapshot_id
+        self.assertEqual([row["id"] for row in
+                          self.api.ask("GET", f"/snapshots?name={name}")["snapshots"]],
+                         [snapshot_id])
+
+        self.begin("DeleteSnapshot", snapshot_id=snapshot_id)
+        self.die(victim)
+        self.again("DeleteSnapshot", snapshot_id=snapshot_id)
+        self.begin("DeleteVolume", volume_id=volume_id)
+        self.die(victim)
+        self.again("DeleteVolume", volume_id=volume_id)
+        self.assertEqual(self.api.list_all(), [])
+        self.assertEqual(self.api.ask("GET", "/snapshots")["snapshots"], [])
+
+    def test_a_driver_that_dies_leaves_nothing_twice(self):
+        for _ in range(self.ROUNDS):
+            self.go_through(self.csi)
+
+    def test_a_service_that_dies_leaves_nothing_twice(self):
+        for _ in range(self.ROUNDS):
+            self.go_through(self.service)
+
+
+class Failing(DriverCase):
+    """A backend that makes nothing."""
+
+    options = (*FAULT, "--file.fault_plan=create_volume:fail:1,create_snapshot:fail:1")
+
+    def test_what_cannot_be_made_is_not_left_over(self):
+        for _ in range(2):
+            self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller, "CreateVolume",
+                         name="n", volume_capabilities=[PLAIN])
+            self.assertEqual(self.api.list_all(), [])
+
+    def test_what_was_told_is_not_thrown_away(self):
+        foreign = self.api.create(1, name="n", metadata={"csi.name": "told"})["id"]
+        self.api.wait_status(foreign, "error")
+        self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller, "CreateVolume",
+                     name="told", volume_capabilities=[PLAIN])
+        self.assertEqual(self.api.show(foreign)["status"], "error")
+        self.driver.controller("DeleteVolume", volume_id=foreign)
