@@ -117,14 +117,15 @@ struct memory_volume *memory_find_asked(const struct memory *memory, const char 
     return find(memory, name_id, MEMORY_ASKED);
 }
 
-void memory_add_asked(struct memory *memory, const char *name_id, const char *volume,
-                      bool deletes) {
-    if (!memory_find_asked(memory, name_id))
-        add(memory, name_id, volume, MEMORY_ASKED, 0)->deletes = deletes;
-}
-
 void memory_take_out_asked(struct memory *memory, const char *name_id) {
     take_out(memory, name_id, MEMORY_ASKED);
+}
+
+/* The last request counts. */
+void memory_add_asked(struct memory *memory, const char *name_id, const char *volume,
+                      bool deletes) {
+    memory_take_out_asked(memory, name_id);
+    add(memory, name_id, volume, MEMORY_ASKED, 0)->deletes = deletes;
 }
 
 struct visit {

@@ -132,6 +132,8 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
     operation.kind = kind;
     if (!operation.target_id)
         operation.target_id = operation.volume_id;
+    if (!operation.created_at)
+        operation.created_at = work->clock_us;
     operation.object_id = operation.target_id;
     operation.host = host_backend(work->arena, operation.host);
     if (db_run(
@@ -146,7 +148,8 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
             DB_TEXT(work->context->user_id), DB_TEXT(work->context->request_id),
             DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
-            DB_TEXT(operation.arguments), DB_INT(work->clock_us), DB_TEXT(operation.turn_of)) < 0)
+            DB_TEXT(operation.arguments), DB_INT(operation.created_at),
+            DB_TEXT(operation.turn_of)) < 0)
         return -1;
     if (insert_turns(work, &operation, err) < 0 ||
         operation_notify(work, &operation, NULL, err) < 0)

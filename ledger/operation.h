@@ -51,7 +51,7 @@ struct operation_kind {
     operation_body *finish;     /* the work has ended, `arg` says how: everything about it goes */
     operation_body *progress;   /* an int of percent, below 100; NULL: nobody sees it */
     operation_function *cancel; /* gives back what it has reserved */
-    operation_function *settle; /* who uses the object has changed */
+    operation_function *settle; /* who uses the object has changed, or a part has ended */
 };
 
 /* All there are, ended with NULL: a table above this folder. */
@@ -94,8 +94,8 @@ static inline bool operation_awaits_report(const struct operation *operation) {
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
  * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of or turns, host, project_id,
- * previous_status, new_size_gb, arguments; user and request are the context's.  A target that has
- * an operation already is ERROR_CONFLICT.
+ * previous_status, new_size_gb, arguments, created_at (0: now); user and request are the context's.
+ * A target that has an operation already is ERROR_CONFLICT.
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err);
@@ -151,6 +151,8 @@ int operation_report(struct work *work, const struct operation *operation, bool 
 int operation_hurry(struct work *work, const struct operation *operation, struct error *err);
 /* The settle() of the target's operation, when there is one. */
 int operation_settle(struct work *work, const char *target_id, struct error *err);
+/* The same after one of the operations that it waits for: failed for good, when that has. */
+int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err);
 /* Lets go of it, not to be looked at before `deadline`; 1 done, 0 lost. */
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err);

@@ -43,10 +43,12 @@
     NONE_IN_FRONT(ONE_CHANGES(ONE_SEVERAL, THEIRS)) " AND " \
     NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
     NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) "))"
+#define IS_LEFT TARGETS_ITSELF("other") " AND other." IS_CANCELLED
 #define NOTHING_CANCELLED_IS_LEFT \
-    "(" IS_CANCELLED " OR NOT EXISTS (SELECT 1 FROM operations other WHERE " \
-    "other.volume_id = operations.volume_id AND " \
-    TARGETS_ITSELF("other") " AND other." IS_CANCELLED "))"
+    "(" IS_CANCELLED " OR (NOT EXISTS (SELECT 1 FROM operations other WHERE " \
+    "other.volume_id = operations.volume_id AND " IS_LEFT ") AND " \
+    "NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
+    "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT ")))"
 /* clang-format on */
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
@@ -207,6 +209,13 @@ int operation_settle(struct work *work, const char *target_id, struct error *err
     return operation.kind->settle(work, &operation, err);
 }
 
+int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err) {
+    if (failed && db_run(work->tx, err, "UPDATE operations SET failed = $1 WHERE target_id = $2",
+                         DB_BOOL(true), DB_TEXT(target_id)) < 0)
+        return -1;
+    return operation_settle(work, target_id, err);
+}
+
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
     return pass_on(work, id,
@@ -356,8 +365,10 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
 static int tell_volume(struct work *work, const char *volume_id, struct error *err) {
     return notify_all(work,
                       db_query(work->tx, err,
-                               "SELECT " OPERATION_COLUMNS " FROM operations WHERE volume_id = $1 "
-                               "AND COALESCE(turn_of, '') <> volume_id AND owner IS NULL AND "
+                               "SELECT " OPERATION_COLUMNS " FROM operations WHERE "
+                               "((volume_id = $1 AND COALESCE(turn_of, '') <> volume_id) OR "
+                               "id IN (SELECT operation_id FROM operation_turns WHERE "
+                               "turn_of = $1)) AND owner IS NULL AND "
                                "phase IN ('queued', 'completing') ORDER BY created_at, id",
                                DB_TEXT(volume_id)),
                       err);

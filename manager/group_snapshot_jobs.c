@@ -1,6 +1,7 @@
 /*
  * A group snapshot is made, or deleted: the driver's calls for its snapshots one after the other,
- * in the order of their volumes, between claim and finish.
+ * in the order of their volumes, between claim and finish.  What only the host of a guest can do is
+ * left for the end, when all else is done, and is then a part of its own.
  *
  * Of one that fails half-way the snapshots that were made stay on the backend until it is deleted:
  * each has its row, and nobody is given one.
@@ -13,7 +14,8 @@ struct members {
     struct job *job;
     struct snapshot *snapshots;
     struct volume *volumes; /* each with its attachments */
-    int count;
+    bool *is_part;          /* is each left to the host of a guest? */
+    int count, part_count;
 };
 
 static int read_members(struct work *work, void *arg, struct error *err) {
@@ -25,6 +27,7 @@ static int read_members(struct work *work, void *arg, struct error *err) {
         return -1;
     members->volumes =
         arena_alloc(work->arena, (size_t)members->count * sizeof *members->volumes + 1);
+    members->is_part = arena_alloc(work->arena, (size_t)members->count + 1);
     for (int i = 0; i < members->count; i++)
         if (volume_attached(work, members->snapshots[i].volume_id, &members->volumes[i], err) < 0)
             return -1;
@@ -38,6 +41,24 @@ static struct job *turn_to(struct members *members, int i) {
     job->volume = members->volumes[i];
     job->snapshot = members->snapshots[i];
     return job;
+}
+
+static void leave_to_host(struct members *members, int i) {
+    members->is_part[i] = true;
+    members->part_count++;
+}
+
+static void log_end(const struct members *members, const struct error *failure) {
+    const struct job *job = members->job;
+    const char *id = job->operation.object_id;
+    const char *end = failure ? "failed" : members->part_count > 0 ? "is up to hosts" : "done";
+    const char *line = arena_format(job->arena, "%s %s", job->operation.kind->name, end);
+
+    if (failure)
+        log_error(&job->context.log, line, "id", id, "reason", failure->message, NULL);
+    else
+        log_info(&job->context.log, line, "id", id, "left_to_hosts", LOG_INT(members->part_count),
+                 NULL);
 }
 
 /* ---- making ---- */
@@ -59,9 +80,12 @@ static int clean_up(struct members *members, struct error *err) {
 static int make_all(struct members *members, struct create_ending *each, struct error *failure) {
     for (int i = 0; i < members->count; i++) {
         struct driver_created created = { 0 };
+        int left = job_make_snapshot(turn_to(members, i), &created, failure);
 
-        if (job_make_snapshot(turn_to(members, i), &created, failure) != 0)
+        if (left < 0)
             return error_context(failure, "volume %s", members->volumes[i].id);
+        if (left > 0)
+            leave_to_host(members, i);
         each[i] = (struct create_ending){ .location = created.provider_location,
                                           .format = created.format };
     }
@@ -69,7 +93,6 @@ static int make_all(struct members *members, struct create_ending *each, struct 
 }
 
 int job_group_snapshot_create(struct job *job, struct error *err) {
-    const char *id = job->operation.object_id;
     struct members members = { .job = job };
     struct group_snapshot_ending ending = { 0 };
     struct error failure = { 0 };
@@ -87,36 +110,38 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
-        log_error(&job->context.log, "group_snapshot_create failed", "id", id, "reason",
-                  failure.message, NULL);
     }
     ending.each = each;
+    ending.is_part = members.is_part;
     ending.count = members.count;
-    ended = job_finish(job, &ending, err);
+    ended = !ending.failure && members.part_count > 0
+                ? job_held(job, group_snapshot_create_share, &ending, err)
+                : job_finish(job, &ending, err);
     if (ended > 0)
         return clean_up(&members, err) < 0 ? -1 : 0;
-    if (ended == 0 && !ending.failure)
-        log_info(&job->context.log, "group_snapshot_create done", "id", id, NULL);
+    if (ended == 0)
+        log_end(&members, ending.failure);
     return ended;
 }
 
 /* ---- deleting ---- */
 
-/* As job_drop_snapshot(), of all. */
+/* As job_drop_snapshot(), of all; 2 never. */
 static int drop_all(struct members *members, struct error *failure, struct error *err) {
     for (int i = 0; i < members->count; i++) {
         int left = job_drop_snapshot(turn_to(members, i), failure, err);
 
-        if (left > 0)
+        if (left == 1)
             error_context(failure, "snapshot %s", members->snapshots[i].id);
-        if (left != 0)
+        if (left == 1 || left < 0)
             return left;
+        if (left > 0)
+            leave_to_host(members, i);
     }
     return 0;
 }
 
 int job_group_snapshot_delete(struct job *job, struct error *err) {
-    const char *id = job->operation.object_id;
     struct members members = { .job = job };
     struct group_snapshot_delete_ending ending = { 0 };
     struct error failure = { 0 };
@@ -133,12 +158,13 @@ int job_group_snapshot_delete(struct job *job, struct error *err) {
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
-        ending.busy = failure.kind == ERROR_CONFLICT;
-        log_error(&job->context.log, "group_snapshot_delete failed", "id", id, "reason",
-                  failure.message, NULL);
     }
-    left = job_finish(job, &ending, err);
-    if (left == 0 && !ending.failure)
-        log_info(&job->context.log, "group_snapshot_delete done", "id", id, NULL);
+    ending.is_part = members.is_part;
+    ending.count = members.count;
+    left = !ending.failure && members.part_count > 0
+               ? job_held(job, group_snapshot_delete_share, &ending, err)
+               : job_finish(job, &ending, err);
+    if (left == 0)
+        log_end(&members, ending.failure);
     return left < 0 ? -1 : 0;
 }

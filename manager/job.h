@@ -64,8 +64,8 @@ int job_assist_go_on(struct job *job, const struct job_assist *assist, struct er
  * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
 /* Destroys the object of job->snapshot, which is marked for that before.  0: it is gone; 1 and
- * `failure`: it stays, ERROR_CONFLICT when a guest stands in the way; -1: what was done could not
- * be written down, or the work is another's. */
+ * `failure`: it stays; 2, the same: only the host of a guest could do it; -1: what was done could
+ * not be written down, or the work is another's. */
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err);
 /* Of a delete: the volume's snapshots go before it.  0: there is none any more; 1 and `failure`:
  * one stays; -1: what was done could not be written down, or is another's. */

@@ -99,13 +99,13 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
     return snapshot_delete_done(work, arg, err);
 }
 
-/* One that the driver could not begin with, now or before, is as it was.  1, or -1. */
-static int leave(struct job *job, enum driver_outcome outcome, struct error *err) {
-    if (outcome != DRIVER_DEFERRED || job->snapshot.delete_begun)
-        return 1;
+/* One that the driver could not begin with, now or before, is as it was.  2, or -1. */
+static int leave(struct job *job, struct error *err) {
+    if (job->snapshot.delete_begun)
+        return 2;
     return job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0
                ? -1
-               : 1;
+               : 2;
 }
 
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err) {
@@ -114,7 +114,7 @@ int job_drop_snapshot(struct job *job, struct error *failure, struct error *err)
     if (job_must_hold(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err) < 0)
         return -1;
     outcome = delete_object(job, failure);
-    return outcome == DRIVER_DONE ? 0 : leave(job, outcome, err);
+    return outcome == DRIVER_DONE ? 0 : outcome == DRIVER_FAILED ? 1 : leave(job, err);
 }
 
 /* The newest first.  What is held no more is another worker's: its volume is not touched either. */

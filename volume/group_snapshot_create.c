@@ -3,9 +3,9 @@
 #include "ledger/message.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
+#include "volume/group_snapshot_part.h"
 #include "volume/group_type.h"
 #include "volume/notification.h"
-#include "volume/operations.h"
 #include "volume/snapshot_create.h"
 #include "volume/type.h"
 
@@ -175,6 +175,45 @@ static int create_finish(struct work *work, const struct operation *held, void *
     return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);
 }
 
+/* ---- what is left to the hosts of guests ---- */
+
+int group_snapshot_create_share(struct work *work, const struct operation *held, void *arg,
+                                struct error *err) {
+    const struct group_snapshot_ending *made = arg;
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, held->object_id, &snapshots, err);
+    const struct group_snapshot_parts parts = { &kind_snapshot_create, snapshots, made->is_part,
+                                                count };
+
+    if (count < 0)
+        return -1;
+    if (count != made->count)
+        return error_set(err, ERROR_INTERNAL,
+                         "Group snapshot %s has %d snapshots, and %d are made.", held->object_id,
+                         count, made->count);
+    for (int i = 0; i < count; i++)
+        if (!made->is_part[i] &&
+            snapshot_create_note(work, snapshots[i].id, &made->each[i], err) < 0)
+            return -1;
+    return group_snapshot_hand_over(work, held, &parts, err);
+}
+
+static int create_settle(struct work *work, const struct operation *operation, struct error *err) {
+    struct error failure = { 0 };
+    struct group_snapshot_ending ending = { .failure = operation->failed ? &failure : NULL };
+    struct create_ending *each;
+    struct snapshot *snapshots;
+
+    ending.count = group_snapshot_parts_ended(work, operation, &snapshots, err);
+    if (ending.count <= 0)
+        return ending.count;
+    ending.each = each = arena_alloc(work->arena, (size_t)ending.count * sizeof *each);
+    for (int i = 0; i < ending.count; i++)
+        each[i] = (struct create_ending){ .location = snapshots[i].provider_location,
+                                          .format = snapshots[i].format };
+    return create_finish(work, operation, &ending, err);
+}
+
 const struct operation_kind kind_group_snapshot_create = {
     .name = "group_snapshot_create",
     .method = "create_group_snapshot",
@@ -183,5 +222,9 @@ const struct operation_kind kind_group_snapshot_create = {
     .meanwhile = GROUP_SNAPSHOT_CREATING,
     .on_failure = GROUP_SNAPSHOT_ERROR,
     .finish = create_finish,
-    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+    .cancel = group_snapshot_cancel_parts,
+    .settle = create_settle,
+    .is = { [PHASE_QUEUED] = WORK_MAKES,
+            [PHASE_RUNNING] = WORK_MAKES,
+            [PHASE_WAITING] = WORK_MAKES },
 };

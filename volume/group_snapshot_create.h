@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "ledger/operation.h"
 #include "volume/create.h"
 #include "volume/group.h"
 #include "volume/group_snapshot.h"
@@ -21,5 +22,9 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
 struct group_snapshot_ending {
     const struct error *failure;      /* NULL: all are made */
     const struct create_ending *each; /* then: of each, in the order of snapshot_of_group() */
+    const bool *is_part;              /* is each left to the host of a guest? */
     int count;
 };
+/* For the worker that holds it: what is made is noted, and the hosts of guests make the others
+ * (group_snapshot_part.h).  The argument is such an ending, without a failure. */
+operation_body group_snapshot_create_share;

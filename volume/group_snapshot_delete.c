@@ -3,9 +3,9 @@
 #include "ledger/message.h"
 #include "ledger/service.h"
 #include "volume/conflict.h"
+#include "volume/group_snapshot_part.h"
 #include "volume/group_status.h"
 #include "volume/notification.h"
-#include "volume/operations.h"
 #include "volume/snapshot_delete.h"
 
 static int refuse(const struct group_snapshot *row, const char *why, struct error *err) {
@@ -110,14 +110,41 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         operation_leave(work, id, held->kind, GROUP_SNAPSHOT_ERROR, err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
-                          held->kind->message_action, ending->busy ? "905" : "904", err);
+                          held->kind->message_action, "904", err);
 }
 
 static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
     struct snapshot *snapshots;
     int count = snapshot_of_group(work, operation->object_id, &snapshots, err);
 
-    return count < 0 ? -1 : leave_behind(work, snapshots, count, err);
+    return count < 0 || group_snapshot_cancel_parts(work, operation, err) < 0
+               ? -1
+               : leave_behind(work, snapshots, count, err);
+}
+
+/* ---- what is left to the hosts of guests ---- */
+
+int group_snapshot_delete_share(struct work *work, const struct operation *held, void *arg,
+                                struct error *err) {
+    const struct group_snapshot_delete_ending *left = arg;
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, held->object_id, &snapshots, err);
+    const struct group_snapshot_parts parts = { &kind_snapshot_delete, snapshots, left->is_part,
+                                                count };
+
+    if (count >= 0 && count != left->count)
+        return error_set(err, ERROR_INTERNAL, "Group snapshot %s has %d snapshots, and not %d.",
+                         held->object_id, count, left->count);
+    return count < 0 ? -1 : group_snapshot_hand_over(work, held, &parts, err);
+}
+
+static int delete_settle(struct work *work, const struct operation *operation, struct error *err) {
+    struct error failure = { 0 };
+    struct group_snapshot_delete_ending ending = { operation->failed ? &failure : NULL, NULL, 0 };
+    struct snapshot *snapshots;
+    int count = group_snapshot_parts_ended(work, operation, &snapshots, err);
+
+    return count <= 0 ? count : delete_finish(work, operation, &ending, err);
 }
 
 const struct operation_kind kind_group_snapshot_delete = {
@@ -128,9 +155,12 @@ const struct operation_kind kind_group_snapshot_delete = {
     .may_start_from = (uint64_t)1 << GROUP_SNAPSHOT_AVAILABLE | (uint64_t)1 << GROUP_SNAPSHOT_ERROR,
     .meanwhile = GROUP_SNAPSHOT_DELETING,
     .on_failure = GROUP_SNAPSHOT_ERROR,
-    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS,
+            [PHASE_RUNNING] = WORK_DESTROYS,
+            [PHASE_WAITING] = WORK_DESTROYS },
     .finish = delete_finish,
     .cancel = delete_cancel,
+    .settle = delete_settle,
 };
 
 /* ---- begin ---- */

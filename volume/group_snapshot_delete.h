@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "ledger/operation.h"
 #include "volume/group_snapshot.h"
 
 int group_snapshot_delete(struct work *work, const struct group_snapshot *group_snapshot,
@@ -12,5 +13,9 @@ int group_snapshot_delete(struct work *work, const struct group_snapshot *group_
 /* What finishes it. */
 struct group_snapshot_delete_ending {
     const struct error *failure; /* NULL: all are gone */
-    bool busy;                   /* a guest stands in the way */
+    const bool *is_part;         /* is each, as snapshot_of_group() has them, left to a host? */
+    int count;
 };
+/* For the worker that holds it: the hosts of guests do what is left (group_snapshot_part.h).  The
+ * argument is such an ending, without a failure. */
+operation_body group_snapshot_delete_share;

@@ -2,6 +2,7 @@
 
 #include "ledger/message.h"
 #include "volume/attachment.h"
+#include "volume/group_snapshot_status.h"
 #include "volume/operations.h"
 #include "volume/snapshot_delete.h"
 
@@ -207,6 +208,17 @@ static int find_source(struct work *work, const struct operation *operation, con
     return 0;
 }
 
+static int is_member_assisted(struct work *work, const struct operation *operation,
+                              struct error *err) {
+    struct snapshot *snapshots;
+    int count = snapshot_of_group(work, operation->object_id, &snapshots, err);
+    int assisted = count < 0 ? -1 : 0;
+
+    for (int i = 0; i < count && assisted == 0; i++)
+        assisted = is_assisted(work, snapshots[i].volume_id, operation, err);
+    return assisted;
+}
+
 int snapshot_assist_blocks(struct work *work, const struct operation *operation,
                            struct error *err) {
     const char *source;
@@ -214,6 +226,8 @@ int snapshot_assist_blocks(struct work *work, const struct operation *operation,
 
     if (operation->phase == PHASE_CANCELLED || operation->kind->is[PHASE_RUNNING] == 0)
         return 0;
+    if (operation->kind->object == &group_snapshot_objects)
+        return is_member_assisted(work, operation, err);
     blocked = is_assisted(work, operation->volume_id, operation, err);
     if (blocked != 0 || !operation->turn_of || operation->kind->object != &volume_objects ||
         strcmp(operation->turn_of, operation->volume_id) == 0)

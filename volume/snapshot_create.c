@@ -123,12 +123,19 @@ static int create_progress(struct work *work, const struct operation *held, void
 
 /* ---- finish ---- */
 
+int snapshot_create_note(struct work *work, const char *id, const struct create_ending *ending,
+                         struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
+                  "WHERE id = $3",
+                  DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(id)) < 0
+               ? -1
+               : 0;
+}
+
 static int made(struct work *work, const char *id, const struct create_ending *ending,
                 struct error *err) {
-    if (db_run(work->tx, err,
-               "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
-               "WHERE id = $3",
-               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(id)) < 0 ||
+    if (snapshot_create_note(work, id, ending, err) < 0 ||
         operation_leave(work, id, &kind_snapshot_create, SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.create.end", id, err);
@@ -155,17 +162,30 @@ static int refresh(struct work *work, const struct operation *held,
                : attachment_refresh(work, &volume, ending->connection_info, err);
 }
 
+static int tell(struct work *work, const struct operation *held, const struct create_ending *ending,
+                struct error *err) {
+    return ending->failure
+               ? message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                                held->object_id, held->kind->message_action, "013", err)
+               : 0;
+}
+
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
+    const char *id = held->object_id;
+    struct snapshot snapshot;
 
     if (refresh(work, held, ending, err) < 0 || operation_end(work, held->id, err) < 0 ||
-        snapshot_create_ended(work, held->object_id, ending, err) < 0)
+        tell(work, held, ending, err) < 0)
         return -1;
-    if (!ending->failure)
-        return 0;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action, "013", err);
+    if (snapshot_row(work, id, &snapshot, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!snapshot.group_snapshot_id)
+        return snapshot_create_ended(work, id, ending, err);
+    if (!ending->failure && snapshot_create_note(work, id, ending, err) < 0)
+        return -1;
+    return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);
 }
 
 const struct operation_kind kind_snapshot_create = {

@@ -21,6 +21,9 @@ int snapshot_create(struct work *work, const struct volume *volume,
 int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,
                  struct snapshot *ret, struct error *err);
 struct create_ending;
+/* It has an object, and is given to nobody before its group snapshot has ended. */
+int snapshot_create_note(struct work *work, const char *id, const struct create_ending *ending,
+                         struct error *err);
 /* What its end makes of its row. */
 int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
                           struct error *err);

@@ -82,6 +82,18 @@ int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, str
     return remove_row(work, snapshot, err);
 }
 
+static int leave(struct work *work, const struct operation *held, const struct snapshot *snapshot,
+                 bool busy, struct error *err) {
+    bool kept = busy && !snapshot->group_snapshot_id; /* no member alone */
+
+    if ((busy && snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot->id, err) < 0) ||
+        operation_leave(work, snapshot->id, held->kind,
+                        kept ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot->id,
+                          held->kind->message_action, busy ? "015" : "016", err);
+}
+
 static int delete_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct snapshot_delete_ending *ending = arg;
@@ -91,15 +103,12 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (!ending->failure)
-        return snapshot_delete_done(work, &snapshot, err);
-    if ((ending->busy &&
-         snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0) ||
-        operation_leave(work, snapshot.id, held->kind,
-                        ending->busy ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
+    if (ending->failure && leave(work, held, &snapshot, ending->busy, err) < 0)
         return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
-                          held->kind->message_action, ending->busy ? "015" : "016", err);
+    /* The rows of a group snapshot go together. */
+    if (snapshot.group_snapshot_id)
+        return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);
+    return ending->failure ? 0 : snapshot_delete_done(work, &snapshot, err);
 }
 
 const struct operation_kind kind_snapshot_delete = {

@@ -19,16 +19,18 @@ static bool gives_it_away(unsigned wanted) {
            wanted != SNAPSHOT_DELETING && wanted != SNAPSHOT_DELETED;
 }
 
-/* Nobody calls back a delete of all members for the sake of one. */
+/* Nobody calls back a delete of all members for the sake of one.  1: such a delete goes on. */
 static int check_group(struct work *work, const struct snapshot *snapshot, unsigned wanted,
                        struct error *err) {
     struct operation operation;
-    int found = snapshot->group_snapshot_id && gives_it_away(wanted)
+    int found = snapshot->group_snapshot_id
                     ? operation_of(work, snapshot->group_snapshot_id, &operation, err)
                     : 0;
 
     if (found <= 0 || operation.kind != &kind_group_snapshot_delete)
         return found < 0 ? -1 : 0;
+    if (!gives_it_away(wanted))
+        return 1;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid snapshot: Snapshot %s goes with group snapshot %s: reset that one.",
                      snapshot->id, snapshot->group_snapshot_id);
@@ -59,11 +61,14 @@ static int write_status(struct work *work, const struct snapshot *snapshot, unsi
 int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, const char *status,
                           struct error *err) {
     unsigned wanted;
+    int taken_along;
 
-    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0 ||
-        check_group(work, snapshot, wanted, err) < 0 ||
+    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0)
+        return -1;
+    taken_along = check_group(work, snapshot, wanted, err);
+    if (taken_along < 0 ||
         notification_of_snapshot(work, "snapshot.reset_status.start", snapshot->id, err) < 0 ||
-        conflict_settle_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0 ||
+        (!taken_along && conflict_settle_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0) ||
         write_status(work, snapshot, wanted, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.reset_status.end", snapshot->id, err);

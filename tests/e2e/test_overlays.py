@@ -6,6 +6,7 @@ guest and merges them again, and what each holds is what the guest had written t
 import os
 import signal
 import subprocess
+import uuid
 
 import program
 from block_storage import until
@@ -60,6 +61,37 @@ class OverlayCase(DomainCase):
             return snapshot_id not in rows
         until(gone, 120, f"snapshot {snapshot_id} to go")
 
+    def group(self, volume_ids):
+        """A group with these volumes, which they leave behind the test."""
+        group_type = self.api.ask("POST", "/group_types", {
+            "group_type": {"name": str(uuid.uuid4())}})["group_type"]["id"]
+        group_id = self.api.ask("POST", "/groups", {"group": {
+            "group_type": group_type, "volume_types": ["__DEFAULT__"]}})["group"]["id"]
+        path, members = f"/groups/{group_id}", ",".join(volume_ids)
+        self.api.ask("PUT", path, {"group": {"add_volumes": members}})
+
+        def take_apart():
+            api = self.client()
+            api.ask("PUT", path, {"group": {"remove_volumes": members}})
+            api.ask("POST", f"{path}/action", {"delete": {"delete-volumes": False}})
+            api.ask("DELETE", f"/group_types/{group_type}")
+            api.close()
+        self.addCleanup(take_apart)
+        return group_id
+
+    def group_snapshot_status(self, group_snapshot_id):
+        answer = self.api.call("GET", f"/group_snapshots/{group_snapshot_id}")
+        return "gone" if answer.status == 404 else answer.body["group_snapshot"]["status"]
+
+    def group_snapshot(self, group_id):
+        """One that is available: its id, and of each volume the id of its member."""
+        made = self.api.ask("POST", "/group_snapshots", {
+            "group_snapshot": {"group_id": group_id}})["group_snapshot"]["id"]
+        until(lambda: self.group_snapshot_status(made) != "creating", 120, "an end of making it")
+        self.assertEqual(self.group_snapshot_status(made), "available")
+        return {"id": made, "members": {row["volume_id"]: row["id"] for row in self.api.snapshots()
+                                        if row["group_snapshot_id"] == made}}
+
     def shares_blocks(self, attachment_id):
         """The file system makes snapshots itself: nobody is asked."""
         return self.disk(attachment_id).format == "raw"
@@ -99,6 +131,34 @@ class Overlays(OverlayCase):
         domain.destroy()
         self.api.detach(attachment_id)
         self.api.delete_and_wait(volume_id)
+
+    def test_a_group_below_running_domains(self):
+        members = [self.persistent() for _ in range(2)]
+        loose = self.volume()
+        group_id = self.group([member[0] for member in members] + [loose])
+        for volume_id, _, domain in members:
+            domain.write_disk(volume_id, 7, "64k")
+        made = self.group_snapshot(group_id)
+        self.assertEqual(len(made["members"]), 3)
+        for volume_id, attachment_id, domain in members:
+            domain.write_disk(volume_id, 8, "64k")
+            self.assert_content(made["members"][volume_id], 7)
+            if not self.shares_blocks(attachment_id):
+                self.assertEqual(os.path.basename(self.disk(attachment_id).path),
+                                 f"volume-{volume_id}.{made['members'][volume_id]}")
+        self.assert_content(made["members"][loose], 0)
+
+        self.api.ask("DELETE", f"/group_snapshots/{made['id']}")
+        until(lambda: self.group_snapshot_status(made["id"]) == "gone", 120, "all of it to go")
+        self.assertEqual(self.api.snapshots(), [])
+        for volume_id, attachment_id, domain in members:
+            domain.power_off()
+            disk = self.disk(attachment_id)
+            self.assertEqual(self.first_byte(disk.path, disk.format), 8)
+            kept = [name for name in os.listdir(os.path.dirname(disk.path)) if volume_id in name
+                    and name not in (os.path.basename(disk.path), f"volume-{volume_id}",
+                                     f"volume-{volume_id}.info")]
+            self.assertEqual(kept, [])
 
     def test_a_domain_that_is_off_cannot_be_asked_and_needs_not(self):
         volume_id, attachment_id, domain = self.persistent()

@@ -1,0 +1,30 @@
+/*
+ * Parts of the work on a group snapshot: what only the host of a guest can do for a member.  Each
+ * is an operation on the member's snapshot, as of one alone, and has all that such a one has: its
+ * turn, the host's report, a deadline, an end when the guest leaves.  The group snapshot's
+ * operation waits for them, nobody's and without a deadline, keeps its volumes from being attached
+ * meanwhile, and ends with the last of them (operation_part_ended()).
+ */
+#pragma once
+
+#include "volume/group_snapshot.h"
+#include "volume/operations.h"
+#include "volume/snapshot.h"
+
+/* What is left to hosts when all else is done. */
+struct group_snapshot_parts {
+    const struct operation_kind *kind;
+    const struct snapshot *snapshots;
+    const bool *is_part; /* of each */
+    int count;
+};
+/* For the worker that holds it, who lets go: they stand where it stood in the line. */
+int group_snapshot_hand_over(struct work *work, const struct operation *held,
+                             const struct group_snapshot_parts *parts, struct error *err);
+/* When all that were handed over have ended: its snapshots, how many; or -1.  0: not yet, or
+ * nothing was. */
+int group_snapshot_parts_ended(struct work *work, const struct operation *operation,
+                               struct snapshot **ret, struct error *err);
+/* The end of the whole is theirs. */
+int group_snapshot_cancel_parts(struct work *work, const struct operation *operation,
+                                struct error *err);
