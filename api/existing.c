@@ -12,7 +12,7 @@
 #include "common/words.h"
 #include "volume/manage.h"
 #include "volume/manageable.h"
-#include "volume/snapshot.h"
+#include "volume/snapshot_manage.h"
 
 #include <string.h>
 
@@ -99,18 +99,32 @@ static int unmanage_volume(struct request *request, struct error *err) {
 /* ---- list ---- */
 
 struct manageable {
-    const char *source_name, *why_not, *volume_id;
+    const char *source_name, *why_not;
+    const char *id;              /* of what has it already */
+    const char *of_id, *of_name; /* of a snapshot: what it is of, where that is known */
     int64_t size_gb;
     bool safe;
 };
 
+/* Empty when it has no name. */
+static void put_named(struct request *request, const char *key, const char *name) {
+    out_begin_object(&request->out);
+    if (name) {
+        out_key_text(&request->out, key);
+        out_text(&request->out, name);
+    }
+    out_end_object(&request->out);
+}
+
 static void put_reference(struct request *request, const void *row) {
+    put_named(request, "source-name", ((const struct manageable *)row)->source_name);
+}
+
+static void put_source_reference(struct request *request, const void *row) {
     const struct manageable *manageable = row;
 
-    out_begin_object(&request->out);
-    out_key(&request->out, "source-name");
-    out_text(&request->out, manageable->source_name);
-    out_end_object(&request->out);
+    put_named(request, manageable->of_name ? "source-name" : "source-id",
+              manageable->of_name ? manageable->of_name : manageable->of_id);
 }
 
 /* clang-format off */
@@ -119,17 +133,24 @@ static void put_reference(struct request *request, const void *row) {
     SHAPE(struct manageable, size_gb, "size", INT), \
     SHAPE(struct manageable, safe, "safe_to_manage", BOOL)
 
+#define MANAGEABLE_DETAILS \
+    SHAPE(struct manageable, why_not, "reason_not_safe", TEXT, .flags = SHAPE_NULLABLE), \
+    SHAPE(struct manageable, id,      "cinder_id",       TEXT, .flags = SHAPE_NULLABLE), \
+    { SHAPE_KEY("extra_info", NULL) }
+#define SNAPSHOT_KEYS \
+    MANAGEABLE_KEYS, \
+    SHAPE_BY(put_source_reference, "source_reference", OBJECT, .of = &shape_any)
+
 static const struct shape_key short_keys[] = { MANAGEABLE_KEYS, SHAPES_END };
 static const struct shape short_shape = { "manageable_volume_short", short_keys };
-
-static const struct shape_key detail_keys[] = {
-    MANAGEABLE_KEYS,
-    SHAPE(struct manageable, why_not,   "reason_not_safe", TEXT, .flags = SHAPE_NULLABLE),
-    SHAPE(struct manageable, volume_id, "cinder_id",       TEXT, .flags = SHAPE_NULLABLE),
-    { SHAPE_KEY("extra_info", NULL) },
-    SHAPES_END,
-};
+static const struct shape_key detail_keys[] = { MANAGEABLE_KEYS, MANAGEABLE_DETAILS, SHAPES_END };
 static const struct shape detail_shape = { "manageable_volume", detail_keys };
+static const struct shape_key snapshot_keys[] = { SNAPSHOT_KEYS, SHAPES_END };
+static const struct shape snapshot_shape_short = { "manageable_snapshot_short", snapshot_keys };
+static const struct shape_key snapshot_detail_keys[] = {
+    SNAPSHOT_KEYS, MANAGEABLE_DETAILS, SHAPES_END,
+};
+static const struct shape snapshot_shape_detail = { "manageable_snapshot", snapshot_detail_keys };
 /* clang-format on */
 
 static int refuse_query(const char *name, const char *value, struct error *err) {
@@ -197,21 +218,32 @@ static int read_page(struct request *request, const char **ret_host, struct mana
     return read_marker(request, ret, err);
 }
 
-static int list_manageable(struct request *request, struct error *err) {
+static int ask(struct request *request, bool snapshots, struct error *err) {
     struct manageable_page page;
     const char *host;
 
     if (read_page(request, &host, &page, err) < 0)
         return -1;
+    page.snapshots = snapshots;
     request->wait_project = request->context.project_id;
     return manageable_ask(&request->work, host, &page, &request->wait_operation, err);
+}
+
+static int list_volumes(struct request *request, struct error *err) {
+    return ask(request, false, err);
+}
+
+static int list_snapshots(struct request *request, struct error *err) {
+    return ask(request, true, err);
 }
 
 static struct manageable manageable_of(const json_t *item) {
     return (struct manageable){
         .source_name = json_string_value(json_object_get(item, "name")),
         .why_not = json_string_value(json_object_get(item, "why_not")),
-        .volume_id = json_string_value(json_object_get(item, "volume_id")),
+        .id = json_string_value(json_object_get(item, "id")),
+        .of_id = json_string_value(json_object_get(item, "of_id")),
+        .of_name = json_string_value(json_object_get(item, "of_name")),
         .size_gb = json_integer_value(json_object_get(item, "size")),
         .safe = json_is_true(json_object_get(item, "safe")),
     };
@@ -234,12 +266,7 @@ static int manageable_listed(struct request *request, struct error *err) {
     return 0;
 }
 
-/* ---- snapshots: no backend of this service takes one over, or lets go of one ---- */
-
-static int refuse_snapshots(struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: The backend takes over no existing snapshots.");
-}
+/* ---- snapshots ---- */
 
 struct manage_snapshot_body {
     const char *volume_id;
@@ -259,27 +286,28 @@ static const struct field manage_snapshot_fields[] = {
 
 static int manage_snapshot(struct request *request, struct error *err) {
     const struct manage_snapshot_body *body = request->body;
+    const struct snapshot_new wanted = {
+        .name = body->name,
+        .description = body->description,
+        .metadata = request_pairs(request, body->metadata),
+    };
     struct policy_target owner;
+    const struct volume *volume;
+    struct snapshot snapshot;
     const char *name;
 
     if (read_reference(body->reference, &name, err) < 0 ||
-        !resource_load(request, &volume_resource, body->volume_id, &owner, err))
+        metadata_check(&snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
-    return refuse_snapshots(err);
-}
-
-static int list_manageable_snapshots(struct request *request, struct error *err) {
-    struct manageable_page page;
-    const char *host;
-
-    return read_page(request, &host, &page, err) < 0 ? -1 : refuse_snapshots(err);
+    volume = resource_load(request, &volume_resource, body->volume_id, &owner, err);
+    if (!volume || snapshot_manage(&request->work, volume, &wanted, name, &snapshot, err) < 0)
+        return -1;
+    answer_row(request, &snapshot, 0);
+    return 0;
 }
 
 static int unmanage_snapshot(struct request *request, struct error *err) {
-    const struct snapshot *snapshot = request->object;
-
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid snapshot: The backend of snapshot %s lets go of none.", snapshot->id);
+    return snapshot_unmanage(&request->work, request->object, err);
 }
 
 /* ---- rows ---- */
@@ -296,17 +324,19 @@ static const struct route_query list_queries[] = {
 #define LIST(path_, since_, shape_) \
     { .method = "GET", .path = path_, .since = since_, .rule = "volume_extension:list_manageable", \
       .queries = list_queries, ANSWER("manageable-volumes", shape_), .flags = ROUTE_MANY, \
-      .handler = list_manageable, .status = 200, .after = manageable_listed }
+      .handler = list_volumes, .status = 200, .after = manageable_listed }
 #define MANAGE(path_, since_) \
     { .method = "POST", .path = path_, .since = since_, .rule = "volume_extension:volume_manage", \
       .wrapper = "volume", BODY(manage_fields, struct manage_body), \
       ANSWER("volume", volume_first_shape), .handler = manage_volume, .status = 202 }
-#define LIST_SNAPSHOTS(path_, since_) \
+#define LIST_SNAPSHOTS(path_, since_, shape_) \
     { .method = "GET", .path = path_, .since = since_, .rule = "snapshot_extension:list_manageable", \
-      .queries = list_queries, .handler = list_manageable_snapshots, .status = 200 }
+      .queries = list_queries, ANSWER("manageable-snapshots", shape_), .flags = ROUTE_MANY, \
+      .handler = list_snapshots, .status = 200, .after = manageable_listed }
 #define MANAGE_SNAPSHOT(path_, since_) \
     { .method = "POST", .path = path_, .since = since_, .rule = "snapshot_extension:snapshot_manage", \
       .wrapper = "snapshot", BODY(manage_snapshot_fields, struct manage_snapshot_body), \
+      ANSWER("snapshot", snapshot_short_shape), \
       .handler = manage_snapshot, .status = 202 }
 #define UNMANAGE(path_, resource_, rule_, handler_) \
     { .method = "POST", .path = path_, .action = "os-unmanage", .resource = &(resource_), \
@@ -320,11 +350,11 @@ const struct route existing_routes[] = {
     LIST("/manageable_volumes", MV_MANAGEABLE_LISTS, short_shape),
     LIST("/manageable_volumes/detail", MV_MANAGEABLE_LISTS, detail_shape),
     MANAGE("/manageable_volumes", MV_MANAGEABLE_LISTS),
-    LIST_SNAPSHOTS("/os-snapshot-manage", MV_LEAST),
-    LIST_SNAPSHOTS("/os-snapshot-manage/detail", MV_LEAST),
+    LIST_SNAPSHOTS("/os-snapshot-manage", MV_LEAST, snapshot_shape_short),
+    LIST_SNAPSHOTS("/os-snapshot-manage/detail", MV_LEAST, snapshot_shape_detail),
     MANAGE_SNAPSHOT("/os-snapshot-manage", MV_LEAST),
-    LIST_SNAPSHOTS("/manageable_snapshots", MV_MANAGEABLE_LISTS),
-    LIST_SNAPSHOTS("/manageable_snapshots/detail", MV_MANAGEABLE_LISTS),
+    LIST_SNAPSHOTS("/manageable_snapshots", MV_MANAGEABLE_LISTS, snapshot_shape_short),
+    LIST_SNAPSHOTS("/manageable_snapshots/detail", MV_MANAGEABLE_LISTS, snapshot_shape_detail),
     MANAGE_SNAPSHOT("/manageable_snapshots", MV_MANAGEABLE_LISTS),
     UNMANAGE("/volumes/{id}/action", volume_resource, "volume_extension:volume_unmanage",
              unmanage_volume),

@@ -99,7 +99,7 @@ enum { SEES_ATTRIBUTES = 1 };
 static void put_status(struct request *request, const void *row) {
     const struct snapshot *snapshot = row;
 
-    out_text(&request->out, snapshot_status_text(snapshot->status));
+    out_text(&request->out, snapshot_status_shown(snapshot->status));
 }
 
 /* clang-format off */
@@ -130,7 +130,7 @@ static const struct shape_key snapshot_keys[] = {
 const struct shape snapshot_shape = { "snapshot", snapshot_keys };
 
 static const struct shape_key snapshot_short_keys[] = { SNAPSHOT_KEYS, SHAPES_END };
-static const struct shape snapshot_short_shape = { "snapshot_short", snapshot_short_keys };
+const struct shape snapshot_short_shape = { "snapshot_short", snapshot_short_keys };
 /* clang-format on */
 
 static void view(struct request *request, const void *row, bool detail) {

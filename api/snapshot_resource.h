@@ -11,3 +11,5 @@ extern const struct resource snapshot_resource;
 
 /* With the rights 0: without os-extended-…, which show and detail have. */
 extern const struct shape snapshot_shape;
+/* As it was at first. */
+extern const struct shape snapshot_short_shape;

@@ -51,7 +51,8 @@ schema_texts = \
 	db/schema/0014_operations_in_turns.sql \
 	db/schema/0015_snapshot_pages.sql \
 	db/schema/0016_described_pages.sql \
-	db/schema/0017_operations_assisted.sql
+	db/schema/0017_operations_assisted.sql \
+	db/schema/0018_snapshots_taken_over.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

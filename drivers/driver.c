@@ -20,6 +20,7 @@ const struct driver_feature_row driver_features[] = {
     { DRIVER_CLONE, "clone", "clone_support" },
     { DRIVER_REVERT, "revert", "revert_support" },
     { DRIVER_MANAGE, "manage", "manage_support" },
+    { DRIVER_MANAGE_SNAPSHOT, "manage snapshot", "manage_snapshot_support" },
     { DRIVER_ASSIST, "assisted snapshot", NULL },
     { .name = NULL },
 };

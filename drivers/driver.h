@@ -42,6 +42,8 @@ enum driver_feature {
     DRIVER_REVERT = 1 << 6,   /* revert_volume */
     DRIVER_MANAGE = 1 << 7,   /* get_manageable, manage_volume, unmanage_volume, list_manageable */
     DRIVER_ASSIST = 1 << 8,   /* prepare_assist, settle_assist */
+    /* get_manageable_snapshot, manage_snapshot, unmanage_snapshot, list_manageable_snapshots */
+    DRIVER_MANAGE_SNAPSHOT = 1 << 9,
 };
 
 /* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
@@ -123,9 +125,10 @@ enum driver_told { DRIVER_TOLD_NOTHING, DRIVER_TOLD_DONE, DRIVER_TOLD_FAILED };
 /* What lies on a backend; text of the call alone. */
 struct driver_candidate {
     const char *source_name; /* by which manage_volume() finds it */
-    const char *name_id;     /* of one that is named as a volume is; else NULL */
+    const char *name_id;     /* of one that is named as a volume, or a snapshot, is; else NULL */
     int64_t bytes;           /* virtual; -1: nobody can tell */
     const char *why_not;     /* it cannot be taken over; NULL: it can, as far as was looked */
+    const char *volume; /* a snapshot's: the source_name of what it is of; NULL: nobody knows */
 };
 
 struct driver_pool {
@@ -263,7 +266,8 @@ struct driver {
      * something is replaced.  A worker that comes late would undo what was written since: the
      * caller renames the volume first (rename_volume()), for each worker anew, and what a late one
      * puts under an old name is nobody's.  No volume of that name: ERROR_NOT_FOUND, and none is
-     * made.  Attached, or open in a guest: ERROR_BACKEND, nothing has changed. */
+     * made.  Attached, or open in a guest: ERROR_BACKEND, nothing has changed.  ERROR_BAD_REQUEST:
+     * nor can it ever, as others lie above the snapshot. */
     int (*revert_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const struct driver_snapshot *snapshot,
                          const struct driver_progress *progress, struct error *err);
@@ -296,6 +300,31 @@ struct driver {
     int (*list_manageable)(void *handle, struct arena *arena, const char *pool,
                            void (*found)(void *arg, const struct driver_candidate *candidate),
                            void *arg, struct error *err);
+
+    /*
+     * The same of a snapshot: an object that somebody else made becomes one of the volume, on whose
+     * storage it must lie, and one is let go of.  Neither the volume nor a guest sees it.
+     */
+
+    /* `name_id` of *ret is the snapshot that has the object already, as far as the storage knows:
+     * whether there is such a one the caller must ask, and then hands that to manage_snapshot(). */
+    int (*get_manageable_snapshot)(void *handle, struct arena *arena,
+                                   const struct driver_volume *volume,
+                                   const struct driver_snapshot *snapshot, const char *source_name,
+                                   struct driver_candidate *ret, struct error *err);
+    /* ERROR_BAD_REQUEST also when another snapshot has it by now. */
+    int (*manage_snapshot)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot,
+                           const struct driver_candidate *source, struct driver_created *ret,
+                           struct error *err);
+    /* What is a part of its volume's storage stays there, and keeps the volume from being deleted.
+     * ERROR_BAD_REQUEST and ERROR_CONFLICT: nothing has changed. */
+    int (*unmanage_snapshot)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, struct error *err);
+    int (*list_manageable_snapshots)(void *handle, struct arena *arena, const char *pool,
+                                     void (*found)(void *arg,
+                                                   const struct driver_candidate *candidate),
+                                     void *arg, struct error *err);
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,

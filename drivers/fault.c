@@ -308,6 +308,47 @@ static int fault_list_manageable(void *handle, struct arena *arena, const char *
     return PASS_ON_OPTIONAL(handle, list_manageable, NULL, pool, found, arg, err);
 }
 
+static int fault_get_manageable_snapshot(void *handle, struct arena *arena,
+                                         const struct driver_volume *volume,
+                                         const struct driver_snapshot *snapshot,
+                                         const char *source_name, struct driver_candidate *ret,
+                                         struct error *err) {
+    struct driver_candidate found = { 0 };
+    int result = PASS_ON_OPTIONAL(handle, get_manageable_snapshot, volume, volume, snapshot,
+                                  source_name, &found, err);
+
+    if (result == 0)
+        *ret = found;
+    return result;
+}
+
+static int fault_manage_snapshot(void *handle, struct arena *arena,
+                                 const struct driver_volume *volume,
+                                 const struct driver_snapshot *snapshot,
+                                 const struct driver_candidate *source, struct driver_created *ret,
+                                 struct error *err) {
+    struct driver_created created = { 0 };
+    int result =
+        PASS_ON_OPTIONAL(handle, manage_snapshot, volume, volume, snapshot, source, &created, err);
+
+    if (result == 0)
+        *ret = created;
+    return result;
+}
+
+static int fault_unmanage_snapshot(void *handle, struct arena *arena,
+                                   const struct driver_volume *volume,
+                                   const struct driver_snapshot *snapshot, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, unmanage_snapshot, volume, volume, snapshot, err);
+}
+
+static int fault_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                           void (*found)(void *arg,
+                                                         const struct driver_candidate *candidate),
+                                           void *arg, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, list_manageable_snapshots, NULL, pool, found, arg, err);
+}
+
 /* ---- the filter itself ---- */
 
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg) {
@@ -393,6 +434,10 @@ const struct driver fault_driver = {
     .manage_volume = fault_manage_volume,
     .unmanage_volume = fault_unmanage_volume,
     .list_manageable = fault_list_manageable,
+    .get_manageable_snapshot = fault_get_manageable_snapshot,
+    .manage_snapshot = fault_manage_snapshot,
+    .unmanage_snapshot = fault_unmanage_snapshot,
+    .list_manageable_snapshots = fault_list_manageable_snapshots,
 };
 
 /* What the next driver has not, the filter before it has not. */
@@ -422,4 +467,8 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     DESCRIBE(manage_volume);
     DESCRIBE(unmanage_volume);
     DESCRIBE(list_manageable);
+    DESCRIBE(get_manageable_snapshot);
+    DESCRIBE(manage_snapshot);
+    DESCRIBE(unmanage_snapshot);
+    DESCRIBE(list_manageable_snapshots);
 }

@@ -7,11 +7,32 @@
 #include <string.h>
 
 static const char *const call_names[] = {
-    "get_pools",       "create_volume",   "delete_volume",  "rename_volume",  "extend_volume",
-    "get_size",        "connect",         "list_volumes",   "open",           "*",
-    "create_snapshot", "delete_snapshot", "prepare_assist", "settle_assist",  "list_snapshots",
-    "clone_volume",    "clone_snapshot",  "revert_volume",  "get_manageable", "manage_volume",
-    "unmanage_volume", "list_manageable",
+    "get_pools",
+    "create_volume",
+    "delete_volume",
+    "rename_volume",
+    "extend_volume",
+    "get_size",
+    "connect",
+    "list_volumes",
+    "open",
+    "*",
+    "create_snapshot",
+    "delete_snapshot",
+    "prepare_assist",
+    "settle_assist",
+    "list_snapshots",
+    "clone_volume",
+    "clone_snapshot",
+    "revert_volume",
+    "get_manageable",
+    "manage_volume",
+    "unmanage_volume",
+    "list_manageable",
+    "get_manageable_snapshot",
+    "manage_snapshot",
+    "unmanage_snapshot",
+    "list_manageable_snapshots",
 };
 
 static const struct {

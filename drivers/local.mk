@@ -31,6 +31,10 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_file_clone.c \
 	drivers/file/volume_file_create.c \
 	drivers/file/volume_file_extend.c \
+	drivers/file/existing_file.c \
+	drivers/file/existing_file.h \
+	drivers/file/snapshot_file_manage.c \
+	drivers/file/snapshot_file_manage.h \
 	drivers/file/volume_file_manage.c \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
@@ -58,6 +62,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \
 	tests/unit/drivers/file/test_manage \
+	tests/unit/drivers/file/test_manage_snapshots \
 	tests/unit/drivers/file/test_mount \
 	tests/unit/drivers/file/test_nfs \
 	tests/unit/drivers/file/test_qemu_img \

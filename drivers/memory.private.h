@@ -125,3 +125,17 @@ int memory_unmanage_volume(void *handle, struct arena *arena, const struct drive
 int memory_list_manageable(void *handle, struct arena *arena, const char *pool,
                            void (*found)(void *arg, const struct driver_candidate *candidate),
                            void *arg, struct error *err);
+int memory_get_manageable_snapshot(void *handle, struct arena *arena,
+                                   const struct driver_volume *volume,
+                                   const struct driver_snapshot *snapshot, const char *source_name,
+                                   struct driver_candidate *ret, struct error *err);
+int memory_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot,
+                           const struct driver_candidate *source, struct driver_created *ret,
+                           struct error *err);
+int memory_unmanage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, struct error *err);
+int memory_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                     void (*found)(void *arg,
+                                                   const struct driver_candidate *candidate),
+                                     void *arg, struct error *err);

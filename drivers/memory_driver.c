@@ -19,9 +19,9 @@ static const struct option own_options[] = {
 
 static const struct option *const memory_options[] = { own_options, NULL };
 
-static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
-                                        DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                        DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST;
+static const unsigned memory_features =
+    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT |
+    DRIVER_CLONE | DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST | DRIVER_MANAGE_SNAPSHOT;
 
 int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
@@ -279,4 +279,8 @@ const struct driver memory_driver = {
     .manage_volume = memory_manage_volume,
     .unmanage_volume = memory_unmanage_volume,
     .list_manageable = memory_list_manageable,
+    .get_manageable_snapshot = memory_get_manageable_snapshot,
+    .manage_snapshot = memory_manage_snapshot,
+    .unmanage_snapshot = memory_unmanage_snapshot,
+    .list_manageable_snapshots = memory_list_manageable_snapshots,
 };

@@ -3,11 +3,11 @@
  */
 #include "drivers/memory.private.h"
 
-/* An earlier call may have taken it over. */
-static int find_source(const struct memory *memory, const struct driver_volume *volume,
+/* `taken`: by an earlier call. */
+static int find_source(const struct memory *memory, const struct memory_volume *taken,
                        const char *source_name, const struct memory_volume **ret,
                        struct error *err) {
-    *ret = memory_find(memory, volume->name_id);
+    *ret = taken;
     if (!*ret)
         *ret = memory_find_foreign(memory, source_name);
     if (!*ret)
@@ -28,7 +28,7 @@ int memory_get_manageable(void *handle, struct arena *arena, const struct driver
 
     (void)arena;
     if (memory_check_order(memory, "get_manageable", err) < 0 ||
-        find_source(memory, volume, source_name, &found, err) < 0)
+        find_source(memory, memory_find(memory, volume->name_id), source_name, &found, err) < 0)
         return -1;
     *ret_bytes = found->bytes;
     return 0;
@@ -49,11 +49,11 @@ int memory_manage_volume(void *handle, struct arena *arena, const struct driver_
     HOLD(memory);
 
     if (memory_check_order(memory, "manage_volume", err) < 0 ||
-        find_source(memory, volume, source_name, &found, err) < 0)
+        find_source(memory, memory_find(memory, volume->name_id), source_name, &found, err) < 0)
         return -1;
     if (found->kind == MEMORY_FOREIGN) {
         if (memory_act(memory, "manage_volume", volume->name_id, volume->fence, err) < 0 ||
-            find_source(memory, volume, source_name, &found, err) < 0)
+            find_source(memory, memory_find(memory, volume->name_id), source_name, &found, err) < 0)
             return -1;
         if (found->kind == MEMORY_FOREIGN)
             make_volume(memory, volume->name_id, found);
@@ -89,6 +89,81 @@ int memory_unmanage_volume(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
+/* ---- snapshots ---- */
+
+int memory_get_manageable_snapshot(void *handle, struct arena *arena,
+                                   const struct driver_volume *volume,
+                                   const struct driver_snapshot *snapshot, const char *source_name,
+                                   struct driver_candidate *ret, struct error *err) {
+    struct memory *memory = handle;
+    const struct memory_volume *taken, *found;
+    struct memory_volume *of;
+    HOLD(memory);
+
+    (void)arena;
+    if (memory_check_order(memory, "get_manageable_snapshot", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &of, err) < 0)
+        return -1;
+    taken = memory_find_snapshot(memory, snapshot->name_id);
+    if (find_source(memory, taken, source_name, &found, err) < 0)
+        return -1;
+    *ret = (struct driver_candidate){ .source_name = source_name, .bytes = found->bytes };
+    return 0;
+}
+
+int memory_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot,
+                           const struct driver_candidate *source, struct driver_created *ret,
+                           struct error *err) {
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+    HOLD(memory);
+
+    (void)volume;
+    if (memory_check_order(memory, "manage_snapshot", err) < 0)
+        return -1;
+    if (!memory_find_snapshot(memory, snapshot->name_id)) {
+        if (find_source(memory, NULL, source->source_name, &found, err) < 0 ||
+            memory_act(memory, "manage_snapshot", snapshot->name_id, snapshot->fence, err) < 0 ||
+            find_source(memory, memory_find_snapshot(memory, snapshot->name_id),
+                        source->source_name, &found, err) < 0)
+            return -1;
+        if (found->kind == MEMORY_FOREIGN) {
+            memory_add_snapshot(memory, snapshot->name_id, found->bytes)->content = found->content;
+            memory_take_out_foreign(memory, source->source_name);
+        }
+    }
+    *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
+                                    .format = "raw" };
+    return 0;
+}
+
+int memory_unmanage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, struct error *err) {
+    const char *name = arena_format(arena, "unmanaged-%s", snapshot->name_id);
+    struct memory *memory = handle;
+    const struct memory_volume *found;
+    HOLD(memory);
+
+    (void)volume;
+    if (memory_check_order(memory, "unmanage_snapshot", err) < 0)
+        return -1;
+    if (!memory_find_snapshot(memory, snapshot->name_id))
+        return 0;
+    if (memory_act(memory, "unmanage_snapshot", snapshot->name_id, snapshot->fence, err) < 0)
+        return -1;
+    found = memory_find_snapshot(memory, snapshot->name_id);
+    if (found && memory_find_foreign(memory, name))
+        return error_set(err, ERROR_BACKEND, "There is an object %s already.", name);
+    if (found) {
+        memory_add_foreign(memory, name, found->bytes)->content = found->content;
+        memory_take_out_snapshot(memory, snapshot->name_id);
+    }
+    return 0;
+}
+
+/* ---- list ---- */
+
 struct telling {
     enum memory_kind kind;
     void (*found)(void *arg, const struct driver_candidate *candidate);
@@ -97,12 +172,12 @@ struct telling {
 
 static void tell(void *arg, const char *name, int64_t bytes) {
     const struct telling *telling = arg;
-    bool is_volume = telling->kind == MEMORY_VOLUME;
+    bool is_foreign = telling->kind == MEMORY_FOREIGN;
     const struct driver_candidate candidate = {
         .source_name = name,
-        .name_id = is_volume ? name : NULL,
+        .name_id = is_foreign ? NULL : name,
         .bytes = bytes,
-        .why_not = is_volume    ? "is a volume"
+        .why_not = !is_foreign  ? "is the service's"
                    : bytes == 0 ? "is empty"
                                 : NULL,
     };
@@ -110,19 +185,32 @@ static void tell(void *arg, const char *name, int64_t bytes) {
     telling->found(telling->arg, &candidate);
 }
 
+static int list(struct memory *memory, const char *call, enum memory_kind kind,
+                void (*found)(void *arg, const struct driver_candidate *candidate), void *arg,
+                struct error *err) {
+    struct telling ours = { kind, found, arg }, foreign = { MEMORY_FOREIGN, found, arg };
+    HOLD(memory);
+
+    if (memory_check_order(memory, call, err) < 0)
+        return -1;
+    memory_visit(memory, kind, tell, &ours);
+    memory_visit(memory, MEMORY_FOREIGN, tell, &foreign);
+    return 0;
+}
+
 int memory_list_manageable(void *handle, struct arena *arena, const char *pool,
                            void (*found)(void *arg, const struct driver_candidate *candidate),
                            void *arg, struct error *err) {
-    struct memory *memory = handle;
-    struct telling volumes = { MEMORY_VOLUME, found, arg };
-    struct telling foreign = { MEMORY_FOREIGN, found, arg };
-    HOLD(memory);
-
     (void)arena;
     (void)pool;
-    if (memory_check_order(memory, "list_manageable", err) < 0)
-        return -1;
-    memory_visit(memory, MEMORY_VOLUME, tell, &volumes);
-    memory_visit(memory, MEMORY_FOREIGN, tell, &foreign);
-    return 0;
+    return list(handle, "list_manageable", MEMORY_VOLUME, found, arg, err);
+}
+
+int memory_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                     void (*found)(void *arg,
+                                                   const struct driver_candidate *candidate),
+                                     void *arg, struct error *err) {
+    (void)arena;
+    (void)pool;
+    return list(handle, "list_manageable_snapshots", MEMORY_SNAPSHOT, found, arg, err);
 }

@@ -75,6 +75,7 @@ static const struct numbered_text details[] = {
     { "904", "The driver failed to delete the snapshot of a member." },
     { "905", "The snapshot of a member is in use." },
     { "906", "The driver failed to let go of the volume." },
+    { "907", "The driver failed to let go of the snapshot." },
 };
 /* clang-format on */
 

@@ -1,41 +1,86 @@
 /*
- * Storage that was there before is taken over, and let go of.
+ * Storage that was there before is taken over, and let go of: as volumes, and as snapshots.
  *
  *     manage     look how large it is → reserve that → give it the volume's name → fill it up to a
- *                whole GiB → finish.  Each step may be repeated.  Whoever gives up says so in the
+ * whole GiB (a snapshot has one) → finish.  Each step may be repeated.  Whoever gives up says so in
+ * the
  *                operation, so that nobody takes it over any more, and lets go of the object: it
  *                may have the name already.  So does whoever closes one that was cancelled, however
  *                long that takes: what comes next may destroy by that name.
  *     unmanage   from its second worker on under a name that no earlier one knows (rename_job.c),
- *                so that one that sleeps takes nothing away from a volume that stays.
+ * so that one that sleeps takes nothing away from a volume that stays.  Of a snapshot
+ *                that one is to be let go of is written down first, and nobody is given it then.
  */
 #include "manager/job.h"
-#include "volume/manage.h"
+#include "volume/snapshot_delete.h"
+#include "volume/snapshot_manage.h"
 
 #include <string.h>
 
 /* ---- manage ---- */
 
+static bool is_snapshot(const struct job *job) {
+    return job->operation.kind->object == &snapshot_objects;
+}
+
+/* Also of one whose row is gone. */
+static struct driver_snapshot snapshot_of_job(const struct job *job,
+                                              const struct driver_fence *fence) {
+    const struct snapshot row_less = { .id = job->operation.object_id };
+    struct driver_snapshot snapshot =
+        job_driver_snapshot(job, job->has_snapshot ? &job->snapshot : &row_less);
+
+    snapshot.fence = fence;
+    return snapshot;
+}
+
 int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
+    if (is_snapshot(job)) {
+        const struct driver_snapshot snapshot = snapshot_of_job(job, fence);
+
+        return job->backend->driver->unmanage_snapshot
+                   ? job->backend->driver->unmanage_snapshot(job->backend->handle, job->arena,
+                                                             &volume, &snapshot, err)
+                   : 0;
+    }
     if (!job->backend->driver->unmanage_volume)
         return 0; /* nor has it taken one over */
     volume.fence = fence;
     return job->backend->driver->unmanage_volume(job->backend->handle, job->arena, &volume, err);
 }
 
-static int look(struct job *job, const char *source_name, int64_t *ret_gb, struct error *err) {
+/* Nobody can fill up a snapshot: it is what its volume was, and that has whole GiB. */
+static int look_for_snapshot(struct job *job, const char *source_name, struct driver_candidate *ret,
+                             struct error *err) {
+    const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    int64_t bytes;
+    const struct driver_snapshot snapshot = snapshot_of_job(job, &job->fence);
 
+    if (!driver->manage_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend takes over no existing snapshots.");
+    if (driver->get_manageable_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                        source_name, ret, err) < 0)
+        return -1;
+    return ret->bytes > 0 && ret->bytes % GIB == 0
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "The object has %jd bytes, and a snapshot has whole GiB.",
+                           (intmax_t)ret->bytes);
+}
+
+static int look(struct job *job, const char *source_name, struct driver_candidate *ret,
+                struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+
+    if (is_snapshot(job))
+        return look_for_snapshot(job, source_name, ret, err);
     if (!job->backend->driver->manage_volume)
         return error_set(err, ERROR_BAD_REQUEST, "This backend takes over no existing storage.");
-    if (job->backend->driver->get_manageable(job->backend->handle, job->arena, &volume, source_name,
-                                             &bytes, err) < 0)
-        return -1;
-    *ret_gb = bytes / GIB + (bytes % GIB > 0);
-    return 0;
+    ret->source_name = source_name;
+    return job->backend->driver->get_manageable(job->backend->handle, job->arena, &volume,
+                                                source_name, &ret->bytes, err);
 }
 
 /* As large as its record says. */
@@ -61,13 +106,29 @@ static int fill_up(struct job *job, const struct driver_volume *volume, int64_t 
     return -1;
 }
 
-static int take_over(struct job *job, const char *source_name, int64_t size_gb,
+static int take_over_snapshot(struct job *job, const struct driver_candidate *source,
+                              struct manage_ending *ending, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = snapshot_of_job(job, &job->fence);
+    struct driver_created created;
+
+    if (job->backend->driver->manage_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                              source, &created, err) < 0)
+        return -1;
+    ending->location = created.provider_location;
+    ending->format = created.format;
+    return 0;
+}
+
+static int take_over(struct job *job, const struct driver_candidate *source, int64_t size_gb,
                      struct manage_ending *ending, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
     struct driver_created created;
 
-    if (job->backend->driver->manage_volume(job->backend->handle, job->arena, &volume, source_name,
-                                            &created, err) < 0)
+    if (is_snapshot(job))
+        return take_over_snapshot(job, source, ending, err);
+    if (job->backend->driver->manage_volume(job->backend->handle, job->arena, &volume,
+                                            source->source_name, &created, err) < 0)
         return -1;
     volume.provider_location = ending->location = created.provider_location;
     volume.format = ending->format = created.format;
@@ -78,11 +139,16 @@ static int take_over(struct job *job, const char *source_name, int64_t size_gb,
 static int unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct operation operation;
+    struct snapshot snapshot;
     struct volume volume;
     int found = operation_get(work, job->operation.id, &operation, err);
 
     if (found < 0 || (found > 0 && operation.phase != PHASE_CANCELLED))
         return found < 0 ? -1 : 0;
+    if (is_snapshot(job))
+        return snapshot_row(work, job->operation.object_id, &snapshot, err) < 0
+                   ? (err->kind == ERROR_NOT_FOUND ? 1 : -1)
+                   : !snapshot.provider_location;
     if (volume_row(work, job->operation.volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 1 : -1;
     return !volume.provider_location;
@@ -111,15 +177,17 @@ static int fail(struct job *job, bool begun, struct error *failure, struct error
         return job_ask_again(job, failure, err);
     if ((begun || job->operation.attempts > 1) && give_up(job, failure, &why) < 0)
         return job_ask_again(job, &why, err);
-    log_error(&job->context.log, "manage failed", "volume_id", job->volume.id, "reason",
-              failure->message, NULL);
+    log_error(&job->context.log, "manage failed", "kind", job->operation.kind->name, "id",
+              job->operation.object_id, "reason", failure->message, NULL);
     ended = job_finish(job, &ending, err);
     return ended > 0 ? clean_up(job, err) : ended;
 }
 
-/* 1: the volume cannot have that size, and `failure` says why. */
-static int reserve(struct job *job, int64_t size_gb, struct error *failure, struct error *err) {
-    if (job_must_hold(job, volume_manage_sized, &size_gb, failure) == 0)
+/* 1: it cannot be that large, and `failure` says why. */
+static int reserve(struct job *job, struct manage_size *size, struct error *failure,
+                   struct error *err) {
+    if (job_must_hold(job, is_snapshot(job) ? snapshot_manage_sized : volume_manage_sized, size,
+                      failure) == 0)
         return 0;
     return failure->kind == ERROR_OVER_QUOTA || failure->kind == ERROR_BAD_REQUEST
                ? 1
@@ -129,26 +197,32 @@ static int reserve(struct job *job, int64_t size_gb, struct error *failure, stru
 int job_manage(struct job *job, struct error *err) {
     const char *source_name = volume_manage_source(job->arena, &job->operation);
     struct manage_ending ending = { 0 };
+    struct driver_candidate source = { 0 };
+    struct manage_size size = { 0 };
     struct error failure = { 0 };
-    int64_t size_gb = 0;
     int result;
 
-    if (!job->has_volume)
+    if (!job->has_volume || (is_snapshot(job) && !job->has_snapshot))
         return job_end(job, err);
     if (volume_manage_given_up(job->arena, &job->operation, &failure))
         return fail(job, true, &failure, err);
-    if (look(job, source_name, &size_gb, &failure) < 0)
+    if (look(job, source_name, &source, &failure) < 0)
         return fail(job, false, &failure, err);
-    result = reserve(job, size_gb, &failure, err);
+    size = (struct manage_size){ source.bytes / GIB + (source.bytes % GIB > 0), source.name_id };
+    result = reserve(job, &size, &failure, err);
     if (result != 0)
         return result < 0 ? -1 : fail(job, false, &failure, err);
-    if (take_over(job, source_name, size_gb, &ending, &failure) < 0)
+    if (take_over(job, &source, size.gb, &ending, &failure) < 0)
         return fail(job, true, &failure, err);
     result = job_finish(job, &ending, err);
     if (result == 0)
-        log_info(&job->context.log, "manage done", "volume_id", job->volume.id, "source",
-                 source_name, NULL);
+        log_info(&job->context.log, "manage done", "kind", job->operation.kind->name, "id",
+                 job->operation.object_id, "source", source_name, NULL);
     return result > 0 ? clean_up(job, err) : result;
+}
+
+int job_snapshot_manage(struct job *job, struct error *err) {
+    return job_manage(job, err);
 }
 
 /* ---- unmanage ---- */
@@ -188,4 +262,56 @@ int job_unmanage(struct job *job, struct error *err) {
     if (!ending.failure)
         log_info(&job->context.log, "unmanage done", "volume_id", job->volume.id, NULL);
     return 0;
+}
+
+/* ---- a snapshot ---- */
+
+/* Nobody has told the backend before, nobody else can be at it, and it has the object as it was. */
+static bool is_untouched(struct job *job) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = snapshot_of_job(job, NULL);
+    struct driver_candidate found;
+    struct error why;
+
+    return job->operation.attempts == 1 && !job->snapshot.delete_begun &&
+           driver->get_manageable_snapshot(job->backend->handle, job->arena, &volume, &snapshot, "",
+                                           &found, &why) == 0;
+}
+
+static int end_snapshot(struct job *job, struct snapshot_delete_ending *ending, struct error *err) {
+    int held;
+
+    if (ending->failure)
+        log_error(&job->context.log, "snapshot_unmanage failed", "id", job->snapshot.id, "reason",
+                  ending->failure->message, NULL);
+    held = job_finish(job, ending, err);
+    if (held == 0 && !ending->failure)
+        log_info(&job->context.log, "snapshot_unmanage done", "id", job->snapshot.id, NULL);
+    return held < 0 ? -1 : 0;
+}
+
+int job_snapshot_unmanage(struct job *job, struct error *err) {
+    struct snapshot_delete_ending ending = { 0 };
+    struct error failure = { 0 };
+    int held;
+
+    if (!job->has_volume || !job->has_snapshot)
+        return job_end(job, err);
+    held = job_held(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err);
+    if (held != 0)
+        return held < 0 ? -1 : 0;
+    if (!job->backend->driver->unmanage_snapshot)
+        error_set(&failure, ERROR_BAD_REQUEST, "This backend lets go of no snapshot.");
+    else
+        job_let_go_of_object(job, &job->fence, &failure);
+    if (failure.kind != ERROR_NONE) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        if (job_is_uncertain(job, &failure))
+            return job_ask_again(job, &failure, err);
+        ending.failure = &failure;
+        ending.busy = job->backend->driver->unmanage_snapshot && is_untouched(job);
+    }
+    return end_snapshot(job, &ending, err);
 }

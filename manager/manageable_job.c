@@ -33,6 +33,7 @@ static void keep(void *arg, const struct driver_candidate *candidate) {
     kept->source_name = arena_text(listing->arena, candidate->source_name);
     kept->name_id = candidate->name_id ? arena_text(listing->arena, candidate->name_id) : NULL;
     kept->why_not = candidate->why_not ? arena_text(listing->arena, candidate->why_not) : NULL;
+    kept->volume = candidate->volume ? arena_text(listing->arena, candidate->volume) : NULL;
 }
 
 static int64_t size_gb(const struct driver_candidate *candidate) {
@@ -59,14 +60,16 @@ static size_t first_of(const struct listing *listing, const struct manageable_pa
                                                             : listing->count;
 }
 
-static json_t *describe(const struct driver_candidate *candidate, const json_t *known) {
-    const json_t *volume_id =
-        candidate->name_id ? json_object_get(known, candidate->name_id) : NULL;
+static json_t *describe(const struct driver_candidate *candidate, bool snapshots,
+                        const json_t *known) {
+    const char *volume_id =
+        candidate->name_id ? json_string_value(json_object_get(known, candidate->name_id)) : NULL;
     const char *why_not = volume_id ? "already managed" : candidate->why_not;
 
-    return json_pack("{s:s, s:I, s:b, s:s?, s:s?}", "name", candidate->source_name, "size",
-                     (json_int_t)size_gb(candidate), "safe", why_not == NULL, "why_not", why_not,
-                     "volume_id", json_string_value(volume_id));
+    return json_pack("{s:s, s:I, s:b, s:s?, s:s?, s:s?, s:s?}", "name", candidate->source_name,
+                     "size", (json_int_t)size_gb(candidate), "safe", why_not == NULL, "why_not",
+                     why_not, "id", snapshots && volume_id ? candidate->name_id : volume_id,
+                     "of_id", snapshots ? volume_id : NULL, "of_name", candidate->volume);
 }
 
 static const char *page_text(struct job *job, struct listing *listing,
@@ -78,35 +81,44 @@ static const char *page_text(struct job *job, struct listing *listing,
         qsort_r(listing->items, listing->count, sizeof *listing->items, compare, (void *)page);
     first = first_of(listing, page);
     for (size_t i = first; i < listing->count && (int64_t)(i - first) < page->limit; i++)
-        json_array_append_new(list, describe(&listing->items[i], known));
+        json_array_append_new(list, describe(&listing->items[i], page->snapshots, known));
     return json_text(job->arena, json_keep(job->arena, json_pack("{s:o}", "manageable", list)));
 }
 
 struct known_call {
     const char *host;
+    bool snapshots;
     json_t *known;
 };
 
 static int known_body(struct work *work, void *arg, struct error *err) {
     struct known_call *call = arg;
 
-    return manageable_known(work, call->host, call->known, err);
+    return manageable_known(work, call->host, call->snapshots, call->known, err);
 }
+
+typedef int list_function(void *handle, struct arena *arena, const char *pool,
+                          void (*found)(void *arg, const struct driver_candidate *candidate),
+                          void *arg, struct error *err);
 
 int job_list_manageable(struct job *job, struct error *err) {
     const struct driver *driver = job->backend->driver;
-    struct known_call known = { job->operation.host, json_keep(job->arena, json_object()) };
+    struct known_call known = { .host = job->operation.host,
+                                .known = json_keep(job->arena, json_object()) };
     struct listing listing = { .arena = job->arena };
     struct manageable_ending ending = { 0 };
     struct manageable_page page;
     struct error failure = { 0 };
+    list_function *list;
     const char *pool;
 
     manageable_asked(job->arena, &job->operation, &page, &pool);
-    if (!driver->list_manageable)
+    known.snapshots = page.snapshots;
+    list = page.snapshots ? driver->list_manageable_snapshots : driver->list_manageable;
+    if (!list)
         error_set(&failure, ERROR_BAD_REQUEST, "This backend takes over no existing storage.");
     else
-        driver->list_manageable(job->backend->handle, job->arena, pool, keep, &listing, &failure);
+        list(job->backend->handle, job->arena, pool, keep, &listing, &failure);
     if (failure.kind != ERROR_NONE) {
         ending.failure = &failure;
         log_error(&job->context.log, "list of existing storage failed", "host", job->operation.host,

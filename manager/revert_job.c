@@ -61,7 +61,7 @@ int job_revert(struct job *job, struct error *err) {
         if (renamed < 0 ||
             ((renamed > 0 || job_is_uncertain(job, &failure)) && job->operation.attempts < TRIES))
             return job_ask_again(job, &failure, err);
-        return fail(job, false, &failure, err);
+        return fail(job, failure.kind == ERROR_BAD_REQUEST, &failure, err);
     }
     ended = job_finish(job, &done, err);
     if (ended == 0)

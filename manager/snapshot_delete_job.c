@@ -4,6 +4,7 @@
  */
 #include "manager/job.h"
 #include "volume/snapshot_delete.h"
+#include "volume/snapshot_manage.h"
 
 static enum driver_outcome delete_object(struct job *job, struct error *failure) {
     const struct driver *driver = job->backend->driver;
@@ -11,8 +12,8 @@ static enum driver_outcome delete_object(struct job *job, struct error *failure)
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     enum driver_outcome outcome;
 
-    if (!driver->delete_snapshot)
-        return DRIVER_DONE; /* nor has it made one */
+    if (!driver->delete_snapshot || snapshot_manage_has_no_object(&job->snapshot))
+        return DRIVER_DONE; /* nor has it made one, or taken it over */
     outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                       &job->progress, failure);
     if (outcome == DRIVER_DEFERRED)

@@ -124,10 +124,12 @@ int job_close(struct job *job, struct error *err) {
     struct error why = { 0 };
     int gone = 0;
 
-    if (job->operation.kind == &kind_manage && job_let_go_of_object(job, NULL, &why) < 0)
+    if ((job->operation.kind == &kind_manage || job->operation.kind == &kind_snapshot_manage) &&
+        job_let_go_of_object(job, NULL, &why) < 0)
         return job_ask_again(job, &why, err);
     /* One that was never made is under no name that could be asked for, and nobody can use it. */
-    if (job->has_volume && job->volume.provider_location && job->operation.kind->leaves_traces)
+    if (job->has_volume && job->volume.provider_location && job->operation.kind->leaves_traces &&
+        job->operation.kind->object == &volume_objects)
         gone = object_is_gone(job, &why);
     if (gone < 0)
         return job_ask_again(job, &why, err);

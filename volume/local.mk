@@ -43,6 +43,7 @@ libscoria_a_SOURCES += \
 	volume/snapshot_assist.c volume/snapshot_assist.h \
 	volume/snapshot_create.c volume/snapshot_create.h \
 	volume/snapshot_delete.c volume/snapshot_delete.h \
+	volume/snapshot_manage.c volume/snapshot_manage.h \
 	volume/snapshot_reset.c volume/snapshot_reset.h \
 	volume/snapshot_update.c \
 	volume/snapshot_status.c volume/snapshot_status.def volume/snapshot_status.h \
@@ -68,6 +69,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_group_snapshot_parts \
 	tests/unit/volume/test_group_snapshots \
 	tests/unit/volume/test_manage \
+	tests/unit/volume/test_manage_snapshots \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \

@@ -37,13 +37,14 @@ static int find_pool(struct work *work, const char *host, struct pool *ret, stru
                      host);
 }
 
-int volume_manage_pool(struct work *work, const char *host, struct pool *ret, struct error *err) {
+int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
+                       struct pool *ret, struct error *err) {
     if (find_pool(work, host, ret, err) < 0)
         return -1;
     if (!ret->active)
         return error_set(err, ERROR_BAD_REQUEST,
                          "The volume service of host '%.255s' is down, disabled or frozen.", host);
-    return pool_demand(work, ret->name, DRIVER_MANAGE,
+    return pool_demand(work, ret->name, feature,
                        "Invalid input received: The backend of this host takes over no existing "
                        "storage.",
                        err);
@@ -122,7 +123,7 @@ int volume_manage(struct work *work, const struct volume_existing *existing, str
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
     if (pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
-        volume_manage_pool(work, existing->host, &pool, err) < 0 ||
+        volume_manage_pool(work, existing->host, DRIVER_MANAGE, &pool, err) < 0 ||
         choose_type(work, existing, &pool, &type, err) < 0 ||
         check_zone(work, existing->availability_zone, &pool, err) < 0 ||
         volume_quota_take(work, volume.project_id, type.name, 0, err) < 0)
@@ -159,7 +160,7 @@ static int give_back(struct work *work, const struct operation *operation,
 
 int volume_manage_sized(struct work *work, const struct operation *held, void *arg,
                         struct error *err) {
-    const int64_t size_gb = *(const int64_t *)arg;
+    const int64_t size_gb = ((const struct manage_size *)arg)->gb;
     struct volume_type type;
     struct volume volume;
 

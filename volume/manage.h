@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "drivers/driver.h"
 #include "ledger/operation.h"
 #include "volume/volume.h"
 
@@ -25,17 +26,22 @@ struct volume_existing {
     bool bootable;
 };
 
-/* Where storage can be taken over: ERROR_BAD_REQUEST when there is no such pool, it has no service
- * that works, or cannot do it. */
-int volume_manage_pool(struct work *work, const char *host, struct pool *ret, struct error *err);
+/* Where storage can be taken over, as volumes or as snapshots: ERROR_BAD_REQUEST when there is no
+ * such pool, it has no service that works, or cannot do it. */
+int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
+                       struct pool *ret, struct error *err);
 /* POST: row, quota of one volume, operation and message. */
 int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
                   struct error *err);
 /* What the operation is to take over, in the arena. */
 const char *volume_manage_source(struct arena *arena, const struct operation *operation);
 
-/* Before anything is taken over: its size is known, in whole GiB.  For job_held(); `arg` is the
- * size, an int64_t. ERROR_OVER_QUOTA, ERROR_BAD_REQUEST: the volume cannot have it. */
+/* Before anything is taken over: its size is known, in whole GiB.  For job_held(), with that.
+ * ERROR_OVER_QUOTA, ERROR_BAD_REQUEST: the volume cannot have it. */
+struct manage_size {
+    int64_t gb;
+    const char *known_as; /* of a snapshot: as get_manageable_snapshot() says (driver.h) */
+};
 operation_body volume_manage_sized;
 /* Before the object is let go of: whoever comes next can only let go of it, too, as nothing calls
  * back a worker that sleeps right in front of that.  For job_held(); `arg` says why, a struct

@@ -28,13 +28,15 @@ int manageable_ask(struct work *work, const char *host, const struct manageable_
     struct operation fields;
     json_t *arguments;
 
-    if (volume_manage_pool(work, host, &pool, err) < 0)
+    if (volume_manage_pool(work, host, page->snapshots ? DRIVER_MANAGE_SNAPSHOT : DRIVER_MANAGE,
+                           &pool, err) < 0)
         return -1;
-    arguments = json_keep(work->arena, json_pack("{s:s, s:b, s:b, s:I, s:I, s:s?}", "pool",
-                                                 strchr(pool.name, '#') + 1, "by_size",
-                                                 page->by_size, "descending", page->descending,
-                                                 "limit", (json_int_t)page->limit, "offset",
-                                                 (json_int_t)page->offset, "marker", page->marker));
+    arguments =
+        json_keep(work->arena, json_pack("{s:s, s:b, s:b, s:b, s:I, s:I, s:s?}", "pool",
+                                         strchr(pool.name, '#') + 1, "snapshots", page->snapshots,
+                                         "by_size", page->by_size, "descending", page->descending,
+                                         "limit", (json_int_t)page->limit, "offset",
+                                         (json_int_t)page->offset, "marker", page->marker));
     fields = (struct operation){
         .volume_id = pool.host,
         .target_id = work_uuid(work),
@@ -52,6 +54,7 @@ void manageable_asked(struct arena *arena, const struct operation *operation,
     const json_t *arguments = operation_arguments(arena, operation);
 
     *ret = (struct manageable_page){
+        .snapshots = json_is_true(json_object_get(arguments, "snapshots")),
         .by_size = json_is_true(json_object_get(arguments, "by_size")),
         .descending = json_is_true(json_object_get(arguments, "descending")),
         .limit = json_integer_value(json_object_get(arguments, "limit")),
@@ -61,11 +64,15 @@ void manageable_asked(struct arena *arena, const struct operation *operation,
     *ret_pool = json_string_value(json_object_get(arguments, "pool"));
 }
 
-int manageable_known(struct work *work, const char *host, json_t *ret, struct error *err) {
+#define ON_HOST "WHERE v.host = $1 OR substr(v.host, 1, CAST($2 AS INTEGER)) = $3"
+
+int manageable_known(struct work *work, const char *host, bool snapshots, json_t *ret,
+                     struct error *err) {
     autorows struct db_rows *rows =
         db_query(work->tx, err,
-                 "SELECT COALESCE(name_id, id), id FROM volumes "
-                 "WHERE host = $1 OR substr(host, 1, CAST($2 AS INTEGER)) = $3",
+                 snapshots ? "SELECT s.id, v.id FROM snapshots s "
+                             "JOIN volumes v ON v.id = s.volume_id " ON_HOST
+                           : "SELECT COALESCE(v.name_id, v.id), v.id FROM volumes v " ON_HOST,
                  DB_TEXT(host), DB_INT((int64_t)strlen(host) + 1),
                  DB_TEXT(arena_format(work->arena, "%s#", host)));
     int more;

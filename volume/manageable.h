@@ -8,6 +8,7 @@
 #include "volume/volume.h"
 
 struct manageable_page {
+    bool snapshots;           /* that could become these; else volumes */
     bool by_size, descending; /* else by reference */
     int64_t limit, offset;
     const char *marker; /* a source name that the page begins behind; NULL: at the first */
@@ -19,8 +20,9 @@ int manageable_ask(struct work *work, const char *host, const struct manageable_
 /* What was asked, of the worker that answers; *ret_pool is NULL when none was named. */
 void manageable_asked(struct arena *arena, const struct operation *operation,
                       struct manageable_page *ret, const char **ret_pool);
-/* {name id: volume id} of the volumes on a backend. */
-int manageable_known(struct work *work, const char *host, json_t *ret, struct error *err);
+/* {name id: volume id} of the volumes on a backend, or {id: volume id} of the snapshots. */
+int manageable_known(struct work *work, const char *host, bool snapshots, json_t *ret,
+                     struct error *err);
 
 /* What finishes it: {"manageable": […]} as JSON text, or why there is none. */
 struct manageable_ending {

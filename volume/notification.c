@@ -140,7 +140,7 @@ static void put_snapshot_payload(struct work *work, struct json_out *out,
     out_put_text(out, "snapshot_id", snapshot->id);
     out_put_text(out, "display_name", snapshot->name);
     out_put_text(out, "created_at", created_text(work->arena, snapshot->created_at));
-    out_put_text(out, "status", snapshot_status_text(snapshot->status));
+    out_put_text(out, "status", snapshot_status_shown(snapshot->status));
     out_put_text(out, "deleted", "");
     out_put_text(out, "metadata", json_out_text(&metadata));
     out_end_object(out);

@@ -30,7 +30,7 @@ static int find_newest(struct work *work, const struct volume *volume, const cha
     if (ret->status != SNAPSHOT_AVAILABLE || !ret->provider_location || ret->delete_begun)
         return error_set(err, ERROR_CONFLICT,
                          "Snapshot %s must be available to revert to it, but it is %s.", ret->id,
-                         snapshot_status_text(ret->status));
+                         snapshot_status_shown(ret->status));
     if (volume->status != VOLUME_AVAILABLE || volume->attachment_count > 0)
         return error_set(err, ERROR_CONFLICT,
                          "Volume %s must be available and without attachments to be reverted, but "

@@ -5,7 +5,7 @@
     "s.size_gb, s.status, s.status_by_reset, s.progress, s.use_quota, s.delete_begun, s.format, " \
     "s.provider_location, s.group_snapshot_id, s.created_at, s.updated_at, v.host, "              \
     "v.availability_zone, t.name, CASE WHEN EXISTS (SELECT 1 FROM snapshot_metadata m "           \
-    "WHERE m.snapshot_id = s.id) THEN 1 ELSE 0 END, s.counted_gb FROM snapshots s "               \
+    "WHERE m.snapshot_id = s.id) THEN 1 ELSE 0 END, s.counted_gb, s.taken_over FROM snapshots s " \
     "JOIN volumes v ON v.id = s.volume_id LEFT JOIN volume_types t ON t.id = v.volume_type_id "
 
 const struct pair_rows snapshot_metadata_rows = {
@@ -40,6 +40,7 @@ static int snapshot_read(struct work *work, const struct db_rows *rows, void *it
         .use_quota = db_bool(rows, 10),
         .counted_gb = db_int(rows, 21),
         .delete_begun = db_bool(rows, 11),
+        .taken_over = db_bool(rows, 22),
         .format = db_copy(rows, 12, arena),
         .provider_location = db_copy(rows, 13, arena),
         .group_snapshot_id = db_copy(rows, 14, arena),

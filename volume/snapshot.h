@@ -20,6 +20,7 @@ struct snapshot {
     bool use_quota;
     int64_t counted_gb; /* of the quota of gigabytes: its size, or 0 (no_snapshot_gb_quota) */
     bool delete_begun;  /* the backend was told to destroy it: nobody gets it any more */
+    bool taken_over;    /* somebody else has made it (snapshot_manage.h) */
     const char *format, *provider_location;
     const char *group_snapshot_id;
     int64_t created_at, updated_at;

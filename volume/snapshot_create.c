@@ -52,13 +52,14 @@ static int insert_row(struct work *work, const struct snapshot *snapshot, struct
         work->tx, err,
         "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
         "display_description, size_gb, status, status_by_reset, progress, use_quota, counted_gb, "
-        "delete_begun, created_at, asked_us, group_snapshot_id) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-        "$8, 0, $9, 1, $10, 0, $11, $12, $13)",
+        "delete_begun, created_at, asked_us, group_snapshot_id, taken_over) VALUES ($1, $2, $3, $4, "
+        "$5, $6, $7, $8, 0, $9, 1, $10, 0, $11, $12, $13, $14)",
         DB_TEXT(snapshot->id), DB_TEXT(snapshot->volume_id), DB_TEXT(snapshot->project_id),
         DB_TEXT(snapshot->user_id), DB_TEXT(snapshot->name), DB_TEXT(snapshot->description),
         DB_INT(snapshot->size_gb), DB_TEXT(snapshot_status_text(snapshot->status)),
         DB_TEXT(snapshot->progress), DB_INT(snapshot->counted_gb), DB_INT(snapshot->created_at),
-        DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id));
+        DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id),
+        DB_BOOL(snapshot->taken_over));
 }
 
 int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,
@@ -71,11 +72,12 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
         .name = request->name,
         .description = request->description,
         .size_gb = volume->size_gb,
-        .status = SNAPSHOT_CREATING,
+        .status = request->taken_over ? SNAPSHOT_MANAGING : SNAPSHOT_CREATING,
         .progress = "0%",
         .use_quota = true,
         .counted_gb = work->settings->no_snapshot_gb_quota ? 0 : volume->size_gb,
         .group_snapshot_id = request->group_snapshot_id,
+        .taken_over = request->taken_over,
         .created_at = work->now_us,
         .host = volume->host,
         .availability_zone = volume->availability_zone,
@@ -91,7 +93,10 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
             0)
         return -1;
     *ret = snapshot;
-    return notification_of_snapshot(work, "snapshot.create.start", snapshot.id, err);
+    return notification_of_snapshot(work,
+                                    snapshot.taken_over ? "snapshot.manage_existing_snapshot.start"
+                                                        : "snapshot.create.start",
+                                    snapshot.id, err);
 }
 
 int snapshot_create(struct work *work, const struct volume *volume,

@@ -11,6 +11,7 @@ struct snapshot_new {
     struct pairs metadata;
     bool in_use_allowed;           /* asked for by force, or by the microversion (3.66) */
     const char *group_snapshot_id; /* that makes it; NULL: it is made by itself */
+    bool taken_over;               /* it is there already (snapshot_manage.h) */
 };
 
 int snapshot_create(struct work *work, const struct volume *volume,

@@ -20,7 +20,7 @@ static int check(struct work *work, const struct snapshot *snapshot, bool force,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: Snapshot %s status must be available or error to be "
                          "deleted, but it is %s.",
-                         snapshot->id, snapshot_status_text(snapshot->status));
+                         snapshot->id, snapshot_status_shown(snapshot->status));
     frozen = service_is_frozen(work, snapshot->host, err);
     if (frozen > 0)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
-    if (status_find(&snapshot_objects, arena_lower(work->arena, text), ret) == 0)
+    if (status_find(&snapshot_objects, arena_lower(work->arena, text), ret) == 0 &&
+        snapshot_status_may_be_reset_to((enum snapshot_status) * ret))
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid input received: status: a snapshot cannot be set to '%.64s'.", text);
@@ -132,7 +133,7 @@ int snapshot_report_status(struct work *work, const struct snapshot *snapshot, c
             err, ERROR_BAD_REQUEST,
             "Invalid input received: The status of snapshot %s, which is %s, cannot be "
             "updated to '%.64s'.",
-            snapshot->id, snapshot_status_text(snapshot->status), status);
+            snapshot->id, snapshot_status_shown(snapshot->status), status);
     ours = report_ours(work, snapshot, wanted, progress, err);
     if (ours < 0 || (ours == 0 && write_status(work, snapshot, wanted, err) < 0))
         return -1;

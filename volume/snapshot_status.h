@@ -7,7 +7,7 @@
 #include "ledger/status.h"
 
 enum snapshot_status {
-#define STATUS(name, text, kind) SNAPSHOT_##name,
+#define STATUS(name, text, shown, kind, reset) SNAPSHOT_##name,
 #include "volume/snapshot_status.def"
 #undef STATUS
     SNAPSHOT_STATUSES
@@ -16,4 +16,7 @@ enum snapshot_status {
 extern const struct object_kind snapshot_objects;
 
 const char *snapshot_status_text(enum snapshot_status status);
+/* To clients. */
+const char *snapshot_status_shown(enum snapshot_status status);
+bool snapshot_status_may_be_reset_to(enum snapshot_status status);
 bool snapshot_status_is_transient(enum snapshot_status status);

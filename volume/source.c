@@ -16,7 +16,7 @@ static int find_snapshot(struct work *work, const char *id, struct volume_source
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: Snapshot %s must be available to make a volume of it, "
                          "but it is %s.",
-                         id, snapshot_status_text(snapshot->status));
+                         id, snapshot_status_shown(snapshot->status));
     if (volume_row(work, snapshot->volume_id, &ret->volume, err) < 0)
         return -1;
     return conflict_settle(work, snapshot->volume_id, ACTION_CLONE_SNAPSHOT, err);

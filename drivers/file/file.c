@@ -8,6 +8,7 @@
 #include "drivers/file/directory_claim.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/snapshot_file.h"
+#include "drivers/file/snapshot_file_manage.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -50,9 +51,9 @@ static const struct option own_options[] = {
 static const struct option *const file_options[] = { directory_options, mount_options, own_options,
                                                      NULL };
 
-static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
-                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                      DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST;
+static const unsigned file_features =
+    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT |
+    DRIVER_CLONE | DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST | DRIVER_MANAGE_SNAPSHOT;
 
 /* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
@@ -329,6 +330,48 @@ static int file_list_manageable(void *handle, struct arena *arena, const char *p
     return volume_file_list_manageable(&backend->directory, arena, found, arg, err);
 }
 
+static int file_get_manageable_snapshot(void *handle, struct arena *arena,
+                                        const struct driver_volume *volume,
+                                        const struct driver_snapshot *snapshot,
+                                        const char *source_name, struct driver_candidate *ret,
+                                        struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return snapshot_file_get_manageable(&backend->directory, arena, volume, snapshot, source_name,
+                                        ret, err);
+}
+
+static int file_manage_snapshot(void *handle, struct arena *arena,
+                                const struct driver_volume *volume,
+                                const struct driver_snapshot *snapshot,
+                                const struct driver_candidate *source, struct driver_created *ret,
+                                struct error *err) {
+    const struct file_backend *backend = handle;
+
+    if (snapshot_file_manage(&backend->directory, arena, volume, snapshot, source, err) < 0)
+        return -1;
+    *ret = describe(backend, arena, volume->format);
+    return 0;
+}
+
+static int file_unmanage_snapshot(void *handle, struct arena *arena,
+                                  const struct driver_volume *volume,
+                                  const struct driver_snapshot *snapshot, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return snapshot_file_unmanage(&backend->directory, arena, volume, snapshot, err);
+}
+
+static int file_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                          void (*found)(void *arg,
+                                                        const struct driver_candidate *candidate),
+                                          void *arg, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    (void)pool;
+    return snapshot_file_list_manageable(&backend->directory, arena, found, arg, err);
+}
+
 const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
@@ -357,4 +400,8 @@ const struct driver file_driver = {
     .manage_volume = file_manage_volume,
     .unmanage_volume = file_unmanage_volume,
     .list_manageable = file_list_manageable,
+    .get_manageable_snapshot = file_get_manageable_snapshot,
+    .manage_snapshot = file_manage_snapshot,
+    .unmanage_snapshot = file_unmanage_snapshot,
+    .list_manageable_snapshots = file_list_manageable_snapshots,
 };

@@ -86,21 +86,41 @@ int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool
                              void (*found)(void *arg, const struct driver_candidate *candidate),
                              void *arg, struct error *err);
 
+int remotefs_get_manageable_snapshot(void *handle, struct arena *arena,
+                                     const struct driver_volume *volume,
+                                     const struct driver_snapshot *snapshot,
+                                     const char *source_name, struct driver_candidate *ret,
+                                     struct error *err);
+int remotefs_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot,
+                             const struct driver_candidate *source, struct driver_created *ret,
+                             struct error *err);
+int remotefs_unmanage_snapshot(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *snapshot, struct error *err);
+int remotefs_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                       void (*found)(void *arg,
+                                                     const struct driver_candidate *candidate),
+                                       void *arg, struct error *err);
+
 /* What all of the family can do: it needs those functions alone. */
 #define REMOTEFS_FEATURES                                                                 \
     (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
-     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST)
+     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_MANAGE_SNAPSHOT | DRIVER_ASSIST)
 
 /* The members of struct driver that all of the family share. */
-#define REMOTEFS_CALLS                                                                      \
-    .close = remotefs_close, .get_pools = remotefs_get_pools,                               \
-    .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume,       \
-    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume,       \
-    .get_size = remotefs_get_size, .connect = remotefs_connect,                             \
-    .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,     \
-    .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots, \
-    .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,       \
-    .prepare_assist = remotefs_prepare_assist, .settle_assist = remotefs_settle_assist,     \
-    .revert_volume = remotefs_revert_volume, .get_manageable = remotefs_get_manageable,     \
-    .manage_volume = remotefs_manage_volume, .unmanage_volume = remotefs_unmanage_volume,   \
-    .list_manageable = remotefs_list_manageable
+#define REMOTEFS_CALLS                                                                            \
+    .close = remotefs_close, .get_pools = remotefs_get_pools,                                     \
+    .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume,             \
+    .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume,             \
+    .get_size = remotefs_get_size, .connect = remotefs_connect,                                   \
+    .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,           \
+    .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots,       \
+    .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,             \
+    .prepare_assist = remotefs_prepare_assist, .settle_assist = remotefs_settle_assist,           \
+    .revert_volume = remotefs_revert_volume, .get_manageable = remotefs_get_manageable,           \
+    .manage_volume = remotefs_manage_volume, .unmanage_volume = remotefs_unmanage_volume,         \
+    .list_manageable = remotefs_list_manageable,                                                  \
+    .get_manageable_snapshot = remotefs_get_manageable_snapshot,                                  \
+    .manage_snapshot = remotefs_manage_snapshot, .unmanage_snapshot = remotefs_unmanage_snapshot, \
+    .list_manageable_snapshots = remotefs_list_manageable_snapshots

@@ -1,6 +1,7 @@
 #include "drivers/file/remotefs.h"
 
 #include "drivers/file/remotefs.private.h"
+#include "drivers/file/snapshot_file_manage.h"
 #include "drivers/file/volume_file.h"
 
 #include <string.h>
@@ -12,10 +13,10 @@ static bool is_in_pool(const struct remotefs *remotefs, const struct mounted_sha
 
 /* "<share>/<file>", or a plain name; NULL: not on this share, but perhaps on one that is exported
  * from below it. */
-static const char *name_on(const struct mounted_share *share, const char *source_name) {
-    size_t length = strlen(share->share.address);
+static const char *name_on(const char *address, const char *source_name) {
+    size_t length = strlen(address);
 
-    if (strncmp(source_name, share->share.address, length) == 0 && source_name[length] == '/')
+    if (strncmp(source_name, address, length) == 0 && source_name[length] == '/')
         source_name += length + 1;
     return strchr(source_name, '/') ? NULL : source_name;
 }
@@ -29,7 +30,7 @@ static const struct mounted_share *find_source(const struct remotefs *remotefs, 
 
     for (int i = 0; i < remotefs->count; i++) {
         const struct mounted_share *share = &remotefs->shares[i];
-        const char *name = name_on(share, source_name);
+        const char *name = name_on(share->share.address, source_name);
         int taken, there;
 
         if (!name || !is_in_pool(remotefs, share, volume->pool))
@@ -57,7 +58,8 @@ int remotefs_get_manageable(void *handle, struct arena *arena, const struct driv
     const struct mounted_share *share = find_source(handle, arena, volume, source_name, err);
 
     return share ? volume_file_get_manageable(&share->directory, arena, volume,
-                                              name_on(share, source_name), ret_bytes, err)
+                                              name_on(share->share.address, source_name), ret_bytes,
+                                              err)
                  : -1;
 }
 
@@ -66,8 +68,8 @@ int remotefs_manage_volume(void *handle, struct arena *arena, const struct drive
     const struct mounted_share *share = find_source(handle, arena, volume, source_name, err);
     const char *format;
 
-    if (!share || volume_file_manage(&share->directory, arena, volume, name_on(share, source_name),
-                                     &format, err) < 0)
+    if (!share || volume_file_manage(&share->directory, arena, volume,
+                                     name_on(share->share.address, source_name), &format, err) < 0)
         return -1;
     *ret = (struct driver_created){ .provider_location = arena_text(arena, share->share.address),
                                     .format = format };
@@ -94,6 +96,52 @@ int remotefs_unmanage_volume(void *handle, struct arena *arena, const struct dri
     return 0;
 }
 
+/* ---- snapshots: on the share of their volume ---- */
+
+static int refuse_elsewhere(const char *source_name, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST, "\"%.255s\" is no file on the share of the volume.",
+                     source_name);
+}
+
+int remotefs_get_manageable_snapshot(void *handle, struct arena *arena,
+                                     const struct driver_volume *volume,
+                                     const struct driver_snapshot *snapshot,
+                                     const char *source_name, struct driver_candidate *ret,
+                                     struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+    const char *name = directory ? name_on(volume->provider_location, source_name) : NULL;
+
+    if (!name)
+        return directory ? refuse_elsewhere(source_name, err) : -1;
+    return snapshot_file_get_manageable(directory, arena, volume, snapshot, name, ret, err);
+}
+
+int remotefs_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot,
+                             const struct driver_candidate *source, struct driver_created *ret,
+                             struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+    struct driver_candidate there = *source;
+
+    there.source_name = directory ? name_on(volume->provider_location, source->source_name) : NULL;
+    if (!there.source_name)
+        return directory ? refuse_elsewhere(source->source_name, err) : -1;
+    if (snapshot_file_manage(directory, arena, volume, snapshot, &there, err) < 0)
+        return -1;
+    *ret =
+        (struct driver_created){ .provider_location = arena_text(arena, volume->provider_location),
+                                 .format = volume->format };
+    return 0;
+}
+
+int remotefs_unmanage_snapshot(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_snapshot *snapshot, struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+
+    return directory ? snapshot_file_unmanage(directory, arena, volume, snapshot, err) : -1;
+}
+
 /* ---- list ---- */
 
 struct share_candidates {
@@ -109,13 +157,20 @@ static void tell_with_share(void *arg, const struct driver_candidate *candidate)
 
     named.source_name = arena_format(candidates->arena, "%s/%s", candidates->share->share.address,
                                      candidate->source_name);
+    if (candidate->volume)
+        named.volume = arena_format(candidates->arena, "%s/%s", candidates->share->share.address,
+                                    candidate->volume);
     candidates->found(candidates->arg, &named);
 }
 
-int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool,
-                             void (*found)(void *arg, const struct driver_candidate *candidate),
-                             void *arg, struct error *err) {
-    const struct remotefs *remotefs = handle;
+typedef int list_function(const struct directory *directory, struct arena *arena,
+                          void (*found)(void *arg, const struct driver_candidate *candidate),
+                          void *arg, struct error *err);
+
+static int list(const struct remotefs *remotefs, struct arena *arena, const char *pool,
+                list_function *function,
+                void (*found)(void *arg, const struct driver_candidate *candidate), void *arg,
+                struct error *err) {
 
     for (int i = 0; i < remotefs->count; i++) {
         const struct mounted_share *share = &remotefs->shares[i];
@@ -124,9 +179,21 @@ int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool
         if (!is_in_pool(remotefs, share, pool))
             continue;
         if (!remotefs_use_share(remotefs, share->share.address, err) ||
-            volume_file_list_manageable(&share->directory, arena, tell_with_share, &candidates,
-                                        err) < 0)
+            function(&share->directory, arena, tell_with_share, &candidates, err) < 0)
             return -1;
     }
     return 0;
+}
+
+int remotefs_list_manageable(void *handle, struct arena *arena, const char *pool,
+                             void (*found)(void *arg, const struct driver_candidate *candidate),
+                             void *arg, struct error *err) {
+    return list(handle, arena, pool, volume_file_list_manageable, found, arg, err);
+}
+
+int remotefs_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                       void (*found)(void *arg,
+                                                     const struct driver_candidate *candidate),
+                                       void *arg, struct error *err) {
+    return list(handle, arena, pool, snapshot_file_list_manageable, found, arg, err);
 }

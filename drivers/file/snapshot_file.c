@@ -125,7 +125,8 @@ static int walk(const struct listing *listing, const struct chain *chain,
 
 static void tell(const struct listing *listing, const char *id, const char *file) {
     json_object_set_new(listing->told, file, json_true());
-    listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
+    if (!volume_name_is_nobodys(id))
+        listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
 }
 
 /* What an info says is whole where the headers say it, too, down to the last file. */

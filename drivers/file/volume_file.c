@@ -84,6 +84,18 @@ static int remove_overlay(const struct directory *directory, struct arena *arena
                : 0;
 }
 
+/* One that was let go of is somebody's: it does not go with the volume that it is a part of. */
+static int check_nobodys(const struct chain *chain, struct error *err) {
+    const char *id;
+    json_t *value;
+
+    json_object_foreach(chain->info, id, value) if (volume_name_is_nobodys(id)) return error_set(
+        err, ERROR_BACKEND,
+        "The volume's files hold a snapshot that was let go of: take over %s, and delete it first.",
+        json_string_value(value));
+    return 0;
+}
+
 /* The info names all of them, whatever their headers say. */
 static int remove_chain(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
@@ -91,7 +103,8 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     const char *key;
     json_t *value;
 
-    if (volume_file_check_unused(directory, chain->active, err) < 0 ||
+    if (check_nobodys(chain, err) < 0 ||
+        volume_file_check_unused(directory, chain->active, err) < 0 ||
         chain_settle(directory, arena, chain, err) < 0 ||
         mark_deleted(directory, arena, volume, chain, err) < 0)
         return -1;

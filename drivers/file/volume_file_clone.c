@@ -138,7 +138,7 @@ static int replace(const struct directory *directory, struct arena *arena,
     if (!chain_is_layered(chain))
         return put_back(directory, arena, volume, source, chain->active, progress, err);
     if (!source->overlay || strcmp(source->overlay, chain->active) != 0)
-        return error_set(err, ERROR_BACKEND, "Snapshot %s is not the newest one of volume %s.",
+        return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s is not the newest one of volume %s.",
                          source->id, volume->id);
     return put_overlay(directory, arena, volume, chain, err);
 }

@@ -1,109 +1,11 @@
 /*
  * Files that somebody else made, taken over as volumes and let go again: only names change.
  */
-#include "common/cleanup.h"
-#include "common/utf8.h"
+#include "drivers/file/existing_file.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define UNMANAGED_NAME_PREFIX "unmanaged-"
-
-/* Why a file of that name cannot be taken over; NULL: the name does not forbid it. */
-static const char *name_refusal(const char *name) {
-    static const char *const ours[] = { VOLUME_NAME_PREFIX, SNAPSHOT_NAME_PREFIX, "." };
-
-    if (!*name || strchr(name, '/') || strlen(name) > NAME_MAX || !utf8_valid(name, strlen(name)))
-        return "is no plain file name";
-    for (size_t i = 0; i < LENGTH(ours); i++)
-        if (strncmp(name, ours[i], strlen(ours[i])) == 0)
-            return "has a name that only the service gives";
-    return NULL;
-}
-
-static const char *facts_refusal(const struct image_facts *facts) {
-    if (facts->virtual_bytes == 0)
-        return "is empty";
-    if (facts->encrypted)
-        return "is encrypted";
-    return facts->external_data || facts->backing[0] ? "needs other files" : NULL;
-}
-
-/*
- * Whoever hands a file over says what it is by the backend that he hands it to; the content is
- * looked at only to refuse.  A guest that had a raw file may have written any header into it, and
- * then nobody takes that for an image with a file of the host below it.
- */
-static const char *image_refusal(int fd, const char *format, struct image_facts *facts) {
-    bool raw = strcmp(format, "raw") == 0;
-
-    if (raw && image_looks_qcow2(fd))
-        return "looks like qcow2, and volumes of this backend are raw";
-    if (image_looks_luks(fd))
-        return "is encrypted";
-    if (image_read_facts(fd, format, facts, NULL) < 0)
-        return raw ? "cannot be read" : "is no qcow2 image that can be believed";
-    return facts_refusal(facts);
-}
-
-static int refuse(const char *name, const char *why, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" %s.", name, why);
-}
-
-/* A second name would let others write into the volume. */
-static int check_alone(int fd, const char *name, struct error *err) {
-    struct stat status;
-
-    if (fstat(fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at %s", name);
-    return status.st_nlink == 1 ? 0 : refuse(name, "has more than one name", err);
-}
-
-static int check_free(int fd, const char *name, struct error *err) {
-    switch (image_lock(fd, err)) {
-    case IMAGE_LOCKED:
-        return 0;
-    case IMAGE_HELD:
-        return error_set(err, ERROR_CONFLICT, "The file \"%.255s\" is open in a running guest.",
-                         name);
-    case IMAGE_LOCK_FAILED:
-        break;
-    }
-    return error_context(err, "%s", name);
-}
-
-/* A descriptor of a file that can be taken over, with QEMU's locks held. */
-static int open_source(const struct directory *directory, const char *name,
-                       struct image_facts *facts, struct error *err) {
-    const char *why = name_refusal(name);
-    struct error failure = { .kind = ERROR_NONE };
-    autoclose int fd = why ? -1 : image_open(directory->fd, name, O_RDWR, &failure);
-
-    if (why)
-        return refuse(name, why, err);
-    if (fd < 0)
-        return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" cannot be taken over: %s",
-                         name, failure.message);
-    if (check_alone(fd, name, err) < 0 || check_free(fd, name, err) < 0)
-        return -1;
-    why = image_refusal(fd, volume_file_format(directory), facts);
-    return why ? refuse(name, why, err) : take_fd(fd);
-}
-
-/* One that an earlier call has taken over: 1, 0 there is none. */
-static int find_taken(const struct directory *directory, const char *name,
-                      struct image_facts *facts, struct error *err) {
-    autoclose int fd = -1;
-    int found = image_find(directory->fd, name, O_RDWR, &fd, err);
-
-    if (found <= 0)
-        return found;
-    return image_read_flushed(fd, volume_file_format(directory), facts, err) < 0 ? -1 : 1;
-}
 
 /* As for one that is made. */
 static int check_shared(const struct directory *directory, const struct driver_volume *volume,
@@ -113,80 +15,37 @@ static int check_shared(const struct directory *directory, const struct driver_v
                : 0;
 }
 
+static int describe(const struct directory *directory, struct arena *arena,
+                    const struct driver_volume *volume, const char *source_name,
+                    struct existing_file *ret, struct error *err) {
+    *ret = (struct existing_file){ .directory = directory,
+                                   .source = source_name,
+                                   .name = volume_name(arena, volume->name_id, err),
+                                   .format = volume_file_format(directory),
+                                   .fence = volume->fence };
+    return ret->name ? check_shared(directory, volume, err) : -1;
+}
+
 int volume_file_get_manageable(const struct directory *directory, struct arena *arena,
                                const struct driver_volume *volume, const char *source_name,
                                int64_t *ret_bytes, struct error *err) {
-    const char *name = volume_name(arena, volume->name_id, err);
-    struct image_facts facts;
-    autoclose int fd = -1;
-    int taken = name ? find_taken(directory, name, &facts, err) : -1;
+    struct existing_file file;
 
-    if (taken < 0 || check_shared(directory, volume, err) < 0)
-        return -1;
-    if (!taken) {
-        fd = open_source(directory, source_name, &facts, err);
-        if (fd < 0 || image_read_flushed(fd, volume_file_format(directory), &facts, err) < 0)
-            return -1;
-    }
-    *ret_bytes = facts.virtual_bytes;
-    return 0;
-}
-
-/* Is what has the name now the file that was looked at? */
-static int check_same(const struct directory *directory, const char *name, int fd,
-                      struct error *err) {
-    struct stat looked_at, named;
-
-    if (fstat(fd, &looked_at) < 0 || fstatat(directory->fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at %s", name);
-    if (looked_at.st_dev == named.st_dev && looked_at.st_ino == named.st_ino)
-        return 0;
-    return error_set(err, ERROR_CONFLICT, "The file was replaced while it was taken over.");
-}
-
-static int take_over(const struct directory *directory, const struct driver_volume *volume,
-                     const char *source_name, const char *name, struct error *err) {
-    struct image_facts facts;
-    autoclose int fd = open_source(directory, source_name, &facts, err);
-
-    if (fd < 0 || driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    if (fchmod(fd, directory->settings->mode) < 0)
-        return error_errno(err, ERROR_BACKEND, "setting the permissions of %s", source_name);
-    if (driver_fence_check(volume->fence, err) < 0 || image_flush(fd, err) < 0 ||
-        volume_file_move(directory, source_name, name, err) < 0)
-        return -1;
-    /* A pause right in front of the name may have given it to what nobody wants any more. */
-    return check_same(directory, name, fd, err) < 0 ? -1 : driver_fence_check(volume->fence, err);
-}
-
-/* Half way with a link it has both names; another file of the old one is somebody else's. */
-static int leave_source(const struct directory *directory, const struct driver_volume *volume,
-                        const char *source_name, const char *name, struct error *err) {
-    autoclose int fd = -1;
-
-    if (name_refusal(source_name) ||
-        image_find(directory->fd, source_name, O_RDONLY, &fd, NULL) <= 0 ||
-        check_same(directory, name, fd, NULL) < 0)
-        return 0;
-    return driver_fence_check(volume->fence, err) < 0
+    return describe(directory, arena, volume, source_name, &file, err) < 0
                ? -1
-               : volume_name_remove(directory, source_name, err);
+               : existing_file_look(&file, ret_bytes, err);
 }
 
 int volume_file_manage(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char *source_name,
                        const char **ret_format, struct error *err) {
-    const char *name = volume_name(arena, volume->name_id, err);
-    struct image_facts facts;
-    int taken = name ? find_taken(directory, name, &facts, err) : -1;
+    struct existing_file file;
 
-    if (taken < 0 || check_shared(directory, volume, err) < 0 ||
-        (taken ? leave_source(directory, volume, source_name, name, err)
-               : take_over(directory, volume, source_name, name, err)) < 0)
+    if (describe(directory, arena, volume, source_name, &file, err) < 0 ||
+        existing_file_take(&file, err) < 0)
         return -1;
-    *ret_format = volume_file_format(directory);
-    return directory_flush(directory, err);
+    *ret_format = file.format;
+    return 0;
 }
 
 /* ---- let go ---- */
@@ -223,22 +82,6 @@ struct candidates {
     void *arg;
 };
 
-/* A guest's locks are asked for when the file is taken over. */
-static const char *look(const struct directory *directory, const char *name, int64_t *ret_bytes) {
-    autoclose int fd = image_open(directory->fd, name, O_RDONLY, NULL);
-    struct image_facts facts = { .virtual_bytes = -1 };
-    const char *why = NULL;
-
-    if (fd < 0)
-        return "is no regular file, or cannot be opened";
-    if (check_alone(fd, name, NULL) < 0)
-        why = "has more than one name";
-    if (!why)
-        why = image_refusal(fd, volume_file_format(directory), &facts);
-    *ret_bytes = facts.virtual_bytes;
-    return why;
-}
-
 static void tell_candidate(void *arg, const char *name) {
     const struct candidates *candidates = arg;
     const size_t prefix = strlen(VOLUME_NAME_PREFIX);
@@ -247,10 +90,11 @@ static void tell_candidate(void *arg, const char *name) {
 
     if (is_volume && volume_name_fits(name + prefix))
         candidate.name_id = name + prefix;
-    if (!candidate.name_id && name_refusal(name))
+    if (!candidate.name_id && existing_file_name_refusal(name))
         return;
-    candidate.why_not = candidate.name_id ? name_refusal(name)
-                                          : look(candidates->directory, name, &candidate.bytes);
+    candidate.why_not = candidate.name_id
+                            ? existing_file_name_refusal(name)
+                            : existing_file_why_not(candidates->directory, name, &candidate.bytes);
     candidates->found(candidates->arg, &candidate);
 }
 

@@ -23,6 +23,10 @@ static const char *name(struct arena *arena, const char *prefix, const char *nam
     return NULL;
 }
 
+bool volume_name_is_nobodys(const char *name) {
+    return strncmp(name, UNMANAGED_NAME_PREFIX, strlen(UNMANAGED_NAME_PREFIX)) == 0;
+}
+
 const char *volume_name(struct arena *arena, const char *name_id, struct error *err) {
     return name(arena, VOLUME_NAME_PREFIX, name_id, err);
 }

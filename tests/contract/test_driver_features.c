@@ -642,6 +642,122 @@ static void refuse_names(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 1);
 }
 
+/* ---- snapshots ---- */
+
+static int look_for_snapshot(struct place *place, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, const char *name,
+                             struct driver_candidate *ret) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->get_manageable_snapshot(bench->handle, bench->arena, volume, snapshot,
+                                                  name, ret, &bench->err);
+}
+
+static int manage_snapshot(struct place *place, const struct driver_volume *volume,
+                           struct driver_snapshot *snapshot,
+                           const struct driver_candidate *source) {
+    struct bench *bench = &place->bench;
+    struct driver_created created;
+    int result = bench->driver->manage_snapshot(bench->handle, bench->arena, volume, snapshot,
+                                                source, &created, &bench->err);
+
+    if (result == 0) {
+        snapshot->provider_location = created.provider_location;
+        snapshot->format = created.format;
+    }
+    return result;
+}
+
+static int unmanage_snapshot(struct place *place, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->unmanage_snapshot(bench->handle, bench->arena, volume, snapshot,
+                                            &bench->err);
+}
+
+static unsigned count_candidates(struct place *place, const char *name) {
+    struct bench *bench = &place->bench;
+    struct seen seen = { .wanted = name, .arena = bench->arena };
+
+    ck_assert_int_eq(bench->driver->list_manageable_snapshots(bench->handle, bench->arena, NULL,
+                                                              see, &seen, &bench->err),
+                     0);
+    ck_assert(seen.times == 0 || (!seen.candidate.why_not && !seen.candidate.name_id));
+    return seen.times;
+}
+
+static void take_over_snapshots(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshot = A_SNAPSHOT;
+    struct driver_candidate source = { .bytes = -1 };
+
+    (void)reported;
+    put_existing(place, "existing");
+    assert_created(place, &volume);
+    write_content(place, &volume, 12);
+    ck_assert_uint_eq(count_candidates(place, "existing"), 1);
+    ck_assert_int_eq(look_for_snapshot(place, &volume, &snapshot, "missing", &source), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(look_for_snapshot(place, &volume, &snapshot, "existing", &source), 0);
+    ck_assert_int_eq(source.bytes, GIB);
+    snapshot.fence = &no_fence;
+    ck_assert_int_eq(manage_snapshot(place, &volume, &snapshot, &source), -1);
+    snapshot.fence = NULL;
+    ck_assert_int_eq(count_snapshots(place), 0);
+    lose_answer(place, "manage_snapshot");
+    manage_snapshot(place, &volume, &snapshot, &source);
+    snapshot.attempt = 2;
+    ck_assert_int_eq(look_for_snapshot(place, &volume, &snapshot, "existing", &source), 0);
+    ck_assert_int_eq(manage_snapshot(place, &volume, &snapshot, &source), 0);
+    ck_assert_int_eq(count_snapshots(place), 1);
+    ck_assert_uint_eq(count_candidates(place, "existing"), 0);
+    ck_assert_int_eq(snapshot_content(place, &snapshot), 11);
+    ck_assert_int_eq(read_content(place, &volume), 12);
+}
+
+/* Whatever it is made of, it stays as it is, and becomes one again. */
+static void let_go_of_snapshots(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshot = A_SNAPSHOT, again = A_SNAPSHOT;
+    struct driver_candidate source;
+    const char *left = NULL;
+
+    (void)reported;
+    assert_created(place, &volume);
+    write_content(place, &volume, 11);
+    ck_assert_int_eq(take_snapshot(place, &volume, &snapshot, NULL), DRIVER_DONE);
+    write_content(place, &volume, 12);
+    snapshot.fence = &no_fence;
+    ck_assert_int_eq(unmanage_snapshot(place, &volume, &snapshot), -1);
+    snapshot.fence = NULL;
+    ck_assert_int_eq(count_snapshots(place), 1);
+    lose_answer(place, "unmanage_snapshot");
+    unmanage_snapshot(place, &volume, &snapshot);
+    ck_assert_int_eq(unmanage_snapshot(place, &volume, &snapshot), 0);
+    ck_assert_int_eq(count_snapshots(place), 0);
+    ck_assert_int_eq(count_volumes(place), 1);
+    ck_assert_int_eq(read_content(place, &volume), 12);
+
+    again.id = again.name_id = "again";
+    left = arena_format(place->bench.arena, "unmanaged-%s", snapshot.id);
+    if (count_candidates(place, left) == 0) /* in the volume's own files */
+        left = arena_format(place->bench.arena, "volume-%s.%s", volume.name_id, snapshot.id);
+    ck_assert_uint_eq(count_candidates(place, left), 1);
+    ck_assert_msg(look_for_snapshot(place, &volume, &again, left, &source) == 0, "%s",
+                  place->bench.err.message);
+    ck_assert_int_eq(source.bytes, GIB);
+    ck_assert_msg(manage_snapshot(place, &volume, &again, &source) == 0, "%s",
+                  place->bench.err.message);
+    ck_assert_int_eq(count_snapshots(place), 1);
+    ck_assert_int_eq(snapshot_content(place, &again), 11);
+    ck_assert_int_eq(drop_snapshot(place, &volume, &again), DRIVER_DONE);
+    ck_assert_int_eq(count_snapshots(place), 0);
+    ck_assert_int_eq(read_content(place, &volume), 12);
+    ck_assert_int_eq(bench_delete(&place->bench, &volume), 0);
+    ck_assert_int_eq(count_volumes(place), 0);
+}
+
 /* One row or more for each of driver_features. */
 static const struct {
     unsigned bit;
@@ -661,6 +777,8 @@ static const struct {
     { DRIVER_MANAGE, take_over_and_let_go },
     { DRIVER_MANAGE, refuse_names },
     { DRIVER_ASSIST, help_the_host },
+    { DRIVER_MANAGE_SNAPSHOT, take_over_snapshots },
+    { DRIVER_MANAGE_SNAPSHOT, let_go_of_snapshots },
 };
 
 /* What pools report is true only where the bit is set. */

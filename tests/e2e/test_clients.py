@@ -49,6 +49,18 @@ class OpenStack(ServiceCase):
         until(lambda: self.openstack("volume", "snapshot", "show", name)["status"] == status, 60,
               f"snapshot {name} {status}", pause=0.2)
 
+    def test_a_file_becomes_a_snapshot(self):
+        self.volume(1, name="origin")
+        with open(os.path.join(self.state, "volumes", "existing"), "wb") as file:
+            file.truncate(1 << 30)
+        made = self.openstack("volume", "snapshot", "create", "--volume", "origin",
+                              "--remote-source", "source-name=existing", "moment")
+        self.snapshot_status("moment", "available")
+        self.openstack("volume", "snapshot", "delete", "--remote", "moment", output=False)
+        until(lambda: self.openstack("volume", "snapshot", "list") == [], 60, "no snapshot",
+              pause=0.2)
+        os.unlink(os.path.join(self.state, "volumes", f"unmanaged-{made['id']}"))
+
     def test_a_snapshot_and_what_is_made_of_it(self):
         volume_id = self.volume(1, name="origin")
         made = self.openstack("volume", "snapshot", "create", "--volume", "origin",
@@ -290,6 +302,29 @@ class Cinder(ServiceCase):
         self.cinder("delete", "--cascade", "kept")
         self.api.wait_gone(volume_id)
         self.assertEqual(table(self.cinder("snapshot-list")), [])
+
+    def test_a_file_becomes_a_snapshot_and_is_let_go_of(self):
+        volume_id = self.volume(1, name="whole")
+        host = self.api.ask("GET", "/scheduler-stats/get_pools")["pools"][0]["name"]
+        folder = os.path.join(self.state, "volumes")
+        with open(os.path.join(folder, "existing"), "wb") as file:
+            file.write(b"words")
+            file.truncate(1 << 30)
+        listed = table(self.cinder("snapshot-manageable-list", host))
+        self.assertEqual([(row["reference"], row["size"], row["safe_to_manage"],
+                           row["source_reference"]) for row in listed],
+                         [("{'source-name': 'existing'}", "1", "True", "{}")])
+        made = properties(self.cinder("snapshot-manage", "--name", "mine", volume_id, "existing"))
+        self.snapshot_status("mine", "available")
+        self.assertEqual((made["volume_id"], made["size"]), (volume_id, "1"))
+        with self.assertRaises(ClientFailed):
+            self.cinder("snapshot-manage", INSTANCE, "existing")
+        self.cinder("snapshot-unmanage", "mine")
+        until(lambda: not table(self.cinder("snapshot-list")), 60, "no snapshot", pause=0.2)
+        with open(os.path.join(folder, f"unmanaged-{made['id']}"), "rb") as file:
+            self.assertEqual((file.read(5), os.fstat(file.fileno()).st_size), (b"words", 1 << 30))
+        os.unlink(file.name)
+        self.assertEqual(os.listdir(folder).count("existing"), 0)
 
     def test_types_and_their_extra_specs(self):
         self.cinder("type-create", "--description", "words", "gold")

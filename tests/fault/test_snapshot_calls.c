@@ -5,6 +5,7 @@
  */
 #include "drivers/file/image_copy.h"
 #include "drivers/file/snapshot_file.h"
+#include "drivers/file/snapshot_file_manage.h"
 
 #include "tests/fault/place.h"
 #include "tests/unit/drivers/xfs.h"
@@ -140,6 +141,37 @@ static void is_taken_over_or_not(struct place *place, bool done) {
                      'a');
 }
 
+static int let_go_of_snapshot(struct place *place) {
+    return snapshot_file_unmanage(&place->directory, place->bench.arena, &place->volume,
+                                  &place->snapshot, &place->bench.err);
+}
+
+static int take_snapshot_over(struct place *place) {
+    struct driver_snapshot other = { .id = "t", .name_id = "t", .size_gb = 1 };
+    struct driver_candidate source;
+
+    return snapshot_file_get_manageable(&place->directory, place->bench.arena, &place->volume,
+                                        &other, "unmanaged-s", &source, &place->bench.err) < 0
+               ? -1
+               : snapshot_file_manage(&place->directory, place->bench.arena, &place->volume, &other,
+                                      &source, &place->bench.err);
+}
+
+static void is_under(struct place *place, bool done, const char *from, const char *to) {
+    ck_assert(!done || (has(place, to) && !has(place, from)));
+    ck_assert(has(place, from) || has(place, to));
+    ck_assert_int_eq(get_byte(place, has(place, to) ? to : from), 'a');
+    ck_assert_int_eq(get_byte(place, FILE_NAME), 'b');
+}
+
+static void snapshot_is_let_go_or_not(struct place *place, bool done) {
+    is_under(place, done, SNAPSHOT_NAME, "unmanaged-s");
+}
+
+static void snapshot_is_taken_over_or_not(struct place *place, bool done) {
+    is_under(place, done, "unmanaged-s", "snapshot-t");
+}
+
 static void prepare_unmanaged(struct place *place) {
     ck_assert_msg(let_go(place) == 0, "%s", place->bench.err.message);
 }
@@ -151,6 +183,11 @@ static void prepare_nothing(struct place *place) {
 static void prepare_snapshot(struct place *place) {
     ck_assert_msg(snapshot(place) == 0, "%s", place->bench.err.message);
     set_byte(place, FILE_NAME, 'b');
+}
+
+static void prepare_unmanaged_snapshot(struct place *place) {
+    prepare_snapshot(place);
+    ck_assert_msg(let_go_of_snapshot(place) == 0, "%s", place->bench.err.message);
 }
 
 static const struct {
@@ -165,6 +202,9 @@ static const struct {
     { "revert", prepare_snapshot, revert, volume_is_old_or_new },
     { "unmanage", prepare_nothing, let_go, is_let_go_or_not },
     { "manage", prepare_unmanaged, take_over, is_taken_over_or_not },
+    { "unmanage a snapshot", prepare_snapshot, let_go_of_snapshot, snapshot_is_let_go_or_not },
+    { "manage a snapshot", prepare_unmanaged_snapshot, take_snapshot_over,
+      snapshot_is_taken_over_or_not },
 };
 
 static void assert_tidy(struct place *place) {

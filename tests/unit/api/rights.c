@@ -218,10 +218,10 @@ static const struct row volume_rows[] = {
            BY_ADMIN("reset_status")),
     ACTION(OWNED_ADMIN, "{\"os-unmanage\": null}", 202, "volume_extension:volume_unmanage"),
     { ADMIN | OWNED | LATE, "POST", "/os-snapshot-manage",
-      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 400,
-      "snapshot_extension:snapshot_manage volume:get", NULL }, /* no backend can */
+      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 202,
+      "snapshot_extension:snapshot_manage volume:get", NULL },
     { ADMIN | OWNED | LATE, "POST", "/manageable_snapshots",
-      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 400,
+      "{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", 202,
       "snapshot_extension:snapshot_manage volume:get", NULL },
     ACTION(OWNED_ADMIN, "{\"os-force_detach\": {}}", 202,
            BY_ADMIN("force_detach") " " USER("terminate_connection") " " USER("detach")),
@@ -274,7 +274,7 @@ static const struct row snapshot_rows[] = {
              " volume_extension:snapshot_admin_actions:reset_status"),
     SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
              " volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
-    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-unmanage\": null}", 400, /* no backend can */
+    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-unmanage\": null}", 202,
              " snapshot_extension:snapshot_unmanage"),
     SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, " volume:delete_snapshot"),
 };
@@ -492,8 +492,8 @@ static const struct row service_rows[] = {
     SERVICE("nothing", "{}", 400, ""),
     MANAGEABLE("/os-volume-manage", 200, "volume_extension"),
     MANAGEABLE("/manageable_volumes", 200, "volume_extension"),
-    MANAGEABLE("/os-snapshot-manage", 400, "snapshot_extension"), /* no backend can */
-    MANAGEABLE("/manageable_snapshots", 400, "snapshot_extension"),
+    MANAGEABLE("/os-snapshot-manage", 200, "snapshot_extension"),
+    MANAGEABLE("/manageable_snapshots", 200, "snapshot_extension"),
     { ADMIN, "POST", "/os-volume-manage", EXISTING, 202, "volume_extension:volume_manage", NULL },
     { ADMIN, "POST", "/manageable_volumes", EXISTING, 202, "volume_extension:volume_manage", NULL },
     { ADMIN, "GET", "/os-hosts", NULL, 200, "volume_extension:hosts", NULL },

@@ -136,10 +136,6 @@ static const struct {
     { "GET", "/volumes/{id}/encryption/{key}", NULL, "it is bare text" },
     { "POST", "/volumes/{id}/action", "os-initialize_connection", "it is what a driver says" },
     { "GET", "/capabilities/{id}", NULL, "it is what a driver says" },
-    { "GET", "/os-snapshot-manage", NULL, "it is refused" },
-    { "GET", "/os-snapshot-manage/detail", NULL, "it is refused" },
-    { "GET", "/manageable_snapshots", NULL, "it is refused" },
-    { "GET", "/manageable_snapshots/detail", NULL, "it is refused" },
 };
 
 /* What stands in an object is told of each of its keys. */

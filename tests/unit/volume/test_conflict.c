@@ -231,6 +231,30 @@ static void snapshot_delete(void) {
         world_call(world, "DELETE", arena_format(world->arena, "/snapshots/%s", other), NULL), 202);
 }
 
+static void snapshot_manage(void) {
+    struct world *world = meeting.world;
+
+    ready(true);
+    meeting.snapshot = snapshot_of_volume(world, meeting.id);
+    memory_put(world->memory, "disk", 2 * GIB, 7);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/os-snapshot-manage",
+                   PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"disk\"}}", meeting.id)),
+        202);
+}
+
+static void snapshot_unmanage(void) {
+    struct world *world = meeting.world;
+    const char *other;
+
+    ready(true);
+    meeting.snapshot = snapshot_of_volume(world, meeting.id);
+    other = snapshot_of_volume(world, meeting.id);
+    ck_assert_int_eq(
+        world_call(world, "POST", PATH("/snapshots/%s/action", other), "{\"os-unmanage\": {}}"),
+        202);
+}
+
 /* The host of its guest is asked to make another one, or to let it go. */
 static void snapshot_asked(void) {
     ready(true);
@@ -363,6 +387,12 @@ static const struct setting {
     { WORK_SNAPSHOTS, "snapshot", snapshot_create, IN_DRIVER, "create_snapshot", false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "snapshot goes", snapshot_delete, IN_DRIVER, "delete_snapshot", false },
+    { WORK_SNAPSHOTS, "snapshot is taken over", snapshot_manage, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "snapshot is taken over", snapshot_manage, IN_DRIVER, "manage_snapshot",
+      false },
+    { WORK_SNAPSHOTS, "snapshot is let go of", snapshot_unmanage, BETWEEN, NULL, false },
+    { WORK_SNAPSHOTS, "snapshot is let go of", snapshot_unmanage, IN_DRIVER, "unmanage_snapshot",
+      false },
     { WORK_SNAPSHOTS, "snapshot by a host", snapshot_asked, IN_DRIVER, "prepare_assist", false },
     { WORK_SNAPSHOTS, "snapshot by a host", snapshot_awaited, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "merge by a host", merge_asked, IN_DRIVER, "prepare_assist", false },

@@ -471,25 +471,6 @@ START_TEST(questions_that_make_no_sense_are_refused) {
 }
 END_TEST
 
-START_TEST(no_backend_takes_snapshots_over) {
-    autoworld struct world *world = world_new(NULL);
-    const char *volume = world_volume(world, 1), *snapshot = snapshot_of_volume(world, volume);
-
-    ck_assert_int_eq(
-        world_call(world, "POST", "/os-snapshot-manage",
-                   PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", volume)),
-        400);
-    ck_assert_int_eq(
-        world_call(world, "POST", "/manageable_snapshots",
-                   PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"s\"}}", snapshot)),
-        404);
-    ck_assert_int_eq(world_call(world, "GET", "/manageable_snapshots?host=node@memory", NULL), 400);
-    ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", snapshot), UNMANAGE),
-                     400);
-    ck_assert_str_eq(snapshot_status(world, snapshot), "available");
-}
-END_TEST
-
 CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
            what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
@@ -497,5 +478,4 @@ CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gi
            what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
            what_is_larger_than_any_volume_is_refused, what_dies_anywhere_is_done_by_the_next,
            what_is_given_up_on_the_way_is_not_destroyed, what_lies_there_is_listed,
-           a_list_that_is_cut_says_so, questions_that_make_no_sense_are_refused,
-           no_backend_takes_snapshots_over)
+           a_list_that_is_cut_says_so, questions_that_make_no_sense_are_refused)
