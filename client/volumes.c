@@ -179,16 +179,56 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
     return client_call(api, arena, &call, &answer, err);
 }
 
-int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
-                   int64_t new_gb, struct error *err) {
+static int act(const struct client *api, struct arena *arena, const char *volume_id,
+               const char *body, struct error *err) {
     const struct client_call call = {
         .method = "POST",
         .path = arena_format(arena, "/volumes/%s/action", http_encode(arena, volume_id)),
-        .body = arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb),
+        .body = body,
     };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);
+}
+
+int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
+                   int64_t new_gb, struct error *err) {
+    return act(api, arena, volume_id,
+               arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb), err);
+}
+
+int volumes_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
+                    struct error *err) {
+    return act(api, arena, volume_id, "{\"os-reclaim_space\": null}", err);
+}
+
+static int64_t bytes_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value)
+                                                                    : -1;
+}
+
+int volumes_read_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
+                         struct remote_reclaim *ret, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_format(arena, "/volumes/%s/reclaim_space", http_encode(arena, volume_id)),
+    };
+    const json_t *last = client_ask_for(api, arena, &call, "reclaim_space", err);
+
+    if (!last)
+        return -1;
+    if (!json_text_of(last, "status"))
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API described no reclaim");
+    *ret = (struct remote_reclaim){
+        .status = json_text_of(last, "status"),
+        .reason = json_text_of(last, "reason"),
+        .message = json_text_of(last, "message"),
+        .pre_usage = bytes_of(last, "pre_usage"),
+        .post_usage = bytes_of(last, "post_usage"),
+    };
+    return 0;
 }
 
 /* ---- what the agent tells ---- */

@@ -55,6 +55,18 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
                    int64_t new_gb, struct error *err);
 
+/* What came of giving back room (os-reclaim_space) the last time. */
+struct remote_reclaim {
+    const char *status;            /* none, running, done, error */
+    const char *reason, *message;  /* of an error: busy, unsupported, cancelled, failed; or NULL */
+    int64_t pre_usage, post_usage; /* bytes; -1: not counted */
+};
+
+int volumes_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
+                    struct error *err);
+int volumes_read_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
+                         struct remote_reclaim *ret, struct error *err);
+
 /*
  * One page of the volumes of all projects that are extending, behind `marker` (NULL: the first).
  * Returns how many; 0 is the end.

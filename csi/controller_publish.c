@@ -89,6 +89,17 @@ static void put_context(struct arena *arena, const struct remote_connection *con
 
 /* ---- publish ---- */
 
+static int check_node(const struct csi_driver *driver, const char *node_id, struct error *err) {
+    const char *node = config_item(driver->config, "csi", "nodes", 0);
+
+    for (size_t i = 1; node && strcmp(node, node_id) != 0; i++) {
+        node = config_item(driver->config, "csi", "nodes", i);
+        if (!node)
+            return grpc_refuse(err, GRPC_NOT_FOUND, "There is no node %s.", node_id);
+    }
+    return 0;
+}
+
 struct publish {
     const char *volume_id, *node_id;
     bool readonly, multi_node;
@@ -168,6 +179,9 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
     struct remote_volume volume;
     int result = controller_read_volume(&api, call->arena, publish->volume_id, &volume, err);
 
+    if (result != 0)
+        return result;
+    result = check_node(csi_driver_of(call), publish->node_id, err);
     if (result != 0)
         return result;
     attachment = attached_to(&volume, publish->node_id);

@@ -258,10 +258,10 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
 /* ---- delete ---- */
 
 static bool is_transient(const struct remote_volume *volume) {
-    static const char *const statuses[] = { "creating",   "deleting",  "downloading",
-                                            "uploading",  "extending", "retyping",
-                                            "backing-up", "reverting", "restoring-backup",
-                                            "managing",   "unmanaging" };
+    static const char *const statuses[] = { "creating",   "deleting",   "downloading",
+                                            "uploading",  "extending",  "retyping",
+                                            "backing-up", "reverting",  "restoring-backup",
+                                            "managing",   "unmanaging", "reclaiming" };
 
     return words_have(statuses, LENGTH(statuses), volume->status);
 }

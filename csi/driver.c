@@ -61,6 +61,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     bool node = config_bool(config, SECTION, "node");
 
     driver->arena = arena;
+    driver->config = config;
     driver->name = config_text(config, SECTION, "driver_name");
     driver->version = PACKAGE_VERSION;
     driver->controller = controller || !node;
@@ -83,6 +84,8 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
         { &csi__v1__node__descriptor, driver->node ? csi_node_methods : none, driver },
         { &csi__v1__group_controller__descriptor,
           driver->controller ? csi_group_controller_methods : none, driver },
+        { &reclaimspace__reclaim_space_controller__descriptor,
+          driver->controller ? csi_reclaim_methods : none, driver },
         { &volumegroup__controller__descriptor,
           driver->controller ? csi_volume_group_methods : none, driver },
         { &csi__v1__snapshot_metadata__descriptor, none, driver },

@@ -15,7 +15,8 @@ struct csi_driver {
     struct arena *arena; /* of this struct and what never changes */
     const char *name, *version;
     bool controller, node; /* which services are served */
-    struct client api;     /* not used as it is: csi_api() */
+    const struct config *config;
+    struct client api; /* not used as it is: csi_api() */
     struct grpc_server *server;
 };
 
@@ -42,7 +43,7 @@ static inline size_t csi_count_abilities(const int *abilities) {
 
 extern const struct grpc_method csi_identity_methods[], csi_controller_methods[],
     csi_node_methods[], csi_addons_identity_methods[], csi_group_controller_methods[],
-    csi_volume_group_methods[];
+    csi_reclaim_methods[], csi_volume_group_methods[];
 
 /* A message of this type in the call's arena: CSI_NEW(call, Csi__V1__Volume, csi__v1__volume). */
 #define CSI_NEW(call, type, name)                                      \

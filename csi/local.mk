@@ -14,6 +14,7 @@ libscoria_a_SOURCES += \
 	csi/controller_expand.c \
 	csi/controller_group_snapshots.c \
 	csi/controller_publish.c \
+	csi/controller_reclaim.c \
 	csi/controller_snapshots.c \
 	csi/controller_volume_groups.c \
 	csi/controller_volumes.c \

@@ -27,6 +27,8 @@ const struct option csi_options[] = {
     { .section = SECTION, .key = "node", .type = OPTION_BOOL, .fallback = "false",
       .help = "Serve what the driver of every node does: mounting volumes there. On the command line of scoria csi "
               "also --node." },
+    { .section = SECTION, .key = "nodes", .type = OPTION_LIST,
+      .help = "Names of the nodes there are: a volume is published on no other. Unset: on whatever node is said." },
     { .section = SECTION, .key = "driver_name", .type = OPTION_TEXT, .fallback = "csi.scoria.io",
       .help = "Name of the driver, as CSIDriver and StorageClass have it: letters, digits, dots and hyphens, 63 at "
               "most, with a letter at both ends." },

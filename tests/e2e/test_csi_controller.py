@@ -33,7 +33,8 @@ class DriverCase(ServiceCase):
     @classmethod
     def start_driver(cls, path):
         driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--api",
-                                 cls.service.endpoint, "--controller").start()
+                                 cls.service.endpoint, "--controller",
+                                 f"--csi.nodes={NODE_1},{NODE_2},node-3").start()
         cls.addClassCleanup(driver.kill)
         return driver
 
@@ -297,7 +298,8 @@ class Publishing(DriverCase):
                           (Code.INVALID_ARGUMENT, {"node_id": ""}),
                           (Code.INVALID_ARGUMENT, {"volume_capability": None}),
                           (Code.INVALID_ARGUMENT, {"volume_capability": csi.VolumeCapability()}),
-                          (Code.NOT_FOUND, {"volume_id": "fake-vol-id"})):
+                          (Code.NOT_FOUND, {"volume_id": "fake-vol-id"}),
+                          (Code.NOT_FOUND, {"node_id": "some-fake-node-id"})):
             self.refuses(code, self.driver.controller, "ControllerPublishVolume", **{**ask, **row})
         self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ControllerUnpublishVolume")
         for foreign in FOREIGN:

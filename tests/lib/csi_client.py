@@ -73,6 +73,9 @@ class Driver:
     def snapshots(self, method, /, **fields):
         return self.call(csi, "GroupController", method, **fields)
 
+    def reclaim(self, method, /, **fields):
+        return self.call(reclaimspace, "ReclaimSpaceController", method, **fields)
+
     def groups(self, method, /, **fields):
         return self.call(volumegroup, "Controller", method, **fields)
 

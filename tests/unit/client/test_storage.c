@@ -53,7 +53,15 @@ static void answer(struct scene *scene, int status, const char *body) {
     script_server_add(scene->server, &(struct script_rule){ .status = status, .body = body });
 }
 
-/* ---- every call, by the same name in all tables ---- */
+/* The last one that came there; NULL: none. */
+static const struct script_request *last(struct scene *scene, const char *method,
+                                         const char *path) {
+    unsigned count = script_server_count(scene->server, method, path);
+
+    return count ? script_server_request(scene->server, method, path, count - 1) : NULL;
+}
+
+/* ---- every call ---- */
 
 static int volume_create(struct scene *scene) {
     static const struct remote_pair metadata[] = { { "k", "v\"" }, { NULL, NULL } };
@@ -77,6 +85,22 @@ static int volume_delete(struct scene *scene) {
 
 static int volume_extend(struct scene *scene) {
     return volumes_extend(&scene->api, scene->arena, ID, 5, &scene->err);
+}
+
+static int volume_reclaim(struct scene *scene) {
+    return volumes_reclaim(&scene->api, scene->arena, ID, &scene->err);
+}
+
+static int reclaim_read(struct scene *scene) {
+    struct remote_reclaim found = { 0 };
+    int result = volumes_read_reclaim(&scene->api, scene->arena, ID, &found, &scene->err);
+
+    if (result == 0) {
+        ck_assert_str_eq(found.status, "done");
+        ck_assert_int_eq(found.pre_usage, 7);
+        ck_assert_int_eq(found.post_usage, -1);
+    }
+    return result;
 }
 
 static int snapshot_create(struct scene *scene) {
@@ -229,6 +253,10 @@ static const struct {
       "{\"volumes\": [" VOLUME "]}", "{\"volumes\": [{}]}" },
     { volume_delete, 0, "DELETE", "/v3/volumes/a%2Fb", NULL, "", NULL },
     { volume_extend, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-extend\": {\"new_size\": 5}}", "", NULL },
+    { volume_reclaim, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-reclaim_space\": null}", "", NULL },
+    { reclaim_read, 0, "GET", "/v3/volumes/" ID "/reclaim_space", NULL,
+      "{\"reclaim_space\": {\"status\": \"done\", \"pre_usage\": 7, \"post_usage\": null}}",
+      "{\"reclaim_space\": {}}" },
     { snapshot_create, 0, "POST", "/v3/snapshots",
       "{\"snapshot\":{\"volume_id\":\"v\",\"name\":\"n\",\"force\":true,\"metadata\":{\"k\":\"w\"}}}",
       "{\"snapshot\": " SNAPSHOT "}", "{\"snapshot\": {\"id\": \"x\"}}" },
@@ -276,7 +304,7 @@ START_TEST(each_call_sends_what_the_api_takes) {
         answer(scene, 200, calls[i].answered);
         ck_assert_msg(calls[i].call(scene) == calls[i].result, "%s: %s", calls[i].path,
                       scene->err.message);
-        request = script_server_request(scene->server, calls[i].method, calls[i].path, 0);
+        request = last(scene, calls[i].method, calls[i].path);
         ck_assert_msg(request, "%s %s", calls[i].method, calls[i].path);
         ck_assert_str_eq(request->body, calls[i].sent ? calls[i].sent : "");
     }
@@ -318,9 +346,8 @@ START_TEST(the_request_id_goes_along_with_every_call) {
     for (size_t i = 0; i < LENGTH(calls); i++) {
         answer(scene, 200, calls[i].answered);
         calls[i].call(scene);
-        ck_assert(script_request_has(
-            script_server_request(scene->server, calls[i].method, calls[i].path, 0),
-            "X-OpenStack-Request-ID", "req-7"));
+        ck_assert(script_request_has(last(scene, calls[i].method, calls[i].path),
+                                     "X-OpenStack-Request-ID", "req-7"));
     }
     scene_end(scene);
 }
