@@ -63,8 +63,8 @@ enum event_verdict compute_snapshot_ask(const struct client *client, struct aren
     }
     if (answer.status >= 200 && answer.status <= 299)
         return EVENT_ACCEPTED;
-    error_set(err, ERROR_BACKEND, "the compute side answered with %d: %.200s", answer.status,
-              answer.body);
+    error_set(err, answer.status == 400 ? ERROR_BAD_REQUEST : ERROR_BACKEND,
+              "the compute side answered with %d: %.200s", answer.status, answer.body);
     return compute_answer_refuses(&answer, json_parse(arena, answer.body, answer.body_size, NULL))
                ? EVENT_REFUSED
                : EVENT_UNKNOWN;

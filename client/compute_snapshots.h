@@ -15,6 +15,7 @@ struct compute_assist {
     const char *file_to_merge, *merge_target_file;
 };
 
-/* At the endpoint that `client` has. */
+/* At the endpoint that `client` has.  Refused with ERROR_BAD_REQUEST: it was looked at, and cannot
+ * be done. */
 enum event_verdict compute_snapshot_ask(const struct client *client, struct arena *arena,
                                         const struct compute_assist *assist, struct error *err);

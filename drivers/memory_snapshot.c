@@ -73,8 +73,10 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
     HOLD(memory);
     if (memory_check_order(memory, "delete_snapshot", err) < 0)
         return DRIVER_FAILED;
-    if (!memory_find_snapshot(memory, snapshot->name_id))
+    if (!memory_find_snapshot(memory, snapshot->name_id)) {
+        memory_take_out_asked(memory, snapshot->name_id);
         return DRIVER_DONE;
+    }
     above = memory_find(memory, volume->name_id);
     if (above && is_beyond_us(memory, volume, above))
         return DRIVER_DEFERRED;

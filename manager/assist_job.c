@@ -166,7 +166,12 @@ static int ask_silent(struct job *job, struct compute_assist *request, enum even
     return 0;
 }
 
-/* Whatever it answers, it may have begun before: who turns it away says nothing about that. */
+/* Who is not reached, or has no time, says nothing of whoever was asked before.  That it cannot be
+ * done says as much as a report: the guest is off. */
+static bool is_certain(enum event_verdict verdict, const struct error *answer) {
+    return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
+}
+
 static int ask_again(struct job *job, const struct job_assist *assist, struct error *err) {
     enum event_verdict verdict = EVENT_REFUSED;
     struct compute_assist request;
@@ -184,6 +189,8 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
                 verdict == EVENT_ACCEPTED ? "a host that was silent takes work on a snapshot again"
                                           : "a host is silent about its work on a snapshot",
                 "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
+    if (more > 0 && is_certain(verdict, &answer))
+        return give_up(job, &answer, err);
     longer = verdict != EVENT_REFUSED;
     return job_held(job, snapshot_assist_silent, &longer, err) < 0 ? -1 : 0;
 }

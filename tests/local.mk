@@ -23,6 +23,7 @@ endif
 # make tests/sim/sim; ./test runs it with many seeds.
 EXTRA_PROGRAMS += tests/sim/sim
 tests_sim_sim_SOURCES = \
+	tests/sim/assists.c \
 	tests/sim/clients.c \
 	tests/sim/compute.c tests/sim/compute.h \
 	tests/sim/door.c \

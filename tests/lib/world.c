@@ -125,7 +125,7 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     enum event_verdict verdict = world->verdict;
 
     (void)arena;
-    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    error_set(err, world->refusal ? world->refusal : ERROR_BACKEND, "the compute side answers so");
     if (!effect(world, "before_assist"))
         return EVENT_REFUSED;
     if (verdict != EVENT_REFUSED) {

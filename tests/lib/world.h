@@ -78,6 +78,7 @@ struct world {
     struct world_assist assists[WORLD_EVENTS]; /* with the same verdict */
     unsigned assist_count;
     void (*on_assist)(struct world *world, const struct world_assist *assist);
+    enum error_kind refusal; /* ERROR_NONE: one that says nothing of what was taken before */
 
     /* Death: after so many effects (commits, driver calls, events) nothing has an effect any
      * more. */

@@ -390,8 +390,13 @@ static bool is_of_snapshots(unsigned request) {
            run == snapshot_reset;
 }
 
+/* Also of those that are made below a guest, which are few otherwise. */
 static unsigned weight_of(const struct sim *sim, unsigned request) {
-    return requests[request].weight * (sim->temper.snapshots && is_of_snapshots(request) ? 5 : 1);
+    void (*run)(struct sim * sim, void *arg) = requests[request].run;
+    bool assisted = sim->temper.assists && (run == snapshot_take || run == snapshot_drop);
+
+    return requests[request].weight * (sim->temper.snapshots && is_of_snapshots(request) ? 5 : 1) *
+           (assisted ? 6 : 1);
 }
 
 static unsigned draw_request(struct sim *sim) {

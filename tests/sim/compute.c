@@ -140,6 +140,8 @@ bool hosts_work(struct sim *sim) {
         for (struct worker_pool *pool = host->pools; pool; pool = pool->next)
             if (pool_work(sim, pool))
                 return true;
+        if (assists_work(sim, host))
+            return true;
     }
     return false;
 }
@@ -233,6 +235,7 @@ static void host_stop(struct host *host) {
     worker_pool_stop(host->reports);
     reporter_free(host->reporter);
     jobs_stop(host->jobs);
+    assists_forget(host);
     host->process.alive = false;
 }
 
@@ -294,7 +297,7 @@ void host_act(struct sim *sim) {
     }
 }
 
-static struct host *host_named(struct sim *sim, const char *name) {
+struct host *host_named(struct sim *sim, const char *name) {
     for (unsigned i = 0; name && i < SIM_HOSTS; i++)
         if (strcmp(sim->hosts[i].process.name, name) == 0)
             return &sim->hosts[i];

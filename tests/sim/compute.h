@@ -8,6 +8,18 @@ struct jobs;
 struct reporter;
 struct worker_pool;
 
+#define SIM_ASSISTS 32
+
+/* What a host was asked to do with a snapshot, and has not forgotten. */
+struct assist {
+    struct host *host;
+    char volume_id[37], snapshot_id[37]; /* the latter "": none */
+    char operation[64];                  /* that it was asked for */
+    bool deletes, in_work;
+    unsigned rounds; /* before it is through */
+    int64_t due_us;
+};
+
 struct plug {
     char volume_id[37]; /* "": none */
     int64_t capacity;   /* what a running guest sees */
@@ -29,11 +41,22 @@ struct host {
     struct worker_pool *reports;
     struct jobs *jobs;
     struct reporter *reporter;
+    struct assist assists[SIM_ASSISTS];
     bool silent;                     /* its libvirt hangs */
     struct guest guests[SIM_GUESTS]; /* those with guest_home() here */
 };
 
+struct host *host_named(struct sim *sim, const char *name); /* NULL: there is none */
+
+/* ---- assists.c ---- */
+
+bool assists_work(struct sim *sim, struct host *host);
+void assists_forget(struct host *host);
+
 /* ---- guests.c ---- */
+
+/* Of the guest of this host that has the volume; off without one. */
+enum guest_state guest_state_of(struct host *host, const char *volume_id);
 
 void guests_start(struct host *host); /* its hypervisor, and all guests run */
 void guests_go_on(struct host *host); /* those that hang */

@@ -222,6 +222,13 @@ static struct guest *find_guest(struct host *host, const char *instance_uuid, co
     return NULL;
 }
 
+enum guest_state guest_state_of(struct host *host, const char *volume_id) {
+    unsigned index;
+    const struct guest *guest = find_guest(host, NULL, volume_id, &index);
+
+    return guest ? guest->state : GUEST_OFF;
+}
+
 static int host_find_disk(struct hypervisor *hypervisor, struct arena *arena,
                           const char *instance_uuid, const char *volume_id, struct disk *ret,
                           struct error *err) {

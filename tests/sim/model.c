@@ -431,6 +431,7 @@ void check_end(struct sim *sim) {
     come_to_rest(sim);
     if (!sim->failed)
         run_check(sim, true);
+    assists_end(sim);
     if (!sim->failed)
         group_snapshots_check_end(sim);
     for (unsigned i = 0; i < SIM_VOLUMES && !sim->failed; i++) {

@@ -130,14 +130,17 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     return pause_here(node->sim, "after an event") ? verdict : EVENT_REFUSED;
 }
 
-/* The storage takes snapshots itself. */
 static enum event_verdict send_assist(struct compute_sender *sender, struct arena *arena,
                                       const struct compute_assist *assist, struct error *err) {
-    (void)sender;
+    struct node *node = (struct node *)(void *)((char *)sender - offsetof(struct node, sender));
+    enum event_verdict verdict;
+
     (void)arena;
-    (void)assist;
-    error_set(err, ERROR_BACKEND, "nobody takes snapshots for others");
-    return EVENT_REFUSED;
+    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    if (!pause_here(node->sim, "before a host is asked"))
+        return EVENT_REFUSED;
+    verdict = assist_event(node->sim, assist, err);
+    return pause_here(node->sim, "after a host was asked") ? verdict : EVENT_REFUSED;
 }
 
 /* ---- birth and death ---- */
@@ -214,7 +217,9 @@ static void node_init(struct sim *sim, struct node *node, const char *name, bool
     node->settings = sim->world->settings;
     node->settings.clock = &node->clock;
     node->settings.node = name;
-    node->sender = (struct compute_sender){ .send = send_event, .assist = send_assist };
+    node->sender = (struct compute_sender){ .send = send_event,
+                                            .asks_again = !sim->temper.once,
+                                            .assist = send_assist };
     door_open(node);
     node_start(node);
 }

@@ -33,6 +33,7 @@ static const char *const count_names[COUNTS] = {
     "resets",
     "steps of clocks",
     "deletes that came late",
+    "parts of hosts",
 };
 
 /* ---- chance ---- */
@@ -305,6 +306,8 @@ static struct temper temper_draw(struct sim *sim) {
         .sleep_percent = 1 + below(sim, 8),
         .act_percent = 15 + below(sim, 45),
         .snapshots = below(sim, 2),
+        .assists = below(sim, 2),
+        .once = below(sim, 4) == 0,
     };
 }
 
@@ -320,6 +323,7 @@ static void run_seed(struct sim *sim, uint64_t seed) {
     sim->temper = temper_draw(sim);
     sim->world = world_new(&settings);
     present = sim;
+    assists_begin(sim);
     model_watch(sim);
     nodes_start(sim);
     hosts_start(sim);

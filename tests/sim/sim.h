@@ -80,6 +80,8 @@ struct temper {
     bool deletes, resets, old_reports;
     bool power;     /* it fails, and so do flushes */
     bool snapshots; /* many of them, and reverts */
+    bool assists;   /* the storage takes none below a guest: its host is asked */
+    bool once;      /* by a compute service, which must not be asked twice */
     bool gap;       /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
 };
@@ -122,6 +124,7 @@ enum count {
     COUNT_RESETS,
     COUNT_CLOCKS,
     COUNT_LATE,
+    COUNT_ASSISTS,
     COUNTS
 };
 
@@ -208,6 +211,13 @@ void host_act(struct sim *sim);
 enum event_verdict host_event(struct sim *sim, const struct compute_event *event,
                               struct error *err);
 
+/* ---- assists.c ---- */
+
+void assists_begin(struct sim *sim);
+void assists_end(struct sim *sim); /* the storage takes and deletes them below guests itself */
+enum event_verdict assist_event(struct sim *sim, const struct compute_assist *assist,
+                                struct error *err);
+
 /* ---- guests.c ---- */
 
 void guest_act(struct sim *sim);
@@ -251,7 +261,7 @@ void snapshot_reset(struct sim *sim, void *arg);
 void snapshot_revert(struct sim *sim, void *arg);
 void snapshot_copy(struct sim *sim, void *arg); /* or of the volume itself */
 void content_write(struct sim *sim, void *arg);
-/* Right before an effect of a driver on it. */
+/* Right before an effect of a driver, or of a guest's host, on it. */
 void snapshot_touched(struct sim *sim, const char *call, const char *name_id);
 void snapshot_check_end(struct sim *sim, const struct model *model);
 /* Whatever has happened, they can be made, reverted to, and deleted. */

@@ -590,6 +590,7 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
         answer(scene, rows[i].status, "no");
         ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f" }),
                          rows[i].verdict);
+        ck_assert_int_eq(scene->err.kind == ERROR_BAD_REQUEST, rows[i].status == 400);
         ck_assert_ptr_nonnull(strstr(scene->err.message, "no"));
     }
     scene->endpoint[0] = '\0';

@@ -674,6 +674,19 @@ START_TEST(a_refusal_of_what_was_taken_before_ends_nothing) {
 }
 END_TEST
 
+/* Its guest is off, and whoever was asked before has gone. */
+START_TEST(an_agent_that_cannot_do_it_ends_the_wait) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id = pending(world, volume);
+
+    world->verdict = EVENT_REFUSED;
+    world->refusal = ERROR_BAD_REQUEST;
+    let_pass(world, 40);
+    assert_not_made(world, id);
+    ck_assert_int_eq(report(world, id, host_done), 400);
+}
+END_TEST
+
 /* It cannot join: what runs already would be begun once more. */
 START_TEST(a_compute_service_is_asked_once) {
     for (int64_t effects = 0; effects < 40; effects++) {
@@ -793,7 +806,8 @@ CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_ca
            a_cascade_asks_no_host, death_at_any_effect_of_a_merge_strands_nothing,
            an_agent_that_has_lost_its_work_is_asked_again, a_silence_is_borne_for_longer_each_time,
            an_agent_at_work_is_not_asked_again, an_agent_that_never_ends_is_given_up,
-           a_refusal_of_what_was_taken_before_ends_nothing, a_compute_service_is_asked_once,
+           a_refusal_of_what_was_taken_before_ends_nothing,
+           an_agent_that_cannot_do_it_ends_the_wait, a_compute_service_is_asked_once,
            what_was_done_in_silence_is_found, nobody_is_asked_about_a_guest_that_has_left,
            storage_that_is_away_puts_the_question_off, a_sign_is_taken_only_while_it_is_waited_for,
            death_while_it_asks_again_strands_nothing)
