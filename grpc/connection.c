@@ -188,7 +188,7 @@ static void set_waiting(struct grpc_connection *connection, bool waits) {
     struct grpc_server *server = connection->server;
 
     if (waits)
-        grpc_server_look_at(server, connection->since_us + server->request_us);
+        grpc_server_look_at(server, connection->since_us + server->answer_us);
     if (waits == connection->waits_for_room)
         return;
     connection->waits_for_room = waits;
@@ -322,15 +322,17 @@ void grpc_connection_leave(struct grpc_connection *connection) {
 
 void grpc_connection_check_time(struct grpc_connection *connection, int64_t now_us) {
     struct grpc_server *server = connection->server;
-    int64_t patience_us = connection->since_us + server->request_us;
+    int64_t due_us = connection->since_us +
+                     (connection->waits_for_room ? server->answer_us : server->request_us);
+    bool waits = !connection->greeted || connection->waits_for_room;
     struct grpc_stream *stream;
 
-    if ((!connection->greeted || connection->waits_for_room) && now_us >= patience_us) {
+    if (waits && now_us >= due_us) {
         grpc_connection_close(connection);
         return;
     }
-    if (!connection->greeted || connection->waits_for_room)
-        grpc_server_look_at(server, patience_us);
+    if (waits)
+        grpc_server_look_at(server, due_us);
     LIST_FOREACH(stream, &connection->streams, next) {
         grpc_stream_check_time(stream, now_us);
     }

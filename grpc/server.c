@@ -12,12 +12,13 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#define EVENTS_A_TURN   64
-#define ACCEPTS_A_TURN  16
-#define MOST_ANSWER     ((size_t)16 * 1024 * 1024)
-#define DEAF_US         (SECOND_US / 10)
-#define LAST_WORDS_US   SECOND_US /* for the answers to calls that were cut */
-#define DEFAULT_WORKERS 8
+#define EVENTS_A_TURN       64
+#define ACCEPTS_A_TURN      16
+#define MOST_ANSWER         ((size_t)16 * 1024 * 1024)
+#define DEAF_US             (SECOND_US / 10)
+#define LAST_WORDS_US       SECOND_US /* for the answers to calls that were cut */
+#define DEFAULT_WORKERS     8
+#define DEFAULT_PATIENCE_MS 30000
 
 /* ---- methods ---- */
 
@@ -332,7 +333,8 @@ static struct grpc_server *server_new(const struct grpc_server_settings *setting
     server->most_streams = settings->streams ? settings->streams : 64;
     server->message_limit = settings->message_limit ? settings->message_limit : 256 * 1024;
     server->most_waiting = settings->waiting_bytes ? settings->waiting_bytes : 32 * 1024 * 1024;
-    server->request_us = (settings->request_ms ? settings->request_ms : 30000) * 1000;
+    server->request_us = (settings->request_ms ? settings->request_ms : DEFAULT_PATIENCE_MS) * 1000;
+    server->answer_us = (settings->answer_ms ? settings->answer_ms : DEFAULT_PATIENCE_MS) * 1000;
     server->listener = server->poll = server->wake = server->socket.lock = -1;
     LIST_INIT(&server->connections);
     LIST_INIT(&server->at_work);

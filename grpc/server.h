@@ -27,8 +27,8 @@ struct grpc_server_settings {
     size_t message_limit; /* of a request: 256 KiB */
     size_t waiting_bytes; /* of all requests that are not whole, and again of all
                                             answers that are not taken: 32 MiB */
-    int64_t request_ms;   /* for the first frame, for all of a request, and for each piece of an
-                           answer to be taken: 30 000 */
+    int64_t request_ms;   /* for the first frame, and for all of a request: 30 000 */
+    int64_t answer_ms;    /* for each piece of an answer to be taken: 30 000 */
 };
 
 /* -1: ERROR_BAD_REQUEST, also when somebody else listens there. */

@@ -99,7 +99,7 @@ struct grpc_server {
     size_t entry_count;
     unsigned most_connections, most_streams;
     size_t message_limit, most_waiting;
-    int64_t request_us;
+    int64_t request_us, answer_us;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 

@@ -92,7 +92,7 @@ static void begin_answer(struct grpc_stream *stream) {
     drop_body(stream);
     stream->state = GRPC_ANSWERED;
     stream->since_us = clock_monotonic_us();
-    grpc_server_look_at(stream->server, stream->since_us + stream->server->request_us);
+    grpc_server_look_at(stream->server, stream->since_us + stream->server->answer_us);
 }
 
 /* All in one: headers that are trailers, too. */
@@ -323,7 +323,7 @@ static int64_t due_us(const struct grpc_stream *stream) {
     int64_t deadline_us = stream->deadline_us;
 
     if (stream->state == GRPC_ANSWERED)
-        return patience_us;
+        return stream->since_us + stream->server->answer_us;
     if (stream->state == GRPC_WORKED_ON)
         return stream->told ? 0 : deadline_us;
     return deadline_us != 0 && deadline_us < patience_us ? deadline_us : patience_us;

@@ -53,6 +53,9 @@ bool wire_message(struct wire *wire, int32_t stream, const void *message, size_t
 bool wire_call(struct wire *wire, int32_t stream, const char *path, const void *message,
                size_t size);
 
+/* Is the connection there, and does the server take frames of it? */
+bool wire_ping(struct wire *wire);
+
 /* False: the connection has ended. */
 bool wire_read(struct wire *wire, struct wire_frame *ret);
 /* Until the stream, or the connection, has ended; stream 0: until GOAWAY or the end. For free(). */

@@ -1,0 +1,300 @@
+/*
+ * Clients that want more than their share, or mean no good.
+ */
+#include "tests/unit/grpc/service.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#define SHORT_MS 100 /* of a server whose patience is tried */
+
+static const uint8_t wide[] = { 0x3f, 0, 0, 0 }; /* of WINDOW_UPDATE */
+
+/* LIST of so many bytes. */
+static size_t write_list(uint8_t message[8], uint32_t bytes) {
+    size_t size = 0;
+
+    message[size++] = 8;
+    for (; bytes >= 0x80; bytes >>= 7)
+        message[size++] = (uint8_t)(bytes | 0x80);
+    message[size++] = (uint8_t)bytes;
+    return size;
+}
+
+static void begin_list(struct scene *scene, int32_t stream, uint32_t bytes) {
+    uint8_t message[8];
+    size_t size = write_list(message, bytes);
+
+    wire_call(scene->wire, stream, LIST, message, size);
+}
+
+static bool ends(int fd) {
+    struct pollfd wait = { .fd = fd, .events = POLLRDHUP };
+
+    return poll(&wait, 1, WIRE_PATIENCE_S * 1000) == 1 &&
+           wait.revents & (POLLHUP | POLLRDHUP | POLLERR);
+}
+
+/* Shown out, politely or not, and nobody else is any worse for it. */
+static void assert_shown_out(struct scene *scene) {
+    autofree struct wire_answer *answer = wire_await(scene->wire, 0);
+
+    ck_assert_msg(answer->gone || answer->away == NGHTTP2_ENHANCE_YOUR_CALM + 1, "%u",
+                  answer->away);
+    ck_assert(ends(scene->wire->fd));
+    assert_alive(scene);
+}
+
+/* ---- floods ---- */
+
+START_TEST(more_calls_at_once_than_there_may_be_are_refused) {
+    struct scene *scene = SCENE(.workers = 4, .streams = 2);
+    autofree struct wire_answer *third = NULL;
+
+    for (int32_t stream = 1; stream <= 5; stream += 2)
+        wire_call(scene->wire, stream, GET, "", 0);
+    third = wire_await(scene->wire, 5);
+    ck_assert_uint_eq(third->reset, NGHTTP2_REFUSED_STREAM + 1);
+    ck_assert_uint_le(scene->entered, 2);
+    assert_alive(scene);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(who_begins_calls_to_reset_them_is_shown_out) {
+    const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
+    struct scene *scene = SCENE(.workers = 2);
+    bool taken = true;
+
+    for (int32_t stream = 1; taken && stream < 20000; stream += 2)
+        taken = wire_call(scene->wire, stream, PROBE, "", 0) &&
+                wire_send(scene->wire, NGHTTP2_RST_STREAM, 0, stream, code, sizeof(code));
+    assert_shown_out(scene);
+    scene_end(scene);
+}
+END_TEST
+
+/* The server has to reset these itself, which costs as much. */
+START_TEST(who_makes_the_server_reset_calls_is_shown_out) {
+    static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
+    struct scene *scene = SCENE(.workers = 2);
+    bool taken = true;
+
+    for (int32_t stream = 1; taken && stream < 20000; stream += 2)
+        taken = wire_headers(scene->wire, 0, stream, malformed);
+    assert_shown_out(scene);
+    scene_end(scene);
+}
+END_TEST
+
+/* clang-format off */
+static const struct flood {
+    const char *name;
+    uint8_t type;
+    int32_t stream;
+    const char *bytes;
+    size_t size;
+} floods[] = {
+    { "PING", NGHTTP2_PING, 0, "12345678", 8 },
+    { "SETTINGS", NGHTTP2_SETTINGS, 0, "", 0 },
+    { "SETTINGS of a window", NGHTTP2_SETTINGS, 0, "\0\4\0\0\xff\xff", 6 },
+    { "PRIORITY", NGHTTP2_PRIORITY, 1, "\0\0\0\0\0", 5 },
+    { "WINDOW_UPDATE", NGHTTP2_WINDOW_UPDATE, 0, "\0\0\0\1", 4 },
+    { "DATA", NGHTTP2_DATA, 1, "", 0 },
+};
+/* clang-format on */
+
+START_TEST(who_sends_frames_that_ask_for_nothing_is_shown_out) {
+    for (size_t i = 0; i < LENGTH(floods); i++) {
+        const struct flood *flood = &floods[i];
+        struct scene *scene = SCENE(.workers = 2);
+        bool taken = wire_begin(scene->wire, 1, PROBE, NULL);
+
+        for (unsigned k = 0; taken && k < 20000; k++)
+            taken =
+                wire_send(scene->wire, flood->type, 0, flood->stream, flood->bytes, flood->size);
+        ck_assert_msg(!taken || ends(scene->wire->fd), "%s", flood->name);
+        assert_shown_out(scene);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* HTTP/2 has them skipped, which costs next to nothing. */
+START_TEST(frames_of_unknown_kinds_are_skipped) {
+    struct scene *scene = SCENE(.workers = 2);
+    autofree struct wire_answer *answer = NULL;
+
+    for (unsigned k = 0; k < 20000; k++)
+        ck_assert(wire_send(scene->wire, 0x42, 0, 0, "", 0));
+    answer = scene_ask(scene, 1, PROBE, "", 0);
+    assert_status(answer, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(headers_without_end_are_cut) {
+    struct scene *scene = SCENE(.workers = 2);
+    const uint8_t entry[] = { 0x10, 1, 'a', 1, 'b' };
+    bool taken = wire_send(scene->wire, NGHTTP2_HEADERS, 0, 1, entry, sizeof(entry));
+
+    for (unsigned k = 0; taken && k < 100000; k++)
+        taken = wire_send(scene->wire, NGHTTP2_CONTINUATION, 0, 1, entry, sizeof(entry));
+    ck_assert(ends(scene->wire->fd));
+    assert_alive(scene);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- silence and slowness ---- */
+
+START_TEST(who_does_not_speak_http_2_is_shown_out) {
+    static const char *const words[] = { "", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\n\r\n",
+                                         "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" };
+    struct scene *scene = SCENE(.workers = 1, .request_ms = SHORT_MS);
+
+    for (size_t i = 0; i < LENGTH(words); i++) {
+        autoclose int fd = wire_connect(scene->path);
+
+        ck_assert(wire_bytes(fd, words[i], strlen(words[i])));
+        ck_assert(ends(fd));
+    }
+    scene_end(scene);
+}
+END_TEST
+
+/* The test itself may have been too slow to say its first word in time. */
+static void open_in_time(struct scene *scene) {
+    while (!wire_ping(scene->wire)) {
+        wire_close(scene->wire);
+        scene->wire = wire_open(scene->path);
+    }
+}
+
+START_TEST(an_idle_client_may_stay) {
+    struct scene *scene = SCENE(.workers = 1, .request_ms = SHORT_MS);
+    autoclose int silent = -1;
+
+    open_in_time(scene);
+    silent = wire_connect(scene->path);
+    ck_assert(ends(silent)); /* so long it has been */
+    ck_assert(wire_ping(scene->wire));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_request_that_does_not_come_is_given_up) {
+    struct scene *scene = SCENE(.workers = 1, .request_ms = SHORT_MS);
+    autofree struct wire_answer *answer = NULL;
+
+    open_in_time(scene);
+    wire_begin(scene->wire, 1, PROBE, NULL);
+    wire_send(scene->wire, NGHTTP2_DATA, 0, 1, "\0\0", 2);
+    answer = wire_await(scene->wire, 1);
+    assert_status(answer, "4", "did not come");
+    ck_assert(wire_ping(scene->wire));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(an_answer_for_which_there_is_no_window_is_given_up) {
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = SHORT_MS);
+    autofree struct wire_answer *answer = NULL;
+
+    begin_list(scene, 1, 100000);
+    answer = wire_await(scene->wire, 1);
+    ck_assert_uint_eq(answer->reset, NGHTTP2_CANCEL + 1);
+    ck_assert_uint_eq(answer->size, 65535);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(who_does_not_read_is_shown_out) {
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = SHORT_MS);
+
+    wire_begin(scene->wire, 1, PROBE, NULL);
+    wire_send(scene->wire, NGHTTP2_WINDOW_UPDATE, 0, 0, wide, sizeof(wide));
+    wire_send(scene->wire, NGHTTP2_SETTINGS, 0, 0, "\0\4\x3f\0\0\0", 6);
+    begin_list(scene, 3, 10000000);
+    ck_assert(ends(scene->wire->fd));
+    assert_alive(scene);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- room ---- */
+
+START_TEST(requests_that_arrive_have_room_together) {
+    struct scene *scene = SCENE(.workers = 1, .waiting_bytes = 6000);
+    char part[5 + 3000] = { 0, 0, 0, 16, 0 };
+    autofree struct wire_answer *second = NULL, *first = NULL, *next = NULL;
+
+    wire_begin(scene->wire, 1, PROBE, NULL);
+    wire_send(scene->wire, NGHTTP2_DATA, 0, 1, part, sizeof(part));
+    wire_begin(scene->wire, 3, PROBE, NULL);
+    wire_send(scene->wire, NGHTTP2_DATA, 0, 3, part, sizeof(part));
+    second = wire_await(scene->wire, 3);
+    assert_status(second, "14", "too many requests");
+    wire_send(scene->wire, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, "", 0);
+    first = wire_await(scene->wire, 1);
+    assert_status(first, "13", "not whole");
+    memset(part, 0, sizeof(part));
+    next = scene_ask(scene, 5, PROBE, part + 5, 0);
+    assert_status(next, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(answers_that_are_not_taken_have_room_together) {
+    const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
+    struct scene *scene = SCENE(.workers = 1, .waiting_bytes = 150000);
+    autofree struct wire_answer *second = NULL, *third = NULL;
+
+    begin_list(scene, 1, 100000);
+    begin_list(scene, 3, 100000);
+    second = wire_await(scene->wire, 3);
+    assert_status(second, "14", "too many answers");
+    wire_send(scene->wire, NGHTTP2_RST_STREAM, 0, 1, code, sizeof(code));
+    wire_send(scene->wire, NGHTTP2_WINDOW_UPDATE, 0, 0, wide, sizeof(wide));
+    wire_send(scene->wire, NGHTTP2_SETTINGS, 0, 0, "\0\4\x3f\0\0\0", 6);
+    begin_list(scene, 5, 100000);
+    third = wire_await(scene->wire, 5);
+    assert_status(third, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_client_that_is_silent_goes_for_a_new_one) {
+    struct scene *scene = SCENE(.workers = 1, .connections = 2);
+    autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
+    autoclose int silent = wire_connect(scene->path);
+
+    assert_alive(scene);
+    ck_assert(ends(silent));
+    again = scene_ask(scene, 3, PROBE, "", 0);
+    assert_status(again, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(clients_that_work_keep_their_places) {
+    struct scene *scene = SCENE(.workers = 1, .connections = 1);
+    autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
+    autoclose int other = wire_connect(scene->path);
+
+    ck_assert(ends(other));
+    again = scene_ask(scene, 3, PROBE, "", 0);
+    assert_status(again, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("grpc limits", more_calls_at_once_than_there_may_be_are_refused,
+           who_begins_calls_to_reset_them_is_shown_out,
+           who_makes_the_server_reset_calls_is_shown_out,
+           who_sends_frames_that_ask_for_nothing_is_shown_out, frames_of_unknown_kinds_are_skipped,
+           headers_without_end_are_cut, who_does_not_speak_http_2_is_shown_out,
+           an_idle_client_may_stay, a_request_that_does_not_come_is_given_up,
+           an_answer_for_which_there_is_no_window_is_given_up, who_does_not_read_is_shown_out,
+           requests_that_arrive_have_room_together, answers_that_are_not_taken_have_room_together,
+           a_client_that_is_silent_goes_for_a_new_one, clients_that_work_keep_their_places)
