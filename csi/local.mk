@@ -51,14 +51,24 @@ libscoria_a_SOURCES += \
 	csi/kubelet_path.c csi/kubelet_path.h \
 	csi/loop.c csi/loop.h \
 	csi/mount.c csi/mount.h \
-	csi/mount_flags.c csi/mount_flags.h
+	csi/mount_flags.c csi/mount_flags.h \
+	csi/mount_table.c csi/mount_table.h \
+	csi/node.h \
+	csi/node_image.c csi/node_image.h \
+	csi/node_publish.c \
+	csi/node_stage.c \
+	csi/node_usage.c \
+	csi/node_volume.c csi/node_volume.private.h \
+	csi/turn.c csi/turn.h
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/test_filesystem
+slow_tests += tests/unit/csi/test_filesystem tests/unit/csi/test_node
 check_PROGRAMS += \
 	tests/unit/csi/test_kubelet_path \
 	tests/unit/csi/test_loop \
-	tests/unit/csi/test_mount_flags
+	tests/unit/csi/test_mount_flags \
+	tests/unit/csi/test_mount_table \
+	tests/unit/csi/test_node_image
 endif
 endif
 EXTRA_DIST += tests/unit/csi/node_test.h

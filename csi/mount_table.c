@@ -1,0 +1,76 @@
+#include "csi/mount_table.h"
+
+#include "common/cleanup.h"
+
+#include <linux/major.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* "\040" and its kind, three octal digits, become the character. */
+static void decode(char *text) {
+    char *to = text;
+
+    for (const char *from = text; *from; to++)
+        if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+            *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+            from += 4;
+        } else {
+            *to = *from++;
+        }
+    *to = '\0';
+}
+
+static bool is_below(const char *path, const char *root) {
+    size_t length = strlen(root);
+
+    while (length > 0 && root[length - 1] == '/')
+        length--;
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* A file system has its device's number; a device is a file "loopN" of the one that /dev is. */
+static bool shows(const char *device, const char *root, unsigned number) {
+    unsigned major, minor;
+    const char *name = strrchr(root, '/');
+    unsigned bound;
+    int end = 0;
+
+    if (sscanf(device, "%u:%u", &major, &minor) != 2)
+        return false;
+    if (major == LOOP_MAJOR)
+        return minor == number && strcmp(root, "/") == 0;
+    return name && sscanf(name, "/loop%u%n", &bound, &end) == 1 && !name[end] && bound == number;
+}
+
+/* One line: id, parent, DEVICE, ROOT, POINT, ... */
+static bool counts(const struct mount_table_query *query, char *line) {
+    char *rest = line, *device, *root, *point;
+
+    strsep(&rest, " ");
+    strsep(&rest, " ");
+    device = strsep(&rest, " ");
+    root = strsep(&rest, " ");
+    point = strsep(&rest, " ");
+    if (!point)
+        return false;
+    decode(root);
+    decode(point);
+    return shows(device, root, query->device) && is_below(point, query->root) &&
+           !is_below(point, query->except);
+}
+
+int mount_table_count(const struct mount_table_query *query, struct error *err) {
+    const char *table = query->table ? query->table : "/proc/self/mountinfo";
+    autofile FILE *file = fopen(table, "re");
+    autofree char *line = NULL;
+    size_t size = 0;
+    int count = 0;
+
+    if (!file)
+        return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    while (getline(&line, &size, file) > 0)
+        count += counts(query, line);
+    if (ferror(file))
+        return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    return count;
+}

@@ -1,0 +1,298 @@
+#include "csi/node_image.h"
+
+#include "common/log.h"
+#include "common/md5.h"
+#include "common/process.h"
+#include "csi/mount.h"
+#include "csi/turn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOUNT_MS          60000
+#define SHARE_OPTIONS     "nosuid,nodev,noexec"
+#define LONGEST_SHARE     255
+#define SHARE_NAME_SIZE   MD5_HEX_SIZE
+#define NAME_CHARACTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define OPTION_CHARACTERS NAME_CHARACTERS "=:,"
+
+/* ---- what the context says ---- */
+
+/* Options of nfs(5) that leave the image's locks, and what the node relies on, as they are. */
+static const char *const share_options[] = {
+    "vers",
+    "nfsvers",
+    "minorversion",
+    "v3",
+    "v4",
+    "v4.0",
+    "v4.1",
+    "v4.2",
+    "proto",
+    "tcp",
+    "rdma",
+    "port",
+    "mountport",
+    "mountproto",
+    "rsize",
+    "wsize",
+    "timeo",
+    "retrans",
+    "hard",
+    "soft",
+    "softerr",
+    "nconnect",
+    "sec",
+    "lookupcache",
+    "ac",
+    "noac",
+    "actimeo",
+    "acregmin",
+    "acregmax",
+    "acdirmin",
+    "acdirmax",
+    "noatime",
+    "relatime",
+    "nodiratime",
+    "nosuid",
+    "nodev",
+    "noexec",
+    "rw",
+    "async",
+    "sync",
+    "clientaddr",
+    "resvport",
+    "noresvport",
+    "trunkdiscovery",
+    "notrunkdiscovery",
+    "max_connect",
+    "retry",
+};
+
+static const char *find(const struct text_pair *context, size_t count, const char *key) {
+    for (size_t i = count; i-- > 0;) /* of two the last one counts */
+        if (strcmp(context[i].key, key) == 0)
+            return context[i].value;
+    return NULL;
+}
+
+static bool is_share_option(const char *option, size_t length) {
+    length = strcspn(option, "=,") < length ? strcspn(option, "=,") : length;
+    for (size_t i = 0; i < LENGTH(share_options); i++)
+        if (strlen(share_options[i]) == length && memcmp(share_options[i], option, length) == 0)
+            return true;
+    return false;
+}
+
+/* "-o a,b", as the service writes it. */
+static int parse_options(const char *text, const char **ret, struct error *err) {
+    const char *options = strncmp(text, "-o ", 3) == 0 ? text + 3 : text;
+
+    *ret = options;
+    if (options[strspn(options, OPTION_CHARACTERS)])
+        return error_set(err, ERROR_BAD_REQUEST, "The share's mount options are no list of them.");
+    while (*options) {
+        size_t length = strcspn(options, ",");
+
+        if (!is_share_option(options, length))
+            return error_set(err, ERROR_PRECONDITION,
+                             "The share's mount option %.*s is none that a node takes.",
+                             (int)(length < 64 ? length : 64), options);
+        options += length + (options[length] == ',');
+    }
+    return 0;
+}
+
+/* address:/path, which mount takes for no option of its own. */
+static int check_share(const char *share, struct error *err) {
+    const char *path = strstr(share, ":/");
+    bool good = path && path > share && *share != '-' && strlen(share) <= LONGEST_SHARE &&
+                !strstr(share, "/../") && !strchr(share, ',');
+
+    for (const char *c = share; *c; c++)
+        good = good && (unsigned char)*c > ' ' && *c != 0x7f;
+    return good ? 0 : error_set(err, ERROR_BAD_REQUEST, "export is not address:/path.");
+}
+
+static int check_name(const char *name, struct error *err) {
+    size_t length = name ? strlen(name) : 0;
+
+    if (length == 0 || length > NAME_MAX || name[0] == '.' || name[0] == '-' ||
+        name[strspn(name, NAME_CHARACTERS)])
+        return error_set(err, ERROR_BAD_REQUEST, "name is no plain name of a file.");
+    return 0;
+}
+
+static int parse_share(const struct text_pair *context, size_t count, struct node_image *ret,
+                       struct error *err) {
+    const char *options = find(context, count, "options");
+
+    ret->share = find(context, count, "export");
+    ret->name = find(context, count, "name");
+    if (!ret->share)
+        return error_set(err, ERROR_BAD_REQUEST, "export is missing.");
+    if (check_share(ret->share, err) < 0 || check_name(ret->name, err) < 0)
+        return -1;
+    return parse_options(options ? options : "", &ret->options, err);
+}
+
+/* Is what is said of the image something that a node can have as a device? */
+static int check_kind(const struct text_pair *context, size_t count, struct error *err) {
+    const char *format = find(context, count, "format");
+    const char *encrypted = find(context, count, "encrypted");
+
+    if (!format)
+        return error_set(err, ERROR_BAD_REQUEST, "format is missing.");
+    if (strcmp(format, "raw") != 0)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is %.20s; nodes attach raw images only.", format);
+    if (encrypted && strcasecmp(encrypted, "true") == 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume's image is encrypted.");
+    return 0;
+}
+
+int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
+                     struct node_image *ret, struct error *err) {
+    const char *type = find(context, count, "driver_volume_type");
+    const char *mode = find(context, count, "access_mode");
+
+    *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0 };
+    if (!type)
+        return error_set(err, ERROR_BAD_REQUEST, "publish_context has no driver_volume_type.");
+    if (check_kind(context, count, err) < 0)
+        return -1;
+    if (strcmp(type, "nfs") == 0)
+        return parse_share(context, count, ret, err);
+    if (strcmp(type, "local") != 0)
+        return error_set(err, ERROR_PRECONDITION, "Nodes attach no volumes of type %.40s.", type);
+    ret->path = arena_text(arena, find(context, count, "device_path"));
+    return ret->path ? 0 : error_set(err, ERROR_BAD_REQUEST, "device_path is missing.");
+}
+
+/* ---- the share ---- */
+
+static const char *point_of(const struct node_places *places, struct arena *arena,
+                            const char *share) {
+    char name[SHARE_NAME_SIZE];
+
+    md5_hex(share, strlen(share), name);
+    return arena_format(arena, "%s/%s", places->share_directory, name);
+}
+
+static int run_mount(const struct node_places *places, struct arena *arena,
+                     const struct node_image *image, const char *point, struct error *err) {
+    const struct process_limits limits = { .timeout_ms = MOUNT_MS };
+    const char *program = places->mount_program ? places->mount_program : "mount";
+    const char *options =
+        arena_format(arena, "%s%s%s", SHARE_OPTIONS, *image->options ? "," : "", image->options);
+    const char *const arguments[] = {
+        program, "-t", "nfs", "-o", options, image->share, point, NULL
+    };
+    struct process_result result;
+
+    if (process_run(arena, arguments, &limits, &result, err) < 0)
+        return error_context(err, "mounting %s", image->share);
+    if (result.exit_status != 0)
+        return error_set(err, ERROR_UNAVAILABLE, "mounting %s: %.*s", image->share,
+                         (int)strcspn(result.errors, "\n"), result.errors);
+    return 0;
+}
+
+/* The place of the share, mounted.  With the share's turn. */
+static int mount_share(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image, const char *point, struct kubelet_path *ret,
+                       struct error *err) {
+    struct kubelet_place place;
+
+    if (mkdir(places->share_directory, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, ERROR_BACKEND, "making %s", places->share_directory);
+    if (kubelet_path_open(places->share_directory, point, ret, err) < 0 ||
+        kubelet_path_make(ret, true, err) < 0 || kubelet_path_look(ret, &place, err) < 0)
+        return -1;
+    if (place.is_mount)
+        return 0;
+    if (run_mount(places, arena, image, point, err) < 0 || kubelet_path_look(ret, &place, err) < 0)
+        return -1;
+    return place.is_mount
+               ? 0
+               : error_set(err, ERROR_BACKEND, "%s is not mounted although its program said so.",
+                           image->share);
+}
+
+/* ---- the image ---- */
+
+static int open_beneath(int directory, const char *name, bool read_only, struct error *err) {
+    const struct open_how how = {
+        .flags = (read_only ? (uint64_t)O_RDONLY : (uint64_t)O_RDWR) | O_NONBLOCK | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+    };
+    autoclose int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+    struct stat status;
+
+    if (fd < 0)
+        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND,
+                           "opening the volume's image");
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return error_set(err, ERROR_PRECONDITION, "The volume's image is no file.");
+    return take_fd(fd);
+}
+
+static int open_shared(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image, bool read_only, struct error *err) {
+    const char *point = point_of(places, arena, image->share);
+    autopath struct kubelet_path path = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    autoclose int directory = -1;
+
+    turn_wait(&turn, point);
+    if (mount_share(places, arena, image, point, &path, err) < 0)
+        return -1;
+    directory = kubelet_path_descriptor(&path, err);
+    return directory < 0 ? -1 : open_beneath(directory, image->name, read_only, err);
+}
+
+static int open_local(const struct node_places *places, const struct node_image *image,
+                      bool read_only, struct error *err) {
+    for (const char *const *root = places->local_directories; *root; root++) {
+        autopath struct kubelet_path path = PATH_NONE;
+
+        if (kubelet_path_open(*root, image->path, &path, err) == 0)
+            return open_beneath(path.parent, path.name, read_only, err);
+        if (err->kind != ERROR_BAD_REQUEST)
+            return -1;
+    }
+    return error_set(err, ERROR_PRECONDITION,
+                     "The volume's image is in no directory that this node may take images from.");
+}
+
+int node_image_open(const struct node_places *places, struct arena *arena,
+                    const struct node_image *image, bool read_only, struct error *err) {
+    return image->share ? open_shared(places, arena, image, read_only, err)
+                        : open_local(places, image, read_only, err);
+}
+
+/* A share whose images are in use cannot be unmounted: the kernel knows, nobody counts. */
+void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *point = slash ? arena_text_n(arena, path, (size_t)(slash - path)) : "";
+    autopath struct kubelet_path share = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    struct kubelet_place place;
+    struct error err;
+
+    turn_wait(&turn, point);
+    if (kubelet_path_open(places->share_directory, point, &share, &err) < 0 ||
+        kubelet_path_look(&share, &place, &err) < 0 || !place.is_mount)
+        return;
+    if (mount_remove(&share, &err) < 0) {
+        if (err.kind != ERROR_PRECONDITION)
+            log_warning(NULL, "a share stays mounted", "point", point, "reason", err.message, NULL);
+        return;
+    }
+    kubelet_path_remove(&share, &err);
+}

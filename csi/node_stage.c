@@ -1,0 +1,211 @@
+/*
+ * NodeStageVolume and NodeUnstageVolume: the device of the image, and the file system on it or the
+ * device itself in the staging directory.
+ */
+#include "csi/node_volume.private.h"
+
+#include "common/image_lock.h"
+#include "csi/filesystem.h"
+#include "csi/mount.h"
+
+#include <fcntl.h>
+#include <linux/major.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+/* Other nodes and guests have locks, and so does a device of ours: which goes on with them. */
+static int lock_image(int file, int mode, bool read_only, struct error *err) {
+    enum image_hold hold = read_only ? image_lock_still(file, err)
+                                     : image_lock_writer(file, !node_is_shared(mode), err);
+
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is in use by a guest or on another node.");
+    return hold == IMAGE_LOCKED ? 0 : -1;
+}
+
+/* The device of the image, made or found.  Until something is mounted, it ends with its
+ * descriptor. */
+static int attach(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                  const char *label, struct loop *ret, struct error *err) {
+    const struct node_capability *capability = stage->capability;
+    struct node_image image;
+    autoclose int file = -1;
+    bool read_only;
+    int found;
+
+    if (node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
+        return -1;
+    read_only = image.read_only || node_reads_only(capability->mode);
+    file = node_image_open(&node->places, arena, &image, read_only, err);
+    found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
+    if (found < 0)
+        return -1;
+    if (found > 0 && (strcmp(ret->label, label) != 0 || ret->read_only != read_only)) {
+        error_set(err, ERROR_CONFLICT, "The volume is staged with another capability.");
+        return NODE_DIFFERS;
+    }
+    if (found > 0)
+        return 0;
+    if (lock_image(file, capability->mode, read_only, err) < 0)
+        return -1;
+    return loop_attach(file, label, read_only, ret, err);
+}
+
+/* ---- a file system ---- */
+
+static int mount_volume(struct arena *arena, const char *type, const struct mount_flags *flags,
+                        const struct loop *loop, const struct kubelet_path *path,
+                        struct error *err) {
+    char device[LOOP_PATH_SIZE];
+
+    loop_path(loop->number, device);
+    if (filesystem_prepare(arena, device, type, loop->read_only, err) < 0)
+        return -1;
+    return mount_device(device, type, flags, path, err);
+}
+
+/* XFS alone grows when it is mounted; a stage that was cut short before that is finished here. */
+static int grow_volume(struct arena *arena, const struct node_stage *stage, const char *type,
+                       const struct loop *loop, struct error *err) {
+    char device[LOOP_PATH_SIZE];
+
+    if (loop->read_only || strcmp(type, "xfs") != 0)
+        return 0;
+    loop_path(loop->number, device);
+    return filesystem_grow(arena, device, type, stage->path, err);
+}
+
+static int stage_mount(struct arena *arena, const struct node_stage *stage,
+                       struct mount_flags *flags, const struct loop *loop,
+                       const struct kubelet_path *path, struct error *err) {
+    const char *type = filesystem_known(stage->capability->type);
+    autoloop struct loop there = LOOP_NONE;
+    struct kubelet_place place;
+    int found;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (!S_ISDIR(place.mode))
+        return error_set(err, ERROR_BAD_REQUEST, "There is no staging directory.");
+    found = node_device_at(&place, stage->volume_id, &there, err);
+    if (found < 0)
+        return -1;
+    flags->read_only |= loop->read_only;
+    if (found == 0 && mount_volume(arena, type, flags, loop, path, err) < 0)
+        return -1;
+    return grow_volume(arena, stage, type, loop, err);
+}
+
+/* ---- a block volume ---- */
+
+static int bind_device(const struct loop *loop, const struct kubelet_path *path,
+                       struct error *err) {
+    char device[LOOP_PATH_SIZE];
+    autoclose int source = -1;
+
+    loop_path(loop->number, device);
+    source = open(device, O_PATH | O_CLOEXEC);
+    if (source < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", device);
+    return mount_bind(source, false, path, err);
+}
+
+/* What is bound there may be of a device that has gone, and its number be another's. */
+static int stage_block(const struct node_stage *stage, const struct loop *loop,
+                       const struct kubelet_path *path, struct error *err) {
+    struct kubelet_place place;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (place.is_mount && place.device != makedev(LOOP_MAJOR, loop->number)) {
+        if (node_unmount(path, stage->volume_id, err) < 0)
+            return -1;
+        place.is_mount = false;
+    }
+    if (!place.is_mount &&
+        (kubelet_path_make(path, false, err) < 0 || bind_device(loop, path, err) < 0))
+        return -1;
+    return loop_keep(loop, true, err);
+}
+
+int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
+               struct error *err) {
+    bool block = stage->capability->block;
+    autopath struct kubelet_path path = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    autoloop struct loop loop = LOOP_NONE;
+    char label[LOOP_LABEL_SIZE];
+    struct mount_flags flags;
+    int result;
+
+    if (node_check_id(stage->volume_id, err) < 0 ||
+        node_check_capability(stage->volume_id, stage->capability, &flags, label, err) < 0 ||
+        node_take_turn(&turn, stage->volume_id, err) < 0 ||
+        node_open_staging(node, stage->path, block, &path, err) < 0)
+        return -1;
+    result = attach(node, arena, stage, label, &loop, err);
+    if (result != 0)
+        return result;
+    return block ? stage_block(stage, &loop, &path, err)
+                 : stage_mount(arena, stage, &flags, &loop, &path, err);
+}
+
+/* ---- unstage ---- */
+
+/* Every device of the volume.  One that somebody still has mounted or open is not gone, and
+ * until it is no other node may have the volume. */
+static int release(const struct node *node, struct arena *arena, const char *volume_id,
+                   struct error *err) {
+    const char *end = arena_format(arena, ":%s", volume_id);
+
+    for (;;) {
+        struct loop loop;
+        char path[PATH_MAX];
+        int found = loop_find_label(end, &loop, err);
+
+        if (found <= 0)
+            return found;
+        close(loop.fd);
+        if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
+            *path = '\0'; /* it has gone just now */
+        found = loop_release(loop.number, loop.label, err);
+        if (found > 0)
+            return error_set(err, ERROR_PRECONDITION, "The volume is still in use on this node.");
+        if (found < 0)
+            return -1;
+        node_image_leave(&node->places, arena, path);
+    }
+}
+
+/* The file of the device goes last: it says that there is one. */
+static int unstage_block(const struct node *node, struct arena *arena, const char *volume_id,
+                         const struct kubelet_path *directory, struct error *err) {
+    autopath struct kubelet_path path = PATH_NONE;
+
+    if (release(node, arena, volume_id, err) < 0 ||
+        kubelet_path_below(directory, NODE_DEVICE, &path, err) < 0 ||
+        node_unmount(&path, volume_id, err) < 0)
+        return -1;
+    return kubelet_path_remove(&path, err);
+}
+
+int node_unstage(const struct node *node, struct arena *arena, const char *volume_id,
+                 const char *path, struct error *err) {
+    autopath struct kubelet_path directory = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    struct kubelet_place place = { 0 };
+
+    if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
+        return -1;
+    if (kubelet_path_open(node->root, path, &directory, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, err) : -1;
+    if (kubelet_path_look(&directory, &place, err) < 0)
+        return -1;
+    if (!S_ISDIR(place.mode))
+        return release(node, arena, volume_id, err);
+    if (place.is_mount && node_unmount(&directory, volume_id, err) < 0)
+        return -1;
+    return place.is_mount ? release(node, arena, volume_id, err)
+                          : unstage_block(node, arena, volume_id, &directory, err);
+}

@@ -1,0 +1,180 @@
+/*
+ * NodeGetVolumeStats, NodeExpandVolume and NodeReclaimSpace: room of a volume that is staged.
+ */
+#include "csi/node_volume.private.h"
+
+#include "csi/filesystem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+static struct node_room room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
+    return (struct node_room){ .available = (int64_t)(available * unit),
+                               .total = (int64_t)(total * unit),
+                               .used = (int64_t)((total - free) * unit) };
+}
+
+int node_usage(const struct node *node, const char *volume_id, const char *path,
+               struct node_usage *ret, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoclose int mount = -1;
+    struct kubelet_place place;
+    struct statvfs status;
+
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
+        return -1;
+    *ret = (struct node_usage){ .block = S_ISBLK(place.mode) };
+    if (ret->block)
+        return loop_size(&loop, &ret->bytes.total, err);
+    mount = kubelet_path_descriptor(&at, err);
+    if (mount < 0)
+        return -1;
+    if (fstatvfs(mount, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "asking the file system");
+    ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
+    ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
+    return 0;
+}
+
+/* ---- growing ---- */
+
+/* The image behind the device, opened again: so its size on the server is known here, too. */
+static int open_image(const struct loop *loop, struct error *err) {
+    autoloop struct loop found = LOOP_NONE;
+    char path[PATH_MAX];
+    autoclose int file = -1;
+
+    if (loop_file_path(loop->number, path, sizeof(path), err) < 0)
+        return -1;
+    file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the volume's image");
+    if (loop_find(file, NODE_LABEL, &found, err) <= 0 || found.number != loop->number)
+        return error_set(err, ERROR_BACKEND, "The volume's image is not where it was.");
+    return take_fd(file);
+}
+
+static int check_range(const struct node_growth *growth, int64_t bytes, struct error *err) {
+    if (bytes >= growth->required_bytes &&
+        (growth->limit_bytes == 0 || bytes <= growth->limit_bytes))
+        return 0;
+    error_set(err, ERROR_BAD_REQUEST, "The volume has %jd bytes.", (intmax_t)bytes);
+    return NODE_RANGE;
+}
+
+static int grow_device(const struct loop *loop, int64_t *ret_bytes, struct error *err) {
+    struct error ignored;
+    autoclose int image = open_image(loop, &ignored);
+
+    (void)image; /* a local file, or a kernel that asks itself, needs it not */
+    return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
+}
+
+static int grow_mounted(struct arena *arena, const struct kubelet_path *at, const char *path,
+                        const struct loop *loop, struct error *err) {
+    autoclose int mount = kubelet_path_descriptor(at, err);
+    const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
+    char device[LOOP_PATH_SIZE];
+
+    if (mount < 0)
+        return -1;
+    if (!type)
+        return error_set(err, ERROR_PRECONDITION, "The file system is none that can grow.");
+    loop_path(loop->number, device);
+    return loop->read_only ? 0 : filesystem_grow(arena, device, type, path, err);
+}
+
+int node_grow(const struct node *node, struct arena *arena, const struct node_growth *growth,
+              int64_t *ret_bytes, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoturn struct turn turn = { 0 };
+    struct kubelet_place place;
+    int64_t bytes;
+    int result;
+
+    if (node_take_turn(&turn, growth->volume_id, err) < 0 ||
+        node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
+        grow_device(&loop, &bytes, err) < 0)
+        return -1;
+    result = check_range(growth, bytes, err);
+    if (result == 0 && !S_ISBLK(place.mode))
+        result = grow_mounted(arena, &at, growth->path, &loop, err);
+    if (result == 0)
+        *ret_bytes = bytes;
+    return result;
+}
+
+/* ---- giving room back ---- */
+
+static int measure(int image, int64_t *ret, struct error *err) {
+    struct stat status;
+
+    /* What the file system holds back is not counted before it is written. */
+    if (fsync(image) < 0 || fstat(image, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
+    *ret = (int64_t)status.st_blocks * 512;
+    return 0;
+}
+
+static int trim(const struct node_reclaim *reclaim, const struct kubelet_path *at,
+                const struct loop *loop, struct error *err) {
+    autoclose int mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int64_t bytes;
+    int result;
+
+    if (mount < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the file system");
+    if (loop_size(loop, &bytes, err) < 0)
+        return -1;
+    result = filesystem_trim(mount, bytes, reclaim->goes_on, reclaim->arg, err);
+    if (result == 0)
+        return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
+    return result < 0 ? -1 : 0;
+}
+
+static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
+                           const struct loop *loop, struct error *err) {
+    const char *reason = S_ISBLK(place->mode) ? "A block volume's free blocks are known to nobody."
+                         : loop->read_only    ? "The volume is read-only here."
+                         : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
+                                                         : NULL;
+
+    return reason ? error_set(err, ERROR_BAD_METHOD, "%s", reason) : 0;
+}
+
+/* The path may be the staging directory of a block volume. */
+static int find_reclaimed(const struct node *node, const struct node_reclaim *reclaim,
+                          struct kubelet_path *ret_path, struct kubelet_place *ret_place,
+                          struct loop *ret, struct error *err) {
+    char device[PATH_MAX];
+
+    if (node_find(node, reclaim->volume_id, reclaim->path, ret_path, ret_place, ret, err) == 0)
+        return 0;
+    cleanup_kubelet_path(ret_path);
+    cleanup_loop(ret);
+    *ret_path = (struct kubelet_path)PATH_NONE;
+    *ret = (struct loop)LOOP_NONE;
+    snprintf(device, sizeof(device), "%.4000s/" NODE_DEVICE, reclaim->path);
+    return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
+}
+
+int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
+                 int64_t *ret_after, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoturn struct turn turn = { 0 };
+    autoclose int image = -1;
+    struct kubelet_place place;
+
+    if (node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
+        find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
+        check_trimmable(reclaim, &place, &loop, err) < 0)
+        return -1;
+    image = open_image(&loop, err);
+    if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)
+        return -1;
+    return measure(image, ret_after, err);
+}

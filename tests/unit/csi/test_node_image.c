@@ -1,0 +1,197 @@
+#include "csi/node_image.h"
+
+#include "tests/unit/csi/node_test.h"
+
+#include <limits.h>
+
+#define NFS(...)                                                             \
+    (const struct text_pair[]) {                                             \
+        { "driver_volume_type", "nfs" }, { "format", "raw" }, __VA_ARGS__, { \
+            NULL, NULL                                                       \
+        }                                                                    \
+    }
+#define LOCAL(path)                                                                        \
+    (const struct text_pair[]) {                                                           \
+        { "driver_volume_type", "local" }, { "format", "raw" }, { "device_path", path }, { \
+            NULL, NULL                                                                     \
+        }                                                                                  \
+    }
+
+static struct node_image image;
+
+static int parse(const struct text_pair *context) {
+    size_t count = 0;
+
+    while (context[count].key)
+        count++;
+    memset(&err, 0, sizeof(err));
+    return node_image_parse(arena, context, count, &image, &err);
+}
+
+static void assert_bad(const struct text_pair *context, enum error_kind kind) {
+    ck_assert_int_eq(parse(context), -1);
+    ck_assert_int_eq(err.kind, kind);
+}
+
+START_TEST(a_share_is_address_path_and_name) {
+    assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-1" },
+                        { "options", "-o vers=4.2,nconnect=4" }, { "access_mode", "ro" },
+                        { "attachment_id", "x" }, { "unknown", "is fine" })));
+    ck_assert_str_eq(image.share, "srv:/vol");
+    ck_assert_str_eq(image.options, "vers=4.2,nconnect=4");
+    ck_assert(image.read_only);
+    assert_ok(parse(NFS({ "export", "[fe80::1%eth0]:/vol" }, { "name", "volume-1" })));
+    ck_assert_str_eq(image.options, "");
+    ck_assert(!image.read_only);
+}
+END_TEST
+
+START_TEST(whatever_is_not_plain_is_refused) {
+    static const char *const shares[] = { "",        "/etc",           "srv",          "-osrv:/a",
+                                          "srv:vol", "srv:/a/../../b", "srv:/a\n",     "srv:/a b",
+                                          ":/vol",   "srv:/a,b",       "http://x/y/.." };
+    static const char *const names[] = { "",  ".",       "..",  "a/b",  "/etc/passwd",
+                                         "-", ".hidden", "a b", "a\nb", "../x" };
+
+    for (size_t i = 0; i < LENGTH(shares) - 1; i++)
+        assert_bad(NFS({ "export", shares[i] }, { "name", "v" }), ERROR_BAD_REQUEST);
+    for (size_t i = 0; i < LENGTH(names); i++)
+        assert_bad(NFS({ "export", "s:/v" }, { "name", names[i] }), ERROR_BAD_REQUEST);
+    assert_bad(NFS({ "export", "s:/v" }), ERROR_BAD_REQUEST);
+    assert_bad(NFS({ "name", "v" }), ERROR_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(options_that_unsettle_locks_are_refused) {
+    static const char *const bad[] = { "nolock", "local_lock=all", "-o vers=3,nolock",
+                                       "bg",     "context=x",      "suid",
+                                       "dev",    "vers=4,exec" };
+
+    for (size_t i = 0; i < LENGTH(bad); i++)
+        assert_bad(NFS({ "export", "s:/v" }, { "name", "v" }, { "options", bad[i] }),
+                   ERROR_PRECONDITION);
+    assert_bad(NFS({ "export", "s:/v" }, { "name", "v" }, { "options", "-o vers=4 -o x" }),
+               ERROR_BAD_REQUEST);
+    assert_bad(NFS({ "export", "s:/v" }, { "name", "v" }, { "options", "vers=`id`" }),
+               ERROR_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(what_a_node_cannot_attach_is_said) {
+    assert_bad(NFS({ "format", "qcow2" }, { "export", "s:/v" }, { "name", "v" }),
+               ERROR_PRECONDITION);
+    assert_bad(NFS({ "encrypted", "true" }, { "export", "s:/v" }, { "name", "v" }),
+               ERROR_PRECONDITION);
+    assert_bad(NFS({ "driver_volume_type", "rbd" }), ERROR_PRECONDITION);
+    assert_bad((const struct text_pair[]){ { NULL, NULL } }, ERROR_BAD_REQUEST);
+    assert_bad((const struct text_pair[]){ { "driver_volume_type", "nfs" }, { NULL, NULL } },
+               ERROR_BAD_REQUEST);
+}
+END_TEST
+
+static int open_image(const char *path, bool read_only) {
+    const char *const directories[] = { "/nowhere", path_of("images"), NULL };
+    const struct node_places places = { .share_directory = path_of("shares"),
+                                        .local_directories = directories };
+
+    assert_ok(parse(LOCAL(path)));
+    return node_image_open(&places, arena, &image, read_only, &err);
+}
+
+static void assert_not_opened(const char *path, enum error_kind kind) {
+    ck_assert_int_eq(open_image(path, false), -1);
+    ck_assert_int_eq(err.kind, kind);
+}
+
+START_TEST(local_images_lie_in_the_directories_that_are_named) {
+    autoclose int file = -1;
+
+    ck_assert_int_eq(shell("mkdir %1$s && : >%1$s/volume-1 && ln -s /etc/passwd %1$s/link && "
+                           "mkfifo %1$s/fifo",
+                           path_of("images")),
+                     0);
+    close(image_make("outside", MIB));
+    file = open_image(path_of("images/volume-1"), false);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(fcntl(file, F_GETFL) & O_ACCMODE, O_RDWR);
+    assert_not_opened(path_of("outside"), ERROR_PRECONDITION);
+    assert_not_opened("/etc/passwd", ERROR_PRECONDITION);
+    assert_not_opened("/dev/vda", ERROR_PRECONDITION);
+    assert_not_opened(path_of("images/../outside"), ERROR_PRECONDITION);
+    assert_not_opened(path_of("images/none"), ERROR_NOT_FOUND);
+    assert_not_opened(path_of("images/fifo"), ERROR_PRECONDITION);
+    assert_not_opened(path_of("images/link"), ERROR_BACKEND);
+}
+END_TEST
+
+/* In place of a server: a program with the arguments of mount that shows a directory. */
+static struct node_places shares_of_a_directory(void) {
+    const char *program = path_of("mount");
+    autofile FILE *script = fopen(program, "we");
+    static const char *const none[] = { NULL };
+
+    fprintf(script,
+            "#!/bin/sh\necho \"$@\" >>%1$s/calls\n[ -d %1$s/export ] || { echo no such share >&2; "
+            "exit 32; }\nexec mount --bind %1$s/export \"$6\"\n",
+            base);
+    fchmod(fileno(script), 0700);
+    ck_assert_int_eq(mkdir(path_of("export"), 0700), 0);
+    close(image_make("export/volume-1", MIB));
+    return (struct node_places){ .share_directory = path_of("shares"),
+                                 .local_directories = none,
+                                 .mount_program = program };
+}
+
+START_TEST(a_share_is_mounted_once_and_for_as_long_as_it_is_used) {
+    struct node_places places = shares_of_a_directory();
+    int first, second;
+    char path[PATH_MAX], link[64];
+
+    assert_ok(
+        parse(NFS({ "export", "srv:/vol" }, { "name", "volume-1" }, { "options", "vers=4" })));
+    first = node_image_open(&places, arena, &image, false, &err);
+    ck_assert_msg(first >= 0, "%s", err.message);
+    second = node_image_open(&places, arena, &image, true, &err);
+    ck_assert_int_ge(second, 0);
+    ck_assert_int_eq(count_mounts(), 1);
+    ck_assert_int_eq(shell("[ $(wc -l <%s) = 1 ]", path_of("calls")), 0);
+    ck_assert_int_eq(
+        shell("grep -q -- '-t nfs -o nosuid,nodev,noexec,vers=4 srv:/vol ' %s", path_of("calls")),
+        0);
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", first);
+    ck_assert_int_gt(readlink(link, memset(path, 0, sizeof(path)), sizeof(path) - 1), 0);
+    close(second);
+    node_image_leave(&places, arena, path);
+    ck_assert_int_eq(count_mounts(), 1);
+    close(first);
+    node_image_leave(&places, arena, path);
+    ck_assert_int_eq(count_mounts(), 0);
+    node_image_leave(&places, arena, path);
+    node_image_leave(&places, arena, "/etc/passwd");
+    node_image_leave(&places, arena, "");
+
+    /* An image that is not there leaves the share for the next one. */
+    assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-2" })));
+    ck_assert_int_eq(node_image_open(&places, arena, &image, false, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    node_image_leave(&places, arena, path);
+}
+END_TEST
+
+START_TEST(a_share_that_cannot_be_mounted_is_unavailable) {
+    struct node_places places = shares_of_a_directory();
+
+    ck_assert_int_eq(shell("rm -r %s", path_of("export")), 0);
+    assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-1" })));
+    ck_assert_int_eq(node_image_open(&places, arena, &image, false, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.message, "no such share"));
+}
+END_TEST
+
+NODE_MAIN("node_image", a_share_is_address_path_and_name, whatever_is_not_plain_is_refused,
+          options_that_unsettle_locks_are_refused, what_a_node_cannot_attach_is_said,
+          local_images_lie_in_the_directories_that_are_named,
+          a_share_is_mounted_once_and_for_as_long_as_it_is_used,
+          a_share_that_cannot_be_mounted_is_unavailable)
