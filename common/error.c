@@ -77,6 +77,7 @@ static void error_set_list(struct error *err, enum error_kind kind, const char *
     set_message(err, text, "", "");
 }
 
+#undef error_set
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) {
     va_list values;
 

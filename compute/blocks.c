@@ -60,10 +60,11 @@ int blocks_snapshot(const struct guest *guest, const struct disk *disk, const ch
                     struct error *err) {
     autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
     const char *wish;
-    int found = xml ? domain_xml_snapshot(xml, disk->serial, disk->source, overlay, guest->arena,
-                                          &wish, err)
-                    : virt_fail_looking(guest->connection, "reading the domain", err);
+    int found;
 
+    if (!xml)
+        return virt_fail_looking(guest->connection, "reading the domain", err);
+    found = domain_xml_snapshot(xml, disk->serial, disk->source, overlay, guest->arena, &wish, err);
     if (found <= 0)
         return found == 0 ? left(err) : -1;
     if (check_overlay(guest, disk, overlay, err) < 0)

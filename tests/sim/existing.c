@@ -44,7 +44,7 @@ void volume_take_over(struct sim *sim, void *arg) {
     struct model *left = find_left(sim, arena), *made;
     autoanswer struct answer answer = { 0 };
     int64_t bytes = left ? left->seen_bytes : GIB * (1 + below(sim, 3)) + 512 * below(sim, 2);
-    const char *name = left ? name_left(arena, left) : arena_format(arena, "disk-%u", sim->step);
+    const char *name = left ? name_left(arena, left) : arena_format(arena, "disk-%u", ++sim->disks);
 
     (void)arg;
     if (left)

@@ -141,6 +141,7 @@ struct sim {
     unsigned left_count;
     uint64_t random, seed;
     unsigned step;
+    unsigned disks; /* that were there before any volume */
     enum sim_disk disk;
     bool disk_lags; /* behind what unsynced transactions have committed */
     bool calm;      /* nothing pauses, fails or lies any more */
