@@ -154,6 +154,8 @@ static int remove_metadata(struct work *work, const void *row, const char *key, 
 
 static const struct resource_metadata metadata = {
     .rows = &snapshot_metadata_rows,
+    .alone = "SELECT 1 FROM snapshots o JOIN snapshot_metadata m ON m.snapshot_id = o.id "
+             "WHERE o.project_id = $1 AND m.key = $2 AND m.value = $3 LIMIT 1",
     .no_slash = true,
     .set = set_metadata,
     .remove = remove_metadata,

@@ -55,7 +55,8 @@ static int create_snapshot(struct request *request, struct error *err) {
     const struct volume *volume;
     struct snapshot snapshot;
 
-    if (metadata_check(&snapshot_resource, &wanted.metadata, err) < 0)
+    if (metadata_check(&snapshot_resource, &wanted.metadata, err) < 0 ||
+        metadata_check_alone(request, &snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
     volume = resource_load(request, &volume_resource, body->volume_id ? body->volume_id : "None",
                            &owner, err);

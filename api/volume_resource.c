@@ -145,6 +145,8 @@ static int remove_metadata(struct work *work, const void *row, const char *key, 
 
 static const struct resource_metadata metadata = {
     .rows = &metadata_rows,
+    .alone = "SELECT 1 FROM volumes o JOIN volume_metadata m ON m.volume_id = o.id "
+             "WHERE o.project_id = $1 AND m.key = $2 AND m.value = $3 LIMIT 1",
     .etags = true,
     .reserves = view_reserves_key,
     .set = set_metadata,

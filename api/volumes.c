@@ -208,7 +208,8 @@ static int create_volume(struct request *request, struct error *err) {
     struct volume_new wanted = volume_wanted(request);
     struct volume volume;
 
-    if (metadata_check(&volume_resource, &wanted.metadata, err) < 0)
+    if (metadata_check(&volume_resource, &wanted.metadata, err) < 0 ||
+        metadata_check_alone(request, &volume_resource, &wanted.metadata, err) < 0)
         return -1;
     if (body->multiattach)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -1,5 +1,6 @@
 #include "client/snapshots.h"
 
+#include "common/alone_header.h"
 #include "common/clock.h"
 #include "json/out.h"
 
@@ -56,9 +57,13 @@ int snapshots_list(const struct client *api, struct arena *arena, const char *qu
 }
 
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
-                     const char *name, const struct remote_pair *metadata,
+                     const char *name, const struct remote_pair *metadata, const char *alone,
                      struct remote_snapshot *ret, struct error *err) {
-    struct client_call call = { .method = "POST", .path = "/snapshots" };
+    struct client_call call = {
+        .method = "POST",
+        .path = "/snapshots",
+        .header = { alone ? ALONE_HEADER : NULL, alone },
+    };
     const json_t *snapshot;
     struct json_out out;
 

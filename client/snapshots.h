@@ -19,9 +19,9 @@ int snapshots_read(const struct client *api, struct arena *arena, const char *sn
 int snapshots_list(const struct client *api, struct arena *arena, const char *query,
                    const char *marker, unsigned limit, struct remote_snapshot **ret,
                    struct error *err);
-/* Of a volume in use, too. */
+/* Of a volume in use, too.  `alone`: as of a new volume (volumes.h). */
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
-                     const char *name, const struct remote_pair *metadata,
+                     const char *name, const struct remote_pair *metadata, const char *alone,
                      struct remote_snapshot *ret, struct error *err);
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
                      struct error *err);

@@ -1,5 +1,6 @@
 #include "client/volumes.h"
 
+#include "common/alone_header.h"
 #include "common/extend_header.h"
 #include "json/out.h"
 
@@ -162,6 +163,7 @@ int volumes_create(const struct client *api, struct arena *arena,
         .method = "POST",
         .path = "/volumes",
         .body = create_body(arena, wanted),
+        .header = { wanted->alone ? ALONE_HEADER : NULL, wanted->alone },
     };
     const json_t *volume = client_ask_for(api, arena, &call, "volume", err);
 

@@ -45,6 +45,7 @@ struct remote_volume_new {
     const char *name, *type, *availability_zone, *snapshot_id, *source_volid;
     int64_t size_gb;
     const struct remote_pair *metadata;
+    const char *alone; /* key of metadata that nothing else may have with this value */
 };
 
 int volumes_create(const struct client *api, struct arena *arena,

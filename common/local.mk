@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	common/alone_header.h \
 	common/arena.c common/arena.h \
 	common/cleanup.h \
 	common/clock.c common/clock.h \

@@ -4,10 +4,13 @@
  *
  * Calls may come twice, from two processes at once, and again after an answer that was lost; the
  * name that the orchestrator chose decides.  It is written into the metadata of what is made
- * (CSI_NAME_KEY).  Whoever makes something looks afterwards whether something older has the name,
- * and takes its own back if so: of those with one name the oldest is the one, for everybody.  What
- * no answer has told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it
- * could not be made.
+ * (CSI_NAME_KEY), and our API is told that nothing else may have it (common/alone_header.h).
+ * Another Cinder makes one more: so whoever makes something looks afterwards whether something
+ * older has the name, and takes its own back if so: of those with one name the oldest is the one,
+ * for everybody. That holds as long as its clocks agree and its rows appear in their order; here it
+ * holds always. Groups have no metadata: for them the oldest is all there is.  What no answer has
+ * told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it could not be
+ * made.
  */
 #pragma once
 

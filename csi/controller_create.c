@@ -229,6 +229,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
     if (result != 0)
         return result;
     wanted->volume.metadata = metadata;
+    wanted->volume.alone = CSI_NAME_KEY;
     if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
         return create_refused(err);
     result = find(api, call->arena, wanted->request->name, ret, err);

@@ -120,7 +120,7 @@ static int make(const struct grpc_call *call, const struct client *api,
     if (result != 0)
         return result;
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
-                         &mine, err) < 0)
+                         CSI_NAME_KEY, &mine, err) < 0)
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
                                  request->source_volume_id)

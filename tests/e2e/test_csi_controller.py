@@ -202,6 +202,34 @@ class Volumes(DriverCase):
         for driver in drivers:
             self.assertEqual(driver.stop(), 0)
 
+    def test_the_api_makes_one_with_a_value_that_is_to_be_alone(self):
+        volume_id = self.create().volume_id
+        alone = {"X-Scoria-Alone": "csi.name"}
+        for path, body in (("/volumes", {"volume": {"size": 1}}),
+                           ("/snapshots", {"snapshot": {"volume_id": volume_id}})):
+            kind = next(iter(body))
+            answers = []
+            for value, headers, token in (("a", alone, "u:p"), ("a", alone, "u:p"), ("b", alone, "u:p"),
+                                          ("a", {}, "u:p"), ("a", alone, "u:q"),
+                                          ("a", {"X-Scoria-Alone": "other"}, "u:p")):
+                if kind == "snapshot" and token == "u:q":
+                    continue  # it sees no volume to take one of
+                body[kind]["metadata"] = {"csi.name": value}
+                project = "u:p" if kind == "volume" else None
+                answer = self.api.call("POST", path, body, headers={
+                    **headers, **({"X-Auth-Token": token} if project else {})})
+                answers.append(answer.status)
+                if answer.status == 202:
+                    self.addCleanup(self.remove_made, path, answer.body[kind]["id"])
+            self.assertEqual(answers, [202, 409, 202, 202, 202, 202] if kind == "volume"
+                             else [202, 409, 202, 202, 202])
+
+    def remove_made(self, path, made_id):
+        until(lambda: next(iter(self.api.ask("GET", f"{path}/{made_id}").values()))["status"] ==
+              "available", 60, "it is made")
+        self.api.ask("DELETE", f"{path}/{made_id}")
+        until(lambda: self.api.call("GET", f"{path}/{made_id}").status == 404, 60, "it is gone")
+
     def test_sources(self):
         volume = self.create(required=2 * GIB)
         snapshot = self.snapshot(volume.volume_id)

@@ -107,7 +107,8 @@ static int snapshot_create(struct scene *scene) {
     static const struct remote_pair metadata[] = { { "k", "w" }, { NULL, NULL } };
     struct remote_snapshot snapshot;
 
-    return snapshots_create(&scene->api, scene->arena, "v", "n", metadata, &snapshot, &scene->err);
+    return snapshots_create(&scene->api, scene->arena, "v", "n", metadata, NULL, &snapshot,
+                            &scene->err);
 }
 
 static int snapshot_read(struct scene *scene) {
