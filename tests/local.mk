@@ -68,6 +68,7 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
+	tests/conformance/csi \
 	tests/conformance/left_out \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \
@@ -82,6 +83,7 @@ EXTRA_DIST += \
 	tests/e2e/test_clients.py \
 	tests/e2e/test_cluster.py \
 	tests/e2e/test_conformity.py \
+	tests/e2e/test_csi_controller.py \
 	tests/e2e/test_domains.py \
 	tests/e2e/test_overlays.py \
 	tests/e2e/test_hanging.py \
@@ -97,6 +99,7 @@ EXTRA_DIST += \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
 	tests/lib/clients.py \
+	tests/lib/csi_client.py \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
