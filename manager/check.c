@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "ledger/quota.h"
 #include "manager/check.private.h"
+#include "manager/job.h"
 #include "manager/known.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
@@ -265,16 +266,7 @@ static bool object_expected(const struct round *round, const struct volume *volu
 static int check_object(struct backend_round *objects, const struct manager_backend *backend,
                         const struct work *base, struct volume *volume, struct error *err) {
     struct round *round = objects->round;
-    const char *pool = strchr(volume->host, '#');
-    struct driver_volume object = {
-        .id = volume->id,
-        .name_id = volume->name_id ? volume->name_id : volume->id,
-        .provider_location = volume->provider_location,
-        .format = volume->format,
-        .pool = pool ? pool + 1 : NULL,
-        .size_gb = volume->size_gb,
-        .encrypted = volume->encryption_key_id != NULL,
-    };
+    const struct driver_volume object = driver_volume_of(volume);
     struct error why = { 0 };
     int64_t bytes = 0;
     int looked, same;

@@ -321,9 +321,10 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     return result;
 }
 
-struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume) {
+struct driver_volume driver_volume_of(const struct volume *volume) {
     const char *pool = volume->host ? strchr(volume->host, '#') : NULL;
-    struct driver_volume ret = {
+
+    return (struct driver_volume){
         .id = volume->id,
         .name_id = volume->name_id ? volume->name_id : volume->id,
         .provider_location = volume->provider_location,
@@ -332,10 +333,14 @@ struct driver_volume job_driver_volume_of(const struct job *job, const struct vo
         .size_gb = volume->size_gb,
         .multiattach = volume->multiattach,
         .encrypted = volume->encryption_key_id != NULL,
-        .fence = &job->fence,
-        .attempt = (unsigned)job->operation.attempts,
     };
+}
 
+struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume) {
+    struct driver_volume ret = driver_volume_of(volume);
+
+    ret.fence = &job->fence;
+    ret.attempt = (unsigned)job->operation.attempts;
     for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
         ret.attached = attachment_in_use(&volume->attachments[i]);
     return ret;

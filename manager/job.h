@@ -85,7 +85,8 @@ static inline const char *job_owner(const struct job *job) {
 }
 /* What connects the volume by its storage, for attachment_refresh(); NULL: `err` says why. */
 const char *job_connection_info(struct job *job, struct error *err);
-/* What the driver gets to know of the volume. */
+/* What a driver gets to know of a volume; and in a job, where it has a fence. */
+struct driver_volume driver_volume_of(const struct volume *volume);
 struct driver_volume job_driver_volume(const struct job *job);
 struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume);
 struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot);
