@@ -22,6 +22,24 @@ struct directory_settings {
 
 extern const struct option directory_options[];
 
+/* What each driver calls by a key of its own. */
+#define FILES_OPTION(key_, fallback_, help_)                                                \
+    {                                                                                       \
+        .section = OPTION_BACKEND, .key = key_, .type = OPTION_BOOL, .fallback = fallback_, \
+        .help = help_                                                                       \
+    }
+#define SPARSE_OPTION(key) \
+    FILES_OPTION(          \
+        key, "true",       \
+        "Raw volumes take room only as they are written. When false all of it is taken at once.")
+#define QCOW2_OPTION(key, fallback) \
+    FILES_OPTION(key, fallback, "Make volumes as qcow2 images instead of raw files.")
+#define OVERLAYS_OPTION(key)                                                                 \
+    FILES_OPTION(                                                                            \
+        key, "false",                                                                        \
+        "Where files cannot share blocks, a snapshot is made in a moment all the same: the " \
+        "volume goes on in a qcow2 overlay above what it was. When false it is a full copy.")
+
 /* What they and the options of every backend say; the rest is the driver's own. */
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);
 /* How much room a backend with such settings reports beside its numbers; a new reference. */

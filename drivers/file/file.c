@@ -27,24 +27,9 @@ static const struct option own_options[] = {
       .type = OPTION_TEXT,
       .help = "Directory of the volume files, an absolute path. It is made, for the service alone, "
               "when it is missing. Unset: the directory volumes below state_path." },
-    { .section = OPTION_BACKEND,
-      .key = "file_sparsed_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Raw volumes take room only as they are written. When false all of it is taken at "
-              "once." },
-    { .section = OPTION_BACKEND,
-      .key = "file_qcow2_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help = "Make volumes as qcow2 images instead of raw files." },
-    { .section = OPTION_BACKEND,
-      .key = "file_snapshot_overlays",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help =
-          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
-          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
+    SPARSE_OPTION("file_sparsed_volumes"),
+    QCOW2_OPTION("file_qcow2_volumes", "false"),
+    OVERLAYS_OPTION("file_snapshot_overlays"),
     OPTIONS_END
 };
 

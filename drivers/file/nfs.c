@@ -42,24 +42,9 @@ static const struct option own_options[] = {
       .type = OPTION_TEXT,
       .help = "Directory below which the shares are mounted. Unset: the directory mnt below "
               "state_path." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_sparsed_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Raw volumes take room only as they are written. When false all of it is taken at "
-              "once." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_qcow2_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help = "Make volumes as qcow2 images instead of raw files." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_snapshot_support",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help =
-          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
-          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
+    SPARSE_OPTION("nfs_sparsed_volumes"),
+    QCOW2_OPTION("nfs_qcow2_volumes", "false"),
+    OVERLAYS_OPTION("nfs_snapshot_support"),
     OPTIONS_END
 };
 

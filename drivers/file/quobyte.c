@@ -19,24 +19,9 @@ static const struct option own_options[] = {
       .type = OPTION_TEXT,
       .help = "Directory below which the volume is mounted. Unset: the directory mnt below "
               "state_path." },
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_sparsed_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Raw volumes take room only as they are written. When false all of it is taken at "
-              "once." },
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_qcow2_volumes",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Make volumes as qcow2 images instead of raw files." },
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_snapshot_overlays",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help =
-          "Where files cannot share blocks, a snapshot is made in a moment all the same: the "
-          "volume goes on in a qcow2 overlay above what it was. When false it is a full copy." },
+    SPARSE_OPTION("quobyte_sparsed_volumes"),
+    QCOW2_OPTION("quobyte_qcow2_volumes", "true"),
+    OVERLAYS_OPTION("quobyte_snapshot_overlays"),
     OPTIONS_END
 };
 
