@@ -212,32 +212,26 @@ static void view_consistency(struct request *request, const void *row, bool deta
     shape_put(request, detail ? &consistency_shape : &group_short_shape, row, 0);
 }
 
+/* clang-format off */
+#define GROUP_ROWS \
+    RESOURCE_ROW(struct volume_group), .sees = "group:get", .sees_told = true, \
+    .table = "volume_groups", .alias = "g", .columns = columns, .default_sort = "created_at", \
+    .links_short = true, .by_project = true, .all_tenants_by_presence = true, .large = true, \
+    .list = list, .short_shape = &group_short_shape
+/* clang-format on */
+
 const struct resource group_resource = {
     .name = "group",
     .plural = "groups",
     .collection = "groups",
     .label = "Group",
-    RESOURCE_ROW(struct volume_group),
-
     .load = load,
-    .sees = "group:get",
-    .sees_told = true,
-
-    .table = "volume_groups",
-    .alias = "g",
-    .columns = columns,
-    .default_sort = "created_at",
+    GROUP_ROWS,
     .links_word = "group_links",
-    .links_short = true,
-    .by_project = true,
-    .all_tenants_by_presence = true,
-    .large = true,
     .filter = filter,
     .narrow = narrow,
-    .list = list,
     .view = view,
     .shape = &group_shape,
-    .short_shape = &group_short_shape,
 };
 
 const struct resource consistency_group_resource = {
@@ -245,24 +239,10 @@ const struct resource consistency_group_resource = {
     .plural = "consistencygroups",
     .collection = "consistencygroups",
     .label = "ConsistencyGroup",
-    RESOURCE_ROW(struct volume_group),
-
     .load = load_consistency,
-    .sees = "group:get",
-    .sees_told = true,
-
-    .table = "volume_groups",
-    .alias = "g",
-    .columns = columns,
-    .default_sort = "created_at",
+    GROUP_ROWS,
     .links_word = "consistencygroup_links",
-    .links_short = true,
-    .by_project = true,
-    .all_tenants_by_presence = true,
-    .large = true,
     .narrow = narrow_consistency,
-    .list = list,
     .view = view_consistency,
     .shape = &consistency_shape,
-    .short_shape = &group_short_shape,
 };
