@@ -22,6 +22,7 @@ const struct driver_feature_row driver_features[] = {
     { DRIVER_MANAGE, "manage", "manage_support" },
     { DRIVER_MANAGE_SNAPSHOT, "manage snapshot", "manage_snapshot_support" },
     { DRIVER_ASSIST, "assisted snapshot", NULL },
+    { DRIVER_RECLAIM, "reclaim", "reclaim_support" },
     { .name = NULL },
 };
 

@@ -44,6 +44,7 @@ enum driver_feature {
     DRIVER_ASSIST = 1 << 8,   /* prepare_assist, settle_assist */
     /* get_manageable_snapshot, manage_snapshot, unmanage_snapshot, list_manageable_snapshots */
     DRIVER_MANAGE_SNAPSHOT = 1 << 9,
+    DRIVER_RECLAIM = 1 << 10, /* get_usage, reclaim_volume */
 };
 
 /* Ended with a NULL name.  Each has a promise in tests/contract/test_driver_features.c. */
@@ -325,6 +326,17 @@ struct driver {
                                      void (*found)(void *arg,
                                                    const struct driver_candidate *candidate),
                                      void *arg, struct error *err);
+
+    /* Bytes that the image of its guests takes on the storage, flushed before they are counted.
+     * Changes nothing, attached or not. */
+    int (*get_usage)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                     int64_t *ret_bytes, struct error *err);
+    /* Gives back room that holds nothing: whoever reads the volume, its snapshots or its clones
+     * sees no difference at any moment, nor after a crash.  Cancelled: what was given back is.
+     * Attached, or open in a guest that writes: ERROR_CONFLICT, nothing has changed.
+     * ERROR_BAD_REQUEST: this volume cannot, here, and it says why. */
+    int (*reclaim_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_progress *progress, struct error *err);
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
@@ -376,13 +388,6 @@ const char *driver_nearest(const char *name);
  *     The same volume once more in another pool of this backend, while the old one stays as it
  *     is. The caller records the new place, then deletes at the old one; after a failure, at the
  *     new one. Attached: ERROR_CONFLICT. To another backend: copy_out() there, copy_in() here.
- * get_usage(volume, ret_bytes)
- *     Bytes that the volume's own files take on the storage, flushed before they are counted;
- *     what it shares with other objects is not its own. Changes nothing, attached or not.
- * reclaim_volume(volume, ret_before, ret_after, progress)
- *     Gives back room that holds nothing; whoever reads the volume sees no difference at any
- *     moment, nor after a crash. Usage before and after as get_usage() has it, also when another
- *     writer made it grow. Attached: nothing is done, both are the same.
  * copy_out(volume or snapshot, descriptor, progress)
  *     The content in raw form, all of its size, into a descriptor that may be a pipe. Attached:
  *     ERROR_CONFLICT, as the content would be of no one moment; a snapshot's can always be read.

@@ -349,6 +349,22 @@ static int fault_list_manageable_snapshots(void *handle, struct arena *arena, co
     return PASS_ON_OPTIONAL(handle, list_manageable_snapshots, NULL, pool, found, arg, err);
 }
 
+static int fault_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           int64_t *ret_bytes, struct error *err) {
+    int64_t bytes = 0;
+    int result = PASS_ON_OPTIONAL(handle, get_usage, volume, volume, &bytes, err);
+
+    if (result == 0)
+        *ret_bytes = bytes;
+    return result;
+}
+
+static int fault_reclaim_volume(void *handle, struct arena *arena,
+                                const struct driver_volume *volume,
+                                const struct driver_progress *progress, struct error *err) {
+    return PASS_ON_OPTIONAL(handle, reclaim_volume, volume, volume, progress, err);
+}
+
 /* ---- the filter itself ---- */
 
 void *fault_new(const struct driver *next, void *next_handle, fault_decide *decide, void *arg) {
@@ -409,7 +425,7 @@ const struct driver fault_driver = {
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
     .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK |
-                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT | DRIVER_ASSIST,
+                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT | DRIVER_ASSIST | DRIVER_RECLAIM,
     .options = fault_options,
     .open = fault_open,
     .close = fault_close,
@@ -438,6 +454,8 @@ const struct driver fault_driver = {
     .manage_snapshot = fault_manage_snapshot,
     .unmanage_snapshot = fault_unmanage_snapshot,
     .list_manageable_snapshots = fault_list_manageable_snapshots,
+    .get_usage = fault_get_usage,
+    .reclaim_volume = fault_reclaim_volume,
 };
 
 /* What the next driver has not, the filter before it has not. */
@@ -471,4 +489,6 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     DESCRIBE(manage_snapshot);
     DESCRIBE(unmanage_snapshot);
     DESCRIBE(list_manageable_snapshots);
+    DESCRIBE(get_usage);
+    DESCRIBE(reclaim_volume);
 }

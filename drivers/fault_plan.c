@@ -33,6 +33,8 @@ static const char *const call_names[] = {
     "manage_snapshot",
     "unmanage_snapshot",
     "list_manageable_snapshots",
+    "get_usage",
+    "reclaim_volume",
 };
 
 static const struct {

@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	drivers/file/file.c \
 	drivers/file/image.c drivers/file/image.h \
 	drivers/file/image_copy.c drivers/file/image_copy.h \
+	drivers/file/image_dig.c drivers/file/image_dig.h \
 	drivers/file/image_source.c drivers/file/image_source.h \
 	drivers/file/mount.c drivers/file/mount.h \
 	drivers/file/mounted_share.c drivers/file/mounted_share.h \
@@ -20,6 +21,7 @@ libscoria_a_SOURCES += \
 	drivers/file/nfs.c drivers/file/nfs.h \
 	drivers/file/powerstore_nfs.c \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
+	drivers/file/qcow2_use.c drivers/file/qcow2_use.h \
 	drivers/file/quobyte.c \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
 	drivers/file/remotefs_manage.c \
@@ -36,6 +38,7 @@ libscoria_a_SOURCES += \
 	drivers/file/snapshot_file_manage.c \
 	drivers/file/snapshot_file_manage.h \
 	drivers/file/volume_file_manage.c \
+	drivers/file/volume_file_reclaim.c \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
@@ -55,6 +58,7 @@ slow_tests += \
 	tests/fault/test_chain_calls
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
+	tests/fault/test_reclaim_calls \
 	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_chain_assist \
@@ -67,6 +71,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_nfs \
 	tests/unit/drivers/file/test_qemu_img \
 	tests/unit/drivers/file/test_quobyte \
+	tests/unit/drivers/file/test_reclaim \
 	tests/unit/drivers/file/test_remotefs \
 	tests/unit/drivers/file/test_shares \
 	tests/unit/drivers/file/test_snapshot_file \

@@ -29,6 +29,8 @@ bool memory_has(void *handle, const char *name);
 bool memory_write(void *handle, const char *name_id, int64_t content);
 int64_t memory_read(void *handle, const char *name_id);
 int64_t memory_read_snapshot(void *handle, const char *name_id);
+/* It has written so many bytes more, and needs them no more; nobody else knows. */
+bool memory_waste(void *handle, const char *name_id, int64_t bytes);
 /* The guest's host does what it was asked to do with that snapshot; and what is it asked?  false:
  * nothing, as nothing is prepared (any more). */
 bool memory_assist(void *handle, const char *name_id);

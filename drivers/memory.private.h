@@ -19,8 +19,9 @@ struct memory_volume {
     enum memory_kind kind;
     int64_t bytes;
     int64_t content;
+    int64_t waste; /* bytes of room that hold nothing */
     bool locked;
-    bool busy;           /* an extend holds the lock */
+    bool busy;           /* an extend, or a reclaim, holds the lock */
     bool deletes;        /* what is asked */
     const char *made_as; /* its first name, behind the one that it has */
     char name_id[];      /* the key of the tree */
@@ -114,6 +115,11 @@ int memory_clone_snapshot(void *handle, struct arena *arena, const struct driver
 int memory_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const struct driver_snapshot *snapshot,
                          const struct driver_progress *progress, struct error *err);
+
+int memory_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                     int64_t *ret_bytes, struct error *err);
+int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_progress *progress, struct error *err);
 
 /* Those of memory_manage.c. */
 int memory_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,

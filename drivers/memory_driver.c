@@ -19,9 +19,10 @@ static const struct option own_options[] = {
 
 static const struct option *const memory_options[] = { own_options, NULL };
 
-static const unsigned memory_features =
-    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT |
-    DRIVER_CLONE | DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST | DRIVER_MANAGE_SNAPSHOT;
+static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
+                                        DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
+                                        DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST |
+                                        DRIVER_MANAGE_SNAPSHOT | DRIVER_RECLAIM;
 
 int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
@@ -85,9 +86,9 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
         .name = memory->pool,
         .total_gb = (double)memory->capacity_gb,
         .free_gb = (double)memory->capacity_gb - (double)memory->used_bytes / (double)GIB,
-        .capabilities =
-            json_pack("{s:b, s:b, s:b, s:b}", "online_extend_support", 1, "multiattach", 1,
-                      "thin_provisioning_support", 1, "thick_provisioning_support", 1),
+        .capabilities = json_pack("{s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1,
+                                  "multiattach", 1, "thin_provisioning_support", 1,
+                                  "thick_provisioning_support", 1, "reclaim_support", 1),
     };
     *ret = pool;
     return 1;
@@ -161,6 +162,7 @@ static int memory_rename_volume(void *handle, struct arena *arena,
 
         renamed->locked = found->locked;
         renamed->content = found->content;
+        renamed->waste = found->waste;
         memory_take_out(memory, volume->name_id);
     }
     (void)arena;
@@ -283,4 +285,6 @@ const struct driver memory_driver = {
     .manage_snapshot = memory_manage_snapshot,
     .unmanage_snapshot = memory_unmanage_snapshot,
     .list_manageable_snapshots = memory_list_manageable_snapshots,
+    .get_usage = memory_get_usage,
+    .reclaim_volume = memory_reclaim_volume,
 };

@@ -247,3 +247,61 @@ int memory_revert_volume(void *handle, struct arena *arena, const struct driver_
     found->content = source->content;
     return 0;
 }
+
+/* ---- room that holds nothing ---- */
+
+/* What holds something has as many bytes as its number says. */
+int memory_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                     int64_t *ret_bytes, struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *found;
+    HOLD(memory);
+
+    (void)arena;
+    if (memory_check_order(memory, "get_usage", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return -1;
+    *ret_bytes = found->content + found->waste;
+    return 0;
+}
+
+static int check_still(const struct driver_volume *volume, const struct memory_volume *found,
+                       struct error *err) {
+    if (volume->attached || found->locked)
+        return error_set(err, ERROR_CONFLICT, "Volume %s is open in a running guest.",
+                         volume->name_id);
+    return 0;
+}
+
+/* No guest begins with it meanwhile. */
+static int reclaim_locked(struct memory *memory, const struct driver_volume *volume,
+                          struct error *err) {
+    struct memory_volume *found = memory_find(memory, volume->name_id);
+    int allowed;
+
+    found->busy = true;
+    allowed = memory_act(memory, "reclaim_volume", volume->name_id, volume->fence, err);
+    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return -1;
+    found->busy = false;
+    if (allowed == 0)
+        found->waste = 0;
+    return allowed;
+}
+
+int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_progress *progress, struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *found;
+
+    (void)arena;
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        return -1;
+    HOLD(memory);
+    if (memory_check_order(memory, "reclaim_volume", err) < 0 ||
+        memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
+        check_still(volume, found, err) < 0)
+        return -1;
+    return reclaim_locked(memory, volume, err);
+}

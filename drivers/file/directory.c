@@ -48,6 +48,19 @@ static int open_path(const char *path, struct error *err) {
     return fd;
 }
 
+/* Of a file without a name, where there are such: it leaves nothing. */
+static bool gives_back(int fd) {
+    autoclose int file = openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    return file < 0 || fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
+           errno != EOPNOTSUPP;
+}
+
+unsigned directory_features(const struct directory *directory, unsigned features) {
+    return directory->locks_trusted && directory->gives_back ? features
+                                                             : features & ~(unsigned)DRIVER_RECLAIM;
+}
+
 int directory_open(const char *path, const struct directory_settings *settings,
                    struct directory *ret, struct error *err) {
     int fd;
@@ -57,8 +70,11 @@ int directory_open(const char *path, const struct directory_settings *settings,
     fd = open_path(path, err);
     if (fd < 0)
         return -1;
-    *ret =
-        (struct directory){ .fd = fd, .path = path, .settings = settings, .locks_trusted = true };
+    *ret = (struct directory){ .fd = fd,
+                               .path = path,
+                               .settings = settings,
+                               .locks_trusted = true,
+                               .gives_back = gives_back(fd) };
     return 0;
 }
 

@@ -13,6 +13,7 @@ struct directory {
     const char *path; /* absolute */
     const struct directory_settings *settings;
     bool locks_trusted; /* a lock that a guest took on another host is seen here */
+    bool gives_back;    /* a part of a file, or nobody knows */
 };
 
 /* Makes `path` and what is missing above it; what exists stays as it is. */
@@ -33,6 +34,8 @@ int directory_rename(const struct directory *directory, const char *from, const 
  * is gone; -1 with ERROR_NOT_FOUND when one of them is missing. */
 int directory_replace(const struct directory *directory, const char *from, const char *to,
                       struct error *err);
+/* What of a driver's features can be done here. */
+unsigned directory_features(const struct directory *directory, unsigned features);
 int directory_flush(const struct directory *directory, struct error *err);
 
 int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,

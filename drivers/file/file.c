@@ -36,9 +36,10 @@ static const struct option own_options[] = {
 static const struct option *const file_options[] = { directory_options, mount_options, own_options,
                                                      NULL };
 
-static const unsigned file_features =
-    DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT |
-    DRIVER_CLONE | DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST | DRIVER_MANAGE_SNAPSHOT;
+static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
+                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
+                                      DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST |
+                                      DRIVER_MANAGE_SNAPSHOT | DRIVER_RECLAIM;
 
 /* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
@@ -102,7 +103,8 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
     pool->name = backend->pool;
     if (directory_get_room(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
         return -1;
-    pool->capabilities = directory_capabilities(&backend->settings, file_features);
+    pool->capabilities = directory_capabilities(
+        &backend->settings, directory_features(&backend->directory, file_features));
     *ret = pool;
     return 1;
 }
@@ -357,6 +359,21 @@ static int file_list_manageable_snapshots(void *handle, struct arena *arena, con
     return snapshot_file_list_manageable(&backend->directory, arena, found, arg, err);
 }
 
+static int file_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          int64_t *ret_bytes, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_get_usage(&backend->directory, arena, volume, ret_bytes, err);
+}
+
+static int file_reclaim_volume(void *handle, struct arena *arena,
+                               const struct driver_volume *volume,
+                               const struct driver_progress *progress, struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return volume_file_reclaim(&backend->directory, arena, volume, progress, err);
+}
+
 const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
@@ -389,4 +406,6 @@ const struct driver file_driver = {
     .manage_snapshot = file_manage_snapshot,
     .unmanage_snapshot = file_unmanage_snapshot,
     .list_manageable_snapshots = file_list_manageable_snapshots,
+    .get_usage = file_get_usage,
+    .reclaim_volume = file_reclaim_volume,
 };

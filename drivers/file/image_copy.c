@@ -204,33 +204,32 @@ static int copy_step(struct copy *copy, off_t end, struct error *err) {
     return keep_pace(copy, err);
 }
 
-struct extent {
-    off_t begin, end;
-};
-
-/* The next data from there on; behind the last ones both are the length.  A file system that does
- * not know its holes has none. */
-static int find_data(const struct copy *copy, off_t from, struct extent *ret, struct error *err) {
-    off_t begin = from < copy->length ? lseek(copy->from, from, SEEK_DATA) : copy->length, end;
+int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, struct error *err) {
+    off_t begin = from < length ? lseek(fd, from, SEEK_DATA) : length, end;
 
     if (begin < 0 && errno == ENXIO)
-        begin = copy->length;
+        begin = length;
     else if (begin < 0 && is_unsupported(errno))
         begin = from;
     if (begin < 0)
         return error_errno(err, ERROR_BACKEND, "looking for the file's data");
-    end = begin < copy->length ? lseek(copy->from, begin, SEEK_HOLE) : copy->length;
+    end = begin < length ? lseek(fd, begin, SEEK_HOLE) : length;
     if (end < 0 && !is_unsupported(errno))
         return error_errno(err, ERROR_BACKEND, "looking for the file's holes");
-    ret->begin = begin < copy->length ? begin : copy->length;
-    ret->end = end > begin && end < copy->length ? end : copy->length;
+    ret->begin = begin < length ? begin : length;
+    ret->end = end > begin && end < length ? end : length;
     return 0;
+}
+
+static int find_data(const struct copy *copy, off_t from, struct image_extent *ret,
+                     struct error *err) {
+    return image_find_data(copy->from, copy->length, from, ret, err);
 }
 
 /* The next data are looked for first: blocks that were taken and never written count as data once
  * they are in memory, and reading what stands before them brings them there. */
 static int copy_data(struct copy *copy, struct error *err) {
-    struct extent now, next;
+    struct image_extent now, next;
 
     if (find_data(copy, 0, &now, err) < 0)
         return -1;

@@ -147,8 +147,9 @@ static int add_room(const struct remotefs *remotefs, const struct mounted_share 
         return -1;
     if (own) {
         pool->name = remotefs->kind->pool_per_share ? share->share.address : remotefs->pool;
-        pool->capabilities =
-            directory_capabilities(&remotefs->mounter.settings, remotefs->kind->driver->features);
+        pool->capabilities = directory_capabilities(
+            &remotefs->mounter.settings,
+            directory_features(&share->directory, remotefs->kind->driver->features));
     }
     pool->total_gb += total_gb;
     pool->free_gb += free_gb;

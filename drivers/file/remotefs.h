@@ -102,11 +102,15 @@ int remotefs_list_manageable_snapshots(void *handle, struct arena *arena, const 
                                        void (*found)(void *arg,
                                                      const struct driver_candidate *candidate),
                                        void *arg, struct error *err);
+int remotefs_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                       int64_t *ret_bytes, struct error *err);
+int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_progress *progress, struct error *err);
 
 /* What all of the family can do: it needs those functions alone. */
 #define REMOTEFS_FEATURES                                                                 \
     (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
-     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_MANAGE_SNAPSHOT | DRIVER_ASSIST)
+     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_MANAGE_SNAPSHOT | DRIVER_ASSIST | DRIVER_RECLAIM)
 
 /* The members of struct driver that all of the family share. */
 #define REMOTEFS_CALLS                                                                            \
@@ -123,4 +127,5 @@ int remotefs_list_manageable_snapshots(void *handle, struct arena *arena, const 
     .list_manageable = remotefs_list_manageable,                                                  \
     .get_manageable_snapshot = remotefs_get_manageable_snapshot,                                  \
     .manage_snapshot = remotefs_manage_snapshot, .unmanage_snapshot = remotefs_unmanage_snapshot, \
-    .list_manageable_snapshots = remotefs_list_manageable_snapshots
+    .list_manageable_snapshots = remotefs_list_manageable_snapshots,                              \
+    .get_usage = remotefs_get_usage, .reclaim_volume = remotefs_reclaim_volume

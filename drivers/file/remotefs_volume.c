@@ -180,3 +180,17 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
     }
     return 0;
 }
+
+int remotefs_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                       int64_t *ret_bytes, struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+
+    return directory ? volume_file_get_usage(directory, arena, volume, ret_bytes, err) : -1;
+}
+
+int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_progress *progress, struct error *err) {
+    const struct directory *directory = remotefs_volume_directory(handle, volume, err);
+
+    return directory ? volume_file_reclaim(directory, arena, volume, progress, err) : -1;
+}

@@ -44,6 +44,14 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err);
 
+/* Of the image that guests use, which may share blocks with others (volume_file_reclaim.c). */
+int volume_file_get_usage(const struct directory *directory, struct arena *arena,
+                          const struct driver_volume *volume, int64_t *ret_bytes,
+                          struct error *err);
+int volume_file_reclaim(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const struct driver_progress *progress,
+                        struct error *err);
+
 /* The calls of driver.h about what others have made (volume_file_manage.c); *ret_format lives for
  * ever. */
 int volume_file_get_manageable(const struct directory *directory, struct arena *arena,

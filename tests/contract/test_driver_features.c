@@ -492,6 +492,99 @@ static void make_none(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 1);
 }
 
+/* ---- room that holds nothing ---- */
+
+static int64_t room_used(struct place *place, const struct driver_volume *volume) {
+    struct bench *bench = &place->bench;
+    int64_t bytes = -1;
+
+    ck_assert_msg(
+        bench->driver->get_usage(bench->handle, bench->arena, volume, &bytes, &bench->err) == 0,
+        "%s: %s", place->subject->name, bench->err.message);
+    return bytes;
+}
+
+static int reclaim(struct place *place, const struct driver_volume *volume,
+                   const struct driver_progress *progress) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->reclaim_volume(bench->handle, bench->arena, volume, progress,
+                                         &bench->err);
+}
+
+/* Zeros behind the content, which take room. */
+static void waste_room(struct place *place, const struct driver_volume *volume) {
+    const char *path;
+    bool raw;
+
+    if (place->subject->driver == &memory_driver) {
+        ck_assert(memory_waste(place->inner, volume->name_id, 8 << 20));
+        return;
+    }
+    path = guest_path(place, volume, &raw);
+    ck_assert_int_eq(
+        BENCH_RUN("qemu-io", "-f", raw ? "raw" : "qcow2", "-c", "write -P 0 4M 8M", path), 0);
+}
+
+static void refuse_reclaim(struct place *place, const struct driver_volume *volume,
+                           const struct driver_progress *progress) {
+    int64_t before = room_used(place, volume);
+
+    ck_assert_int_eq(reclaim(place, volume, progress), -1);
+    ck_assert_int_eq(place->bench.err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(room_used(place, volume), before);
+}
+
+/* A pool that says it cannot has volumes that say so; else the room is back and the content stays,
+ * once, twice and after a lost answer. */
+static void give_room_back(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    int64_t before;
+
+    assert_created(place, &volume);
+    write_content(place, &volume, 11);
+    before = room_used(place, &volume);
+    waste_room(place, &volume);
+    if (!reported) {
+        ck_assert_int_eq(reclaim(place, &volume, NULL), -1);
+        ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
+        return;
+    }
+    ck_assert_int_ge(room_used(place, &volume), before + (7 << 20));
+    volume.fence = &no_fence;
+    refuse_reclaim(place, &volume, NULL);
+    volume.fence = NULL;
+    refuse_reclaim(place, &volume, &cancelled);
+    volume.attached = true;
+    refuse_reclaim(place, &volume, NULL);
+    volume.attached = false;
+    lose_answer(place, "reclaim_volume");
+    reclaim(place, &volume, NULL);
+    for (int i = 0; i <= 1; i++) {
+        ck_assert_msg(reclaim(place, &volume, NULL) == 0, "%s: %s", place->subject->name,
+                      place->bench.err.message);
+        ck_assert_int_le(room_used(place, &volume), before + (1 << 20));
+        ck_assert_int_eq(read_content(place, &volume), 11);
+        ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    }
+}
+
+/* What lies in a snapshot, beside it or below it, stays. */
+static void give_none_of_a_snapshot_back(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshot = A_SNAPSHOT;
+
+    (void)reported;
+    make_pair(place, &volume, &snapshot);
+    write_content(place, &volume, 0);
+    waste_room(place, &volume);
+    reclaim(place, &volume, NULL);
+    ck_assert_int_eq(read_content(place, &volume), 0);
+    ck_assert_int_eq(snapshot_content(place, &snapshot), 11);
+    ck_assert_int_eq(revert(place, &volume, &snapshot), 0);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+}
+
 /* ---- what others have made ---- */
 
 static int get_manageable(struct place *place, const struct driver_volume *volume, const char *name,
@@ -779,6 +872,8 @@ static const struct {
     { DRIVER_ASSIST, help_the_host },
     { DRIVER_MANAGE_SNAPSHOT, take_over_snapshots },
     { DRIVER_MANAGE_SNAPSHOT, let_go_of_snapshots },
+    { DRIVER_RECLAIM, give_room_back },
+    { DRIVER_RECLAIM, give_none_of_a_snapshot_back },
 };
 
 /* What pools report is true only where the bit is set. */

@@ -1,0 +1,57 @@
+#include "drivers/file/volume_file.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/image_dig.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+int volume_file_get_usage(const struct directory *directory, struct arena *arena,
+                          const struct driver_volume *volume, int64_t *ret_bytes,
+                          struct error *err) {
+    struct volume_image image;
+    autoclose int fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
+
+    return fd < 0 ? -1 : image_get_usage(fd, ret_bytes, err);
+}
+
+/* Whoever opens it for writing meanwhile is refused, as long as the descriptor is open. */
+static int keep_writers_away(const struct driver_volume *volume, int fd, struct error *err) {
+    enum image_hold hold = volume->attached ? IMAGE_HELD : image_lock_still(fd, err);
+
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "Volume %s is open in a running guest.", volume->id);
+    return hold == IMAGE_LOCKED ? 0 : -1;
+}
+
+static int refuse(const struct driver_volume *volume, const char *why, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST, "Volume %s can give back no room: %s.", volume->id,
+                     why);
+}
+
+int volume_file_reclaim(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, const struct driver_progress *progress,
+                        struct error *err) {
+    struct image_dig how = { .fence = volume->fence, .progress = progress };
+    struct volume_image image;
+    autoclose int lock = -1, fd = -1;
+
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    /* A worker that was paused between a look and its effect is kept from harm by its lock
+     * alone. */
+    if (!directory->locks_trusted)
+        return refuse(volume, "locks of its mount say nothing, and a guest could write meanwhile",
+                      err);
+    if (volume_image_lock(directory, arena, volume, false, volume->fence, &lock, err) < 0)
+        return -1;
+    fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
+    if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0)
+        return -1;
+    how.qcow2 = strcmp(image.format, "qcow2") == 0;
+    if (!how.qcow2 && !directory->settings->sparse)
+        return refuse(volume, "its backend takes all room of a volume at once", err);
+    if (keep_writers_away(volume, fd, err) < 0)
+        return -1;
+    return image_dig(fd, &how, err);
+}
