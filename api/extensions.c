@@ -60,6 +60,8 @@ static const struct extension extensions[] = {
       "cgsnapshots support." },
     { "os-extend-volume-completion", "ExtendVolumeCompletion", "2026-08-01T00:00:00+00:00",
       "The compute service reports the end of the growth of an attached volume." },
+    { "os-reclaim-space", "ReclaimSpace", "2026-11-01T00:00:00+00:00",
+      "A volume gives back room that holds nothing." },
 };
 /* clang-format on */
 

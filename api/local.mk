@@ -34,6 +34,7 @@ libscoria_a_SOURCES += \
 	api/places.c api/places.h \
 	api/pools.c api/pools.h \
 	api/quotas.c \
+	api/reclaim.c \
 	api/release.c \
 	api/request.c api/request.h \
 	api/resource.c api/resource.h \

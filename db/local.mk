@@ -52,7 +52,8 @@ schema_texts = \
 	db/schema/0015_snapshot_pages.sql \
 	db/schema/0016_described_pages.sql \
 	db/schema/0017_operations_assisted.sql \
-	db/schema/0018_snapshots_taken_over.sql
+	db/schema/0018_snapshots_taken_over.sql \
+	db/schema/0019_reclaims.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

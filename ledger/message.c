@@ -36,6 +36,7 @@ static const struct numbered_text actions[] = {
     { "903", "create group" },
     { "904", "create group snapshot" },
     { "905", "delete group snapshot" },
+    { "906", "reclaim space of volume" },
 };
 
 static const struct numbered_text details[] = {
@@ -76,6 +77,8 @@ static const struct numbered_text details[] = {
     { "905", "The snapshot of a member is in use." },
     { "906", "The driver failed to let go of the volume." },
     { "907", "The driver failed to let go of the snapshot." },
+    { "908", "The driver failed to give back room of the volume." },
+    { "909", "The storage of the volume gives back no room." },
 };
 /* clang-format on */
 

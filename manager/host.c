@@ -137,6 +137,22 @@ void host_leave(struct manager_host *host) {
     pthread_mutex_unlock(&host->manager->lock);
 }
 
+bool host_begin_reclaim(struct manager_host *host) {
+    bool begins;
+
+    pthread_mutex_lock(&host->manager->lock);
+    begins = !host->reclaims;
+    host->reclaims = true;
+    pthread_mutex_unlock(&host->manager->lock);
+    return begins;
+}
+
+void host_end_reclaim(struct manager_host *host) {
+    pthread_mutex_lock(&host->manager->lock);
+    host->reclaims = false;
+    pthread_mutex_unlock(&host->manager->lock);
+}
+
 bool host_misses_messages(struct manager_host *host) {
     int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
     bool looks;

@@ -23,6 +23,10 @@ void host_free(struct manager_host *host);
 /* A worker begins with a message, as soon as the backend is open. -1: the manager ends. */
 int host_enter(struct manager_host *host, struct error *err);
 void host_leave(struct manager_host *host);
+/* One volume at a time gives back room: who goes gently through a whole disk is enough of a load.
+ * false: another one does. */
+bool host_begin_reclaim(struct manager_host *host);
+void host_end_reclaim(struct manager_host *host);
 /*
  * Is it time to look for messages that got lost?  Not while others arrive, as the missing one may
  * stand behind them, and not soon after the start; but now and then even so.  Not thread-safe.

@@ -1,6 +1,7 @@
 #include "manager/job.h"
 
 #include "common/cleanup.h"
+#include "manager/host.h"
 #include "volume/attachment.h"
 #include "volume/snapshot_assist.h"
 
@@ -77,13 +78,9 @@ int job_end(struct job *job, struct error *err) {
 
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
-    bool draining;
     int claimed, blocked;
 
-    pthread_mutex_lock(&job->manager->lock);
-    draining = job->manager->draining;
-    pthread_mutex_unlock(&job->manager->lock);
-    if (draining)
+    if (manager_is_draining(job->manager))
         return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
     if (claimed <= 0)
@@ -285,6 +282,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
     autoarena struct arena *arena = arena_new();
     struct job job = {
         .manager = manager,
+        .host = host,
         .backend = &host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
@@ -384,17 +382,25 @@ int job_look_again(struct job *job, struct error *err) {
 struct job_retry_call {
     const struct job *job;
     int64_t pause_us;
+    int (*let_go)(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                  struct error *err);
 };
 
 static int retry_body(struct work *work, void *arg, struct error *err) {
     const struct job_retry_call *call = arg;
 
-    return operation_retry(work, call->job->operation.id, call->job->manager->settings.owner,
-                           work->clock_us + call->pause_us, err);
+    return call->let_go(work, call->job->operation.id, job_owner(call->job),
+                        work->clock_us + call->pause_us, err);
 }
 
 int job_retry(struct job *job, int64_t pause_us, struct error *err) {
-    struct job_retry_call call = { job, pause_us };
+    struct job_retry_call call = { job, pause_us, operation_retry };
+
+    return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
+    struct job_retry_call call = { job, pause_us, operation_put_back };
 
     return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
 }

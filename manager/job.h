@@ -13,6 +13,7 @@
 
 struct job {
     struct manager *manager;
+    struct manager_host *host;
     const struct manager_backend *backend;
     struct arena *arena;
     struct context context;
@@ -111,6 +112,8 @@ int job_transaction(struct job *job, work_body *body, void *arg, struct error *e
 int job_read(struct job *job, work_body *body, void *arg, struct error *err);
 /* Gives it back to be tried again after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
+/* The same of one that has not begun: that was no attempt. */
+int job_put_back(struct job *job, int64_t pause_us, struct error *err);
 /* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
  * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails.  One
  * from before the start of this manager may have been another's: claims are not synced. */

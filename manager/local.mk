@@ -24,6 +24,7 @@ libscoria_a_SOURCES += \
 	manager/manageable_job.c \
 	manager/manager.c \
 	manager/manager.h \
+	manager/reclaim_job.c \
 	manager/rename_job.c \
 	manager/report.c \
 	manager/report.h \

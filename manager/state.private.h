@@ -21,6 +21,7 @@ struct manager_host {
     bool open;
     struct error failure; /* of the last attempt to open it */
     bool late;            /* the start has gone on without it */
+    bool reclaims;        /* a volume gives back room */
     unsigned busy;        /* workers that have a message for it in their hands */
     uint64_t left;        /* how often one was done with it, and */
     uint64_t left_before; /* at the last look of host_is_stuck() */
@@ -50,3 +51,13 @@ struct manager {
     int64_t reported_at, expired_at; /* by the thread that ticks; steady */
     int64_t started_at;              /* of the database's clock */
 };
+
+/* It ends: nothing new begins, and what may end anywhere does. */
+static inline bool manager_is_draining(struct manager *manager) {
+    bool draining;
+
+    pthread_mutex_lock(&manager->lock);
+    draining = manager->draining;
+    pthread_mutex_unlock(&manager->lock);
+    return draining;
+}

@@ -86,6 +86,7 @@ EXTRA_DIST += \
 	tests/e2e/test_csi_controller.py \
 	tests/e2e/test_domains.py \
 	tests/e2e/test_overlays.py \
+	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \

@@ -40,6 +40,7 @@ enum volume_action {
     ACTION_SNAPSHOT,
     ACTION_DROP_SNAPSHOT,
     ACTION_REVERT,
+    ACTION_RECLAIM,
     ACTION_CLONE,
     ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
     ACTION_JOIN_GROUP,
@@ -56,7 +57,8 @@ enum open_work {
     WORK_AWAITS,    /* a guest's host grows it, and the report is to come */
     WORK_SNAPSHOTS, /* one of its snapshots is made or goes */
     WORK_REVERTS,
-    WORK_READS, /* another volume is made of it */
+    WORK_RECLAIMS, /* room that holds nothing goes; nobody may write meanwhile */
+    WORK_READS,    /* another volume is made of it */
     /* of any kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK

@@ -70,6 +70,7 @@ int volume_delete_row(struct work *work, const struct volume *volume, struct err
         "DELETE FROM volume_admin_metadata WHERE volume_id = $1",
         "DELETE FROM volume_glance_metadata WHERE volume_id = $1",
         "DELETE FROM attachments WHERE volume_id = $1",
+        "DELETE FROM reclaims WHERE volume_id = $1",
         /* news and connections: nobody wants them now */
         "DELETE FROM operations WHERE volume_id = $1",
         "DELETE FROM volumes WHERE id = $1",

@@ -36,6 +36,7 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
+	volume/reclaim.c volume/reclaim.h \
 	volume/reserved_type.h \
 	volume/reset.c volume/reset.h \
 	volume/revert.c volume/revert.h \
@@ -73,6 +74,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
+	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_turns \

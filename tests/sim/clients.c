@@ -345,6 +345,14 @@ static void old_connect(struct sim *sim, void *arg) {
     note(sim, "%.8s initialize_connection: %d", model->id, answer.status);
 }
 
+/* What is in it stays (snapshot_check_end()). */
+static void reclaim(struct sim *sim, void *arg) {
+    const struct model *model = arg;
+
+    memory_waste(sim->world->memory, model->id, 1 + below(sim, 1000));
+    act_on(sim, anybody(sim), model->id, "{\"os-reclaim_space\": {}}");
+}
+
 /* ---- which of them ---- */
 
 /* Each is made mostly where it has a chance, and now and then where it has none. */
@@ -358,8 +366,9 @@ static const struct {
     { extend, "extend", 40, "available in-use" },
     { attach, "attach", 26, "available" },
     { detach, "detach", 12, "in-use extending error_extending" },
-    { delete, "delete", 6, "available error error_extending extending deleting" },
-    { reset, "reset", 12, "error error_extending error_deleting extending deleting" },
+    { delete, "delete", 6, "available error error_extending extending deleting reclaiming" },
+    { reset, "reset", 12, "error error_extending error_deleting extending deleting reclaiming" },
+    { reclaim, "reclaim", 6, "available" },
     { snapshot_take, "snapshot", 10, "available in-use" },
     { snapshot_drop, "drop a snapshot", 6, "available in-use extending" },
     { snapshot_reset, "reset a snapshot", 2, "available in-use" },

@@ -203,6 +203,9 @@ static const struct row volume_rows[] = {
            IN_USE),
     ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
            "volume:revert_to_snapshot"), /* there is none */
+    ACTION(OWNED_MEMBER, "{\"os-reclaim_space\": {}}", 202, USER("reclaim_space")),
+    { OWNED_READER, "GET", "/volumes/%s/reclaim_space", NULL, 200,
+      "volume:get " USER("show_reclaim_space"), NULL },
     ACTION(OWNED_MEMBER, "{\"os-set_bootable\": {\"bootable\": false}}", 200, "volume:update"),
     ACTION(OWNED_MEMBER, "{\"os-update_readonly_flag\": {\"readonly\": false}}", 202,
            "volume:update_readonly_flag"),

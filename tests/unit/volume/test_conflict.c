@@ -79,6 +79,7 @@ static const struct request requests[] = {
     { ACTION_FORCE_DELETE, "DELETE", "/volumes/V?force=true&cascade=true", NULL },
     { ACTION_DELETE, "DELETE", "/volumes/V?cascade=true", NULL },
     ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
+    ACT(ACTION_RECLAIM, "{\"os-reclaim_space\": {}}"),
     { ACTION_CLONE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"V\"}}" },
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
     { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
@@ -316,6 +317,11 @@ static void revert(void) {
                      202);
 }
 
+static void reclaim(void) {
+    snapshot_ready();
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, "{\"os-reclaim_space\": null}"), 202);
+}
+
 static void manage(void) {
     struct world *world = meeting.world;
 
@@ -405,6 +411,8 @@ static const struct setting {
       false },
     { WORK_REVERTS, "revert", revert, BETWEEN, NULL, false },
     { WORK_REVERTS, "revert", revert, IN_DRIVER, "revert_volume", false },
+    { WORK_RECLAIMS, "reclaim", reclaim, BETWEEN, NULL, false },
+    { WORK_RECLAIMS, "reclaim", reclaim, IN_DRIVER, "reclaim_volume", false },
     { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
     { WORK_READS, "clone", clone_volume, IN_DRIVER, "clone_volume", false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
@@ -415,6 +423,7 @@ static const struct setting {
     { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
     { WORK_CANCELLED, "cancelled unmanage", unmanage, IN_DRIVER, "unmanage_volume", true },
     { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },
+    { WORK_CANCELLED, "cancelled reclaim", reclaim, IN_DRIVER, "reclaim_volume", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
       true },
@@ -451,7 +460,7 @@ static void assert_at_rest(const struct setting *setting) {
                   "%s, %s: reservations are left", setting->name, about);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
                                      "status IN ('creating', 'deleting', 'extending', "
-                                     "'reverting', 'managing', 'unmanaging')") == 0,
+                                     "'reverting', 'reclaiming', 'managing', 'unmanaging')") == 0,
                   "%s, %s: stranded in %s", setting->name, about, status);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
                                      "status IN ('creating', 'deleting', 'restoring')") == 0,
@@ -489,8 +498,10 @@ static void assert_answer(const struct setting *setting) {
     if (action == ACTION_FORCE_DELETE && !*meeting.attachment && !*meeting.snapshot)
         ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
     if (conflict_between(action, setting->work) == CONFLICT_REFUSED)
-        ck_assert_msg(meeting.status == 400 || (action == ACTION_REVERT && meeting.status == 409),
-                      "%s, %s: %d", setting->name, about, meeting.status);
+        ck_assert_msg(
+            meeting.status == 400 ||
+                ((action == ACTION_REVERT || action == ACTION_RECLAIM) && meeting.status == 409),
+            "%s, %s: %d", setting->name, about, meeting.status);
 }
 
 static bool is_about_group(const struct request *request) {

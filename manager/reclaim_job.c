@@ -1,0 +1,86 @@
+/*
+ * A volume gives back room: its driver's work between claim and finish.  That may end anywhere and
+ * begin again elsewhere, so nobody waits for it: not a manager that ends, and not the other work of
+ * its backend, which has one of them at a time.
+ */
+#include "manager/host.h"
+#include "manager/job.h"
+#include "volume/reclaim.h"
+
+enum { TRIES = 30 };
+#define WAIT_US ((int64_t)2000000) /* for the one that the backend has */
+
+struct reclaiming {
+    struct driver_progress progress;
+    struct job *job;
+};
+
+static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
+    const struct reclaiming *reclaiming =
+        (const struct reclaiming *)((uintptr_t)progress - offsetof(struct reclaiming, progress));
+    const struct driver_progress *inner = &reclaiming->job->progress;
+
+    return !manager_is_draining(reclaiming->job->manager) &&
+           inner->tell(inner, done_bytes, all_bytes);
+}
+
+static int get_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+
+    return job->backend->driver->get_usage(job->backend->handle, job->arena, &volume, ret_bytes,
+                                           err);
+}
+
+static int give_back(struct job *job, int64_t *ret_bytes, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct reclaiming reclaiming = { { goes_on }, job };
+    int64_t before;
+
+    if (!job->backend->driver->reclaim_volume)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend gives back no room.");
+    if (get_usage(job, &before, err) < 0 ||
+        job_must_hold(job, volume_reclaim_measured, &before, err) < 0 ||
+        job->backend->driver->reclaim_volume(job->backend->handle, job->arena, &volume,
+                                             &reclaiming.progress, err) < 0)
+        return -1;
+    return get_usage(job, ret_bytes, err);
+}
+
+static int end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
+    int ended = job_finish(job, (void *)ending, err);
+
+    if (ended == 0 && ending->failure)
+        log_error(&job->context.log, "reclaim failed", "volume_id", job->volume.id, "reason",
+                  ending->failure->message, NULL);
+    else if (ended == 0)
+        log_info(&job->context.log, "reclaim done", "volume_id", job->volume.id, NULL);
+    return ended < 0 ? -1 : 0;
+}
+
+static int reclaim(struct job *job, struct error *err) {
+    struct error failure = { .kind = ERROR_NONE };
+    struct reclaim_ending ending = { 0 };
+
+    if (give_back(job, &ending.post_usage, &failure) == 0)
+        return end(job, &ending, err);
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (manager_is_draining(job->manager))
+        return job_retry(job, 0, err);
+    if (job_is_uncertain(job, &failure) && job->operation.attempts < TRIES)
+        return job_ask_again(job, &failure, err);
+    ending.failure = &failure;
+    return end(job, &ending, err);
+}
+
+int job_reclaim(struct job *job, struct error *err) {
+    int result;
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    if (!host_begin_reclaim(job->host))
+        return job_put_back(job, WAIT_US, err);
+    result = reclaim(job, err);
+    host_end_reclaim(job->host);
+    return result;
+}

@@ -1,0 +1,163 @@
+"""
+Volumes give back room that holds nothing, and keep what they hold, whatever else is asked of them
+meanwhile.
+"""
+
+import os
+import subprocess
+import uuid
+
+from block_storage import until
+from case import NODE, ServiceCase, in_threads
+
+MIB = 1 << 20
+DATA_MIB, ZEROS_MIB = 4, 12
+
+
+def at_once(functions):
+    """What they return, in their order."""
+    answers = [None] * len(functions)
+
+    def keep(index):
+        answers[index] = functions[index]()
+    in_threads([lambda index=index: keep(index) for index in range(len(functions))])
+    return answers
+
+
+class Reclaim:
+    """What holds for every format."""
+
+    format = None
+
+    def path(self, volume_id):
+        return os.path.join(self.state, "volumes", f"volume-{volume_id}")
+
+    def run_io(self, volume_id, word):
+        """Data, zeros that take room, and data again: written, or read and compared."""
+        for byte, at, size in ((171, 0, DATA_MIB), (0, DATA_MIB, ZEROS_MIB),
+                               (205, DATA_MIB + ZEROS_MIB, 1)):
+            command = f"{word} -P {byte} {at}M {size}M"
+            done = subprocess.run(["qemu-io", "-f", self.format, "-c", command,
+                                   self.path(volume_id)], capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stdout} {done.stderr}")
+
+    def fill(self, volume_id):
+        self.run_io(volume_id, "write")
+        subprocess.run(["sync", self.path(volume_id)], check=True)
+
+    def assert_content(self, volume_id):
+        self.run_io(volume_id, "read")
+        if self.format == "qcow2":
+            subprocess.run(["qemu-img", "check", "-q", "-f", "qcow2", self.path(volume_id)],
+                           check=True)
+
+    def used(self, volume_id):
+        return os.stat(self.path(volume_id)).st_blocks * 512
+
+    def reclaim(self, volume_id, arguments=None):
+        return self.connect().call("POST", f"/volumes/{volume_id}/action",
+                                   {"os-reclaim_space": arguments})
+
+    def last(self, volume_id):
+        return self.connect().ask("GET", f"/volumes/{volume_id}/reclaim_space")["reclaim_space"]
+
+    def ended(self, volume_id):
+        return until(lambda: self.last(volume_id)["finished_at"] and self.last(volume_id), 120,
+                     "an end of giving back room")
+
+    def test_room_comes_back_and_the_content_stays(self):
+        volume_id = self.volume()
+        self.fill(volume_id)
+        before = self.used(volume_id)
+        self.assertEqual(self.last(volume_id)["status"], "none")
+        self.assertEqual(self.reclaim(volume_id, {}).status, 202)
+        last = self.ended(volume_id)
+        self.assertEqual((last["status"], last["progress"], last["reason"]), ("done", 100, None))
+        self.assertEqual((last["pre_usage"], last["post_usage"]), (before, self.used(volume_id)))
+        self.assertGreaterEqual(before - last["post_usage"], ZEROS_MIB * MIB * 95 // 100)
+        self.assert_content(volume_id)
+        self.api.wait_status(volume_id, "available")
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        again = self.ended(volume_id)
+        self.assertEqual((again["pre_usage"], again["post_usage"]),
+                         (last["post_usage"], last["post_usage"]))
+        self.assert_content(volume_id)
+
+    def test_one_in_use_is_refused_and_told_why(self):
+        volume_id = self.volume()
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+        self.api.attach_complete(attachment["id"])
+        answer = self.reclaim(volume_id, {})
+        self.assertEqual(answer.status, 400)
+        self.assertIn("discard=unmap", answer.message)
+        self.assertEqual(self.last(volume_id)["status"], "none")
+
+    def test_one_that_somebody_else_writes_to_is_left_alone(self):
+        volume_id = self.volume()
+        self.fill(volume_id)
+        before = self.used(volume_id)
+        with subprocess.Popen(["qemu-io", "-f", self.format, self.path(volume_id)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guest:
+            guest.stdin.write(b"read 0 512\n")
+            guest.stdin.flush()
+            guest.stdout.readline()
+            self.assertEqual(self.reclaim(volume_id, {}).status, 202)
+            last = self.ended(volume_id)
+            guest.stdin.close()
+        self.assertEqual((last["status"], last["reason"]), ("error", "busy"))
+        self.assertEqual(self.used(volume_id), before)
+        self.api.wait_status(volume_id, "available")
+        self.assertTrue(self.api.messages(volume_id))
+
+    def test_of_many_at_once_one_begins(self):
+        volume_id = self.volume()
+        self.fill(volume_id)
+        answers = at_once([lambda: self.reclaim(volume_id, {}).status] * 8)
+        self.assertTrue(set(answers) <= {202, 409} and 202 in answers, answers)
+        self.assertEqual(self.ended(volume_id)["status"], "done")
+
+    def test_whatever_meets_it_keeps_the_content(self):
+        """An attach, an extend, a snapshot and a delete, each at the same moment as it."""
+        others = (("os-reserve", None), ("os-extend", {"new_size": 2}), ("snapshot", None),
+                  ("os-unreserve", None), ("delete", None))
+
+        def ask(volume_id, what):
+            api = self.connect()
+            if what[0] == "snapshot":
+                return api.call("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}}).status
+            if what[0] == "delete":
+                return api.call("DELETE", f"/volumes/{volume_id}").status
+            return api.call("POST", f"/volumes/{volume_id}/action", {what[0]: what[1]}).status
+
+        for other in others:
+            volume_id = self.volume()
+            self.fill(volume_id)
+            answers = at_once([lambda what=what, volume_id=volume_id: ask(volume_id, what)
+                               for what in (("os-reclaim_space", {}), other)])
+            self.assertTrue(all(status < 500 for status in answers), (other, answers))
+            self.assertTrue(any(status < 300 for status in answers), (other, answers))
+            if other[0] == "delete" and answers[1] == 202:
+                self.api.wait_gone(volume_id)
+                continue
+            until(lambda volume_id=volume_id: self.api.show(volume_id)["status"] in
+                  ("available", "reserved", "attaching"), 120, f"{other}: an end")
+            self.assert_content(volume_id)
+
+
+class RawReclaim(Reclaim, ServiceCase):
+    format = "raw"
+
+
+class Qcow2Reclaim(Reclaim, ServiceCase):
+    format = "qcow2"
+    options = ("--file.file_qcow2_volumes=true",)
+
+
+class ThickReclaim(ServiceCase):
+    options = ("--file.file_sparsed_volumes=false",)
+
+    def test_what_takes_its_room_at_once_keeps_it(self):
+        volume_id = self.volume()
+        answer = self.api.call("POST", f"/volumes/{volume_id}/action", {"os-reclaim_space": {}})
+        self.assertEqual(answer.status, 400)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")

@@ -1,0 +1,260 @@
+#include "volume/reclaim.h"
+
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/snapshots.h"
+#include "tests/lib/work_test.h"
+
+#include <string.h>
+
+#define RECLAIM "{\"os-reclaim_space\": {}}"
+#define MIB     (INT64_C(1) << 20)
+
+static const json_t *last(struct world *world, const char *id) {
+    ck_assert_int_eq(
+        world_call(world, "GET", arena_format(world->arena, "/volumes/%s/reclaim_space", id), NULL),
+        200);
+    return json_object_get(world->answer, "reclaim_space");
+}
+
+static const char *text(struct world *world, const char *id, const char *key) {
+    const char *value = json_string_value(json_object_get(last(world, id), key));
+
+    return value ? arena_text(world->arena, value) : "null";
+}
+
+static int64_t number(struct world *world, const char *id, const char *key) {
+    const json_t *value = json_object_get(last(world, id), key);
+
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* A volume with room that holds nothing. */
+static const char *wasteful(struct world *world) {
+    const char *id = world_volume(world, 2);
+
+    ck_assert(memory_write(world->memory, id, 7));
+    ck_assert(memory_waste(world->memory, id, 8 * MIB));
+    return id;
+}
+
+static void assert_whole(struct world *world, const char *id) {
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(memory_read(world->memory, id), 7);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+
+START_TEST(room_is_given_back_and_told) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    ck_assert_str_eq(text(world, id, "status"), "none");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    ck_assert_str_eq(world_status(world, id), "reclaiming");
+    ck_assert_str_eq(text(world, id, "status"), "running");
+    ck_assert_str_eq(text(world, id, "finished_at"), "null");
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    ck_assert_int_eq(number(world, id, "pre_usage"), 7 + 8 * MIB);
+    ck_assert_int_eq(number(world, id, "post_usage"), 7);
+    ck_assert_int_eq(number(world, id, "progress"), 100);
+    ck_assert_str_ne(text(world, id, "finished_at"), "null");
+    assert_whole(world, id);
+    ck_assert_int_eq(world_action(world, id, "{\"os-reclaim_space\": null}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(number(world, id, "pre_usage"), 7);
+    assert_whole(world, id);
+}
+END_TEST
+
+START_TEST(only_an_empty_body_is_taken) {
+    autoworld struct world *world = world_new(NULL);
+    static const char *const bodies[] = { "{\"os-reclaim_space\": {\"force\": true}}",
+                                          "{\"os-reclaim_space\": []}",
+                                          "{\"os-reclaim_space\": \"\"}",
+                                          "{\"os-reclaim_space\": {}, \"more\": {}}" };
+    const char *id = wasteful(world);
+
+    for (size_t i = 0; i < LENGTH(bodies); i++)
+        ck_assert_int_eq(world_action(world, id, "%s", bodies[i]), 400);
+    ck_assert_str_eq(text(world, id, "status"), "none");
+    assert_whole(world, id);
+}
+END_TEST
+
+START_TEST(of_two_one_is_told_to_wait) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 409);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    assert_whole(world, id);
+}
+END_TEST
+
+START_TEST(not_now_is_told_from_never) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    world_sql(world, "UPDATE volumes SET status = 'error'");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 409);
+    world_sql(world, "UPDATE volumes SET status = 'available'");
+    ck_assert_int_eq(world_action(world, id, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 409);
+    world_settle(world);
+    world_sql(world, "UPDATE pools SET capabilities = '{\"reclaim_support\": false}'");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
+    world_attach(world, id, WORLD_INSTANCE);
+    world_sql(world, "UPDATE pools SET capabilities = '{}'");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "discard=unmap"));
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volumes/11111111-1111-4111-8111-111111111111/action", RECLAIM),
+        404);
+    ck_assert_str_eq(text(world, id, "status"), "none");
+}
+END_TEST
+
+START_TEST(why_it_failed_is_told_to_programs_and_people) {
+    static const struct {
+        enum error_kind kind;
+        const char *reason, *event;
+    } rows[] = { { ERROR_BAD_REQUEST, "unsupported", "VOLUME_VOLUME_906_909" },
+                 { ERROR_CONFLICT, "busy", "VOLUME_VOLUME_906_027" },
+                 { ERROR_BACKEND, "failed", "VOLUME_VOLUME_906_908" } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = wasteful(world);
+
+        memory_fail_next(world->memory, "reclaim_volume", rows[i].kind);
+        ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+        world_settle(world);
+        ck_assert_str_eq(text(world, id, "status"), "error");
+        ck_assert_str_eq(text(world, id, "reason"), rows[i].reason);
+        ck_assert_str_eq(text(world, id, "message"), "reclaim_volume was told to fail.");
+        ck_assert_int_eq(number(world, id, "post_usage"), -1);
+        ck_assert(world_has_message(world, id, rows[i].event));
+        assert_whole(world, id);
+        ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+        world_settle(world);
+        ck_assert_str_eq(text(world, id, "reason"), "null");
+        ck_assert_int_eq(number(world, id, "post_usage"), 7);
+    }
+}
+END_TEST
+
+static bool happened;
+
+static struct fault_decision in_the_middle(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "reclaim_volume") == 0 && !happened) {
+        happened = true;
+        world_action(world, volume_id, "{\"os-reset_status\": {\"status\": \"available\"}}");
+        ck_assert_int_eq(world->status, 202);
+        /* Its worker may still be at it. */
+        ck_assert_int_eq(world_action(world, volume_id, RECLAIM), 409);
+        ck_assert_int_eq(world_action(world, volume_id, "{\"os-reserve\": null}"), 400);
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_reset_puts_an_end_to_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    happened = false;
+    world->decide = in_the_middle;
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    world_settle(world);
+    ck_assert(happened);
+    ck_assert_str_eq(text(world, id, "reason"), "cancelled");
+    assert_whole(world, id);
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    assert_whole(world, id);
+}
+END_TEST
+
+START_TEST(a_delete_takes_what_is_told_with_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 400);
+    ck_assert_int_eq(world_action(world, id, "{\"os-force_delete\": null}"), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM reclaims"), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* Wherever the process dies, it is done in the end, and the first usage that was counted stays. */
+START_TEST(it_goes_on_after_a_death) {
+    bool died = true;
+
+    for (int64_t n = 1; died; n++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = wasteful(world);
+
+        ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+        world_die_after(world, n);
+        world_settle(world);
+        died = world->dead;
+        world_restart(world);
+        for (int i = 0; i < 4; i++) {
+            world_advance(world, 61);
+            world_settle(world);
+        }
+        ck_assert_str_eq(text(world, id, "status"), "done");
+        ck_assert_int_eq(number(world, id, "pre_usage"), 7 + 8 * MIB);
+        ck_assert_int_eq(number(world, id, "post_usage"), 7);
+        assert_whole(world, id);
+        ck_assert_int_lt(n, 60);
+    }
+}
+END_TEST
+
+/* The manager that ends lets go of it, and the next one goes on. */
+static struct fault_decision drain(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    (void)volume_id;
+    if (strcmp(call, "reclaim_volume") == 0 && !happened) {
+        happened = true;
+        manager_drain(world->manager);
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_manager_that_ends_does_not_wait_for_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    happened = false;
+    world->decide = drain;
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    world_settle(world);
+    ck_assert(happened);
+    ck_assert_str_eq(text(world, id, "status"), "running");
+    world->decide = NULL;
+    world_restart(world);
+    world_advance(world, 61);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    assert_whole(world, id);
+}
+END_TEST
+
+CHECK_MAIN("reclaim", room_is_given_back_and_told, only_an_empty_body_is_taken,
+           of_two_one_is_told_to_wait, not_now_is_told_from_never,
+           why_it_failed_is_told_to_programs_and_people, a_reset_puts_an_end_to_it,
+           a_delete_takes_what_is_told_with_it, it_goes_on_after_a_death,
+           a_manager_that_ends_does_not_wait_for_it)
