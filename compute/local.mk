@@ -41,6 +41,8 @@ check_PROGRAMS += \
 	tests/unit/compute/test_round \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_versions
+tests_unit_compute_test_agent_SOURCES = tests/unit/compute/agent_scene.h \
+	tests/unit/compute/test_agent.c
 if HAVE_LIBVIRT
 slow_tests += \
 	tests/contract/test_libvirt \

@@ -1,22 +1,16 @@
 #include "tests/lib/check_main.h"
 
-#include "common/log.h"
-#include "compute/agent.h"
 #include "http/client.h"
 #include "http/server.h"
 #include "tests/lib/exchange.h"
-#include "tests/lib/fake_hypervisor.h"
-#include "tests/lib/script_server.h"
+#include "tests/unit/compute/agent_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define VOLUME   "11111111-1111-4111-8111-111111111111"
-#define INSTANCE "22222222-2222-4222-8222-222222222222"
-#define ACTION   "/v3/volumes/" VOLUME "/action"
-#define EVENTS   "/v2.1/os-server-external-events"
-#define GIB      (INT64_C(1) << 30)
+#define ACTION "/v3/volumes/" VOLUME "/action"
+#define EVENTS "/v2.1/os-server-external-events"
 #define EXTENDED                                                                 \
     "{\"events\": [{\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE \
     "\", \"tag\": \"" VOLUME "\"}]}"
@@ -25,29 +19,15 @@ struct scene {
     struct fake_hypervisor *fake;
     struct script_server *server;
     struct agent *agent;
-    char url[80];
+    char url[URL_SIZE];
 };
 
 static struct scene *scene_new(void) {
     struct scene *scene = calloc(1, sizeof(*scene));
-    struct disk disk = { .state = DISK_RUNNING,
-                         .instance_uuid = INSTANCE,
-                         .target = "vda",
-                         .format = "raw",
-                         .capacity = GIB };
-    struct agent_settings settings = { .host = "here",
-                                       .own_url = "http://here/v2.1",
-                                       .retry_ms = 1 };
-    struct error err = { 0 };
+    struct disk disk;
 
-    log_open(-1, LOG_ERROR, LOG_TEXT);
-    scene->fake = fake_hypervisor_new();
-    fake_hypervisor_put(scene->fake, VOLUME, &disk);
-    scene->server = script_server_new();
-    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
-    script_server_add(scene->server, &(struct script_rule){ .path = "/v3/volumes/detail*",
-                                                            .status = 200,
-                                                            .body = "{\"volumes\": []}" });
+    scene->fake = guest_new("", GIB, &disk);
+    scene->server = volume_api_new(scene->url);
     script_server_add(scene->server, &(struct script_rule){
                                          .method = "GET",
                                          .path = "/v3/volumes/" VOLUME,
@@ -55,10 +35,7 @@ static struct scene *scene_new(void) {
                                          .body = "{\"volume\": {\"id\": \"" VOLUME
                                                  "\", \"status\": \"extending\", \"size\": 1,"
                                                  " \"metadata\": {\"extend_new_size\": \"2\"}}}" });
-    script_server_add(scene->server, &(struct script_rule){ .status = 202 });
-    settings.volume_url = scene->url;
-    settings.hypervisor = fake_hypervisor_of(scene->fake);
-    ck_assert_int_eq(agent_start(&settings, &scene->agent, &err), 0);
+    scene->agent = agent_new(scene->fake, scene->server, scene->url);
     return scene;
 }
 

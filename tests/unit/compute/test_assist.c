@@ -1,20 +1,15 @@
 /* …/os-assisted-volume-snapshots as the whole agent answers it. */
 #include "tests/lib/check_main.h"
 
-#include "common/log.h"
-#include "compute/agent.h"
 #include "http/client.h"
 #include "http/server.h"
 #include "tests/lib/exchange.h"
-#include "tests/lib/fake_hypervisor.h"
-#include "tests/lib/script_server.h"
+#include "tests/unit/compute/agent_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define VOLUME   "11111111-1111-4111-8111-111111111111"
-#define INSTANCE "22222222-2222-4222-8222-222222222222"
 #define SNAPSHOT "33333333-3333-4333-8333-333333333333"
 #define BASE     "volume-" VOLUME
 #define FIRST    BASE ".aaaaaaaa-5555-4555-8555-555555555555"
@@ -42,34 +37,16 @@ struct scene {
     struct agent *agent;
     struct disk disk;
     struct test_exchange *test;
-    char url[80];
+    char url[URL_SIZE];
 };
 
 static struct scene *scene_new(void) {
     struct scene *scene = calloc(1, sizeof(*scene));
-    struct agent_settings settings = { .host = "here",
-                                       .own_url = "http://here/v2.1",
-                                       .retry_ms = 1 };
-    struct error err = { 0 };
 
-    log_open(-1, LOG_ERROR, LOG_TEXT);
-    scene->fake = fake_hypervisor_new();
-    scene->disk = (struct disk){ .state = DISK_RUNNING,
-                                 .instance_uuid = INSTANCE,
-                                 .target = "vda",
-                                 .source = "/there/" BASE,
-                                 .format = "raw" };
-    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    scene->fake = guest_new("/there/" BASE, 0, &scene->disk);
     fake_hypervisor_put_file(scene->fake, "/there/" FIRST);
-    scene->server = script_server_new();
-    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
-    script_server_add(scene->server, &(struct script_rule){ .path = "/v3/volumes/detail*",
-                                                            .status = 200,
-                                                            .body = "{\"volumes\": []}" });
-    script_server_add(scene->server, &(struct script_rule){ .status = 202 });
-    settings.volume_url = scene->url;
-    settings.hypervisor = fake_hypervisor_of(scene->fake);
-    ck_assert_int_eq(agent_start(&settings, &scene->agent, &err), 0);
+    scene->server = volume_api_new(scene->url);
+    scene->agent = agent_new(scene->fake, scene->server, scene->url);
     return scene;
 }
 
@@ -118,12 +95,6 @@ static const char *message(struct scene *scene) {
     return text ? text : "";
 }
 
-static void assert_chain(struct scene *scene, const char *wanted) {
-    autofree char *chain = fake_hypervisor_chain(scene->fake, VOLUME);
-
-    ck_assert_str_eq(chain, wanted);
-}
-
 START_TEST(a_create_is_answered_as_nova_does) {
     static const char *const paths[] = { ROUTE, "/v2.1/0123abc/os-assisted-volume-snapshots" };
     struct scene *scene = scene_new();
@@ -144,7 +115,7 @@ START_TEST(a_create_is_answered_as_nova_does) {
                          json_object_get(test_exchange_json(scene->test), "snapshot"), "id")),
                      "mine");
     await_jobs(scene);
-    assert_chain(scene, FIRST " " BASE);
+    assert_chain_of(scene->fake, FIRST " " BASE);
     scene_end(scene);
 }
 END_TEST
@@ -162,7 +133,7 @@ START_TEST(a_delete_is_answered_as_nova_does) {
     ck_assert(script_server_await(scene->server, "POST", ACTION, 2));
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     await_jobs(scene);
-    assert_chain(scene, FIRST);
+    assert_chain_of(scene->fake, FIRST);
     scene_end(scene);
 }
 END_TEST

@@ -1,18 +1,14 @@
 #include "tests/lib/check_main.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/worker.h"
 #include "compute/assist_job.h"
-#include "tests/lib/fake_hypervisor.h"
-#include "tests/lib/script_server.h"
+#include "tests/unit/compute/agent_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define VOLUME   "11111111-1111-4111-8111-111111111111"
-#define INSTANCE "22222222-2222-4222-8222-222222222222"
 #define SNAPSHOT "33333333-3333-4333-8333-333333333333"
 #define BASE     "volume-" VOLUME
 #define FIRST    BASE ".aaaaaaaa-5555-4555-8555-555555555555"
@@ -30,7 +26,7 @@ struct scene {
     struct worker_pool *pool;
     struct assists *assists;
     struct disk disk;
-    char url[80];
+    char url[URL_SIZE];
 };
 
 static void start_agent(struct scene *scene, int64_t busy_ms, int64_t unreachable_ms) {
@@ -42,7 +38,6 @@ static void start_agent(struct scene *scene, int64_t busy_ms, int64_t unreachabl
         .unreachable_ms = unreachable_ms,
     };
 
-    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
     settings.api = volumes_client(scene->url, NULL, NULL);
     settings.pool = scene->pool = worker_pool_new("test", 2);
     scene->assists = assists_new(&settings);
@@ -56,15 +51,8 @@ static void stop_agent(struct scene *scene) {
 static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
     struct scene *scene = calloc(1, sizeof(*scene));
 
-    log_open(-1, LOG_ERROR, LOG_TEXT);
-    scene->fake = fake_hypervisor_new();
-    scene->server = script_server_new();
-    scene->disk = (struct disk){ .state = DISK_RUNNING,
-                                 .instance_uuid = INSTANCE,
-                                 .target = "vda",
-                                 .source = "/there/" BASE,
-                                 .format = "raw" };
-    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    scene->fake = guest_new("/there/" BASE, 0, &scene->disk);
+    scene->server = volume_api_new(scene->url);
     fake_hypervisor_put_file(scene->fake, "/there/" FIRST);
     start_agent(scene, busy_ms, unreachable_ms);
     return scene;
@@ -146,12 +134,6 @@ static const char *last_report(struct scene *scene) {
     return report(scene, reports(scene) - 1);
 }
 
-static void assert_chain(struct scene *scene, const char *wanted) {
-    autofree char *chain = fake_hypervisor_chain(scene->fake, VOLUME);
-
-    ck_assert_str_eq(chain, wanted);
-}
-
 static unsigned count(struct scene *scene, enum fake_call call) {
     return fake_hypervisor_count(scene->fake, call);
 }
@@ -177,7 +159,7 @@ START_TEST(an_overlay_goes_on_top_and_is_reported) {
 
     answer(scene, ACTION, 202, 0);
     run(scene, &create);
-    assert_chain(scene, FIRST " " BASE);
+    assert_chain_of(scene->fake, FIRST " " BASE);
     ck_assert_uint_eq(reports(scene), 2);
     ck_assert_str_eq(report(scene, 0), TOLD("creating", "0"));
     ck_assert_str_eq(report(scene, 1), TOLD("creating", "90"));
@@ -201,7 +183,7 @@ START_TEST(what_is_there_already_is_reported_as_done) {
                          i == 0 ? TOLD("creating", "90") : TOLD("deleting", "90"));
     }
     ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK) + count(scene, FAKE_MERGE_DISK), 0);
-    assert_chain(scene, THIRD " " SECOND " " FIRST " " BASE);
+    assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
     scene_end(scene);
 }
 END_TEST
@@ -224,7 +206,7 @@ START_TEST(images_are_merged_as_asked) {
         await_merge(scene);
         fake_hypervisor_end_job(scene->fake, VOLUME, true);
         await_end(scene);
-        assert_chain(scene, rows[i].chain);
+        assert_chain_of(scene->fake, rows[i].chain);
         ck_assert_str_eq(report(scene, 0), TOLD("deleting", "0"));
         ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
         ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
@@ -243,7 +225,7 @@ START_TEST(the_last_overlay_takes_all_that_is_below) {
     await_merge(scene);
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     await_end(scene);
-    assert_chain(scene, FIRST);
+    assert_chain_of(scene->fake, FIRST);
     ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
     run(scene, &assist);
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
@@ -268,7 +250,7 @@ START_TEST(what_does_not_fit_the_chain_is_not_begun) {
         ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
     }
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 0);
-    assert_chain(scene, THIRD " " SECOND " " FIRST " " BASE);
+    assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
     scene_end(scene);
 }
 END_TEST
@@ -282,7 +264,7 @@ START_TEST(an_overlay_of_another_volume_is_not_used) {
     answer(scene, ACTION, 202, 0);
     run(scene, &assist);
     ck_assert_str_eq(last_report(scene), TOLD("error", "90"));
-    assert_chain(scene, BASE);
+    assert_chain_of(scene->fake, BASE);
     scene_end(scene);
 }
 END_TEST
@@ -321,7 +303,7 @@ START_TEST(a_late_call_changes_nothing) {
         fake_hypervisor_release(scene->fake);
         await_end(scene);
         ck_assert_str_eq(last_report(scene), TOLD("error", "90"));
-        assert_chain(scene, i == 0 ? BASE : SECOND " " BASE);
+        assert_chain_of(scene->fake, i == 0 ? BASE : SECOND " " BASE);
         scene_end(scene);
     }
 }
@@ -335,7 +317,7 @@ START_TEST(a_failure_is_reported_unless_it_took_effect) {
         fake_hypervisor_fail(scene->fake, FAKE_SNAPSHOT_DISK, ERROR_BACKEND, 1, after);
         run(scene, &create);
         ck_assert_str_eq(last_report(scene), after ? TOLD("creating", "90") : TOLD("error", "90"));
-        assert_chain(scene, after ? FIRST " " BASE : BASE);
+        assert_chain_of(scene->fake, after ? FIRST " " BASE : BASE);
         ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK), 1);
         scene_end(scene);
     }
@@ -353,7 +335,7 @@ START_TEST(a_hypervisor_that_answers_late_is_waited_for) {
         fake_hypervisor_fail(scene->fake, calls[i / 2], kinds[i % 2], 3, false);
         run(scene, &create);
         ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
-        assert_chain(scene, FIRST " " BASE);
+        assert_chain_of(scene->fake, FIRST " " BASE);
         scene_end(scene);
     }
 }
@@ -373,7 +355,7 @@ START_TEST(what_stays_silent_or_busy_is_a_failure_in_the_end) {
         fake_hypervisor_fail(scene->fake, calls[i / 3], kinds[i % 3], 1000000, false);
         run(scene, &assist);
         ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
-        assert_chain(scene, THIRD " " SECOND " " FIRST " " BASE);
+        assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
         scene_end(scene);
     }
 }
@@ -425,7 +407,7 @@ START_TEST(a_job_that_ends_without_success_is_a_failure) {
     await_end(scene);
     ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
-    assert_chain(scene, THIRD " " SECOND " " FIRST " " BASE);
+    assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
     scene_end(scene);
 }
 END_TEST
@@ -459,10 +441,10 @@ START_TEST(a_job_of_somebody_else_is_waited_for) {
     fake_hypervisor_job(scene->fake, VOLUME, 1, 2);
     put(scene, &create);
     ck_assert(script_server_await(scene->server, "POST", ACTION, 5));
-    assert_chain(scene, BASE);
+    assert_chain_of(scene->fake, BASE);
     fake_hypervisor_end_job(scene->fake, VOLUME, false);
     await_end(scene);
-    assert_chain(scene, FIRST " " BASE);
+    assert_chain_of(scene->fake, FIRST " " BASE);
     ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
     scene_end(scene);
 }
@@ -497,7 +479,7 @@ START_TEST(a_guest_that_moves_is_waited_for) {
     scene->disk.job = scene->disk.moving = false;
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
     await_end(scene);
-    assert_chain(scene, FIRST " " BASE);
+    assert_chain_of(scene->fake, FIRST " " BASE);
     scene_end(scene);
 }
 END_TEST

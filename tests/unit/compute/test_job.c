@@ -1,20 +1,15 @@
 #include "tests/lib/check_main.h"
 
-#include "common/log.h"
 #include "compute/job.h"
-#include "tests/lib/fake_hypervisor.h"
-#include "tests/lib/script_server.h"
+#include "tests/unit/compute/agent_scene.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define VOLUME   "11111111-1111-4111-8111-111111111111"
-#define INSTANCE "22222222-2222-4222-8222-222222222222"
-#define OTHER    "33333333-3333-4333-8333-333333333333"
-#define READ     "/v3/volumes/" VOLUME
-#define ACTION   "/v3/volumes/" VOLUME "/action"
-#define GIB      (INT64_C(1) << 30)
+#define OTHER  "33333333-3333-4333-8333-333333333333"
+#define READ   "/v3/volumes/" VOLUME
+#define ACTION "/v3/volumes/" VOLUME "/action"
 
 #define SUCCESS "{\"os-extend_volume_completion\": {\"error\": false}}"
 #define FAILURE "{\"os-extend_volume_completion\": {\"error\": true}}"
@@ -31,7 +26,7 @@ struct scene {
     struct script_server *server;
     struct jobs *jobs;
     struct disk disk;
-    char url[80], folder[64];
+    char url[URL_SIZE], folder[64];
 };
 
 static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
@@ -44,18 +39,8 @@ static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
         .unreachable_ms = unreachable_ms,
     };
 
-    log_open(-1, LOG_ERROR, LOG_TEXT);
-    scene->fake = fake_hypervisor_new();
-    scene->server = script_server_new();
-    scene->disk = (struct disk){
-        .state = DISK_RUNNING,
-        .instance_uuid = INSTANCE,
-        .target = "vda",
-        .format = "raw",
-        .capacity = GIB,
-    };
-    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    snprintf(scene->url, sizeof(scene->url), "%s/v3", script_server_url(scene->server));
+    scene->fake = guest_new("", GIB, &scene->disk);
+    scene->server = volume_api_new(scene->url);
     settings.hypervisor = fake_hypervisor_of(scene->fake);
     settings.api.url = scene->url;
     scene->jobs = jobs_new(&settings);
