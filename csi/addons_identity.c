@@ -37,7 +37,20 @@ static Identity__Capability *groups_of(struct grpc_call *call,
     return one;
 }
 
-#define GROUPS(name_) IDENTITY__CAPABILITY__VOLUME_GROUP__TYPE__##name_
+static Identity__Capability *reclaim_of(struct grpc_call *call,
+                                        Identity__Capability__ReclaimSpace__Type type) {
+    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+
+    one->type_case = IDENTITY__CAPABILITY__TYPE_RECLAIM_SPACE;
+    one->reclaim_space =
+        CSI_NEW(call, Identity__Capability__ReclaimSpace, identity__capability__reclaim_space);
+    one->reclaim_space->type = type;
+    return one;
+}
+
+#define SERVICE(name_) IDENTITY__CAPABILITY__SERVICE__TYPE__##name_
+#define RECLAIM(name_) IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__##name_
+#define GROUPS(name_)  IDENTITY__CAPABILITY__VOLUME_GROUP__TYPE__##name_
 
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
@@ -45,14 +58,19 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
         GROUPS(VOLUME_GROUP), GROUPS(LIMIT_VOLUME_TO_ONE_VOLUME_GROUP), GROUPS(MODIFY_VOLUME_GROUP),
         GROUPS(GET_VOLUME_GROUP), GROUPS(LIST_VOLUME_GROUPS)
     };
+    const struct csi_driver *driver = csi_driver_of(call);
     Identity__GetCapabilitiesResponse *all = response;
 
     (void)request, (void)err;
-    if (!csi_driver_of(call)->controller)
+    all->capabilities = arena_alloc(call->arena, (4 + LENGTH(groups)) * sizeof(*all->capabilities));
+    if (driver->node) {
+        all->capabilities[all->n_capabilities++] = service_of(call, SERVICE(NODE_SERVICE));
+        all->capabilities[all->n_capabilities++] = reclaim_of(call, RECLAIM(ONLINE));
+    }
+    if (!driver->controller)
         return 0;
-    all->capabilities = arena_alloc(call->arena, (1 + LENGTH(groups)) * sizeof(*all->capabilities));
-    all->capabilities[all->n_capabilities++] =
-        service_of(call, IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    all->capabilities[all->n_capabilities++] = service_of(call, SERVICE(CONTROLLER_SERVICE));
+    all->capabilities[all->n_capabilities++] = reclaim_of(call, RECLAIM(OFFLINE));
     for (size_t i = 0; i < LENGTH(groups); i++)
         all->capabilities[all->n_capabilities++] = groups_of(call, groups[i]);
     return 0;

@@ -66,6 +66,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     driver->version = PACKAGE_VERSION;
     driver->controller = controller || !node;
     driver->node = node || !controller;
+    driver->places = csi_node_new(arena, config);
     driver->api = volumes_client(root_of(arena, settings->volume_url),
                                  config_text(config, SECTION, "volume_token"), settings->user);
     driver->api.version = MICROVERSION;
@@ -86,6 +87,8 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
           driver->controller ? csi_group_controller_methods : none, driver },
         { &reclaimspace__reclaim_space_controller__descriptor,
           driver->controller ? csi_reclaim_methods : none, driver },
+        { &reclaimspace__reclaim_space_node__descriptor,
+          driver->node ? csi_node_reclaim_methods : none, driver },
         { &volumegroup__controller__descriptor,
           driver->controller ? csi_volume_group_methods : none, driver },
         { &csi__v1__snapshot_metadata__descriptor, none, driver },

@@ -16,9 +16,12 @@ struct csi_driver {
     const char *name, *version;
     bool controller, node; /* which services are served */
     const struct config *config;
-    struct client api; /* not used as it is: csi_api() */
+    struct client api;         /* not used as it is: csi_api() */
+    const struct node *places; /* of the node (node.h) */
     struct grpc_server *server;
 };
+
+struct node *csi_node_new(struct arena *arena, const struct config *config);
 
 static inline const struct csi_driver *csi_driver_of(const struct grpc_call *call) {
     return call->service;
@@ -43,7 +46,7 @@ static inline size_t csi_count_abilities(const int *abilities) {
 
 extern const struct grpc_method csi_identity_methods[], csi_controller_methods[],
     csi_node_methods[], csi_addons_identity_methods[], csi_group_controller_methods[],
-    csi_reclaim_methods[], csi_volume_group_methods[];
+    csi_reclaim_methods[], csi_volume_group_methods[], csi_node_reclaim_methods[];
 
 /* A message of this type in the call's arena: CSI_NEW(call, Csi__V1__Volume, csi__v1__volume). */
 #define CSI_NEW(call, type, name)                                      \

@@ -81,6 +81,7 @@ EXTRA_DIST += \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \
 	tests/e2e/test_clients.py \
+	tests/e2e/test_csi_node.py \
 	tests/e2e/test_cluster.py \
 	tests/e2e/test_conformity.py \
 	tests/e2e/test_csi_controller.py \

@@ -1,0 +1,236 @@
+"""
+Controller and node of the CSI driver together, in front of the real service, with the kernel's own
+devices and mounts in a namespace of this test: the whole way of a volume, growth beneath a running
+pod, and a driver that is killed on the way.
+"""
+
+import ctypes
+import glob
+import os
+import unittest
+import uuid
+
+import program
+from case import GIB, ServiceCase
+from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity, reclaimspace, sizes)
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
+PLAIN = capability()
+XFS = csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="xfs"),
+                           access_mode=PLAIN.access_mode)
+BLOCK = capability(block=True)
+
+
+def setUpModule():
+    if os.geteuid() != 0 or not os.access("/dev/loop-control", os.W_OK):
+        raise unittest.SkipTest("mounting needs root and loop devices")
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.unshare(CLONE_NEWNS) == 0
+    assert libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
+
+
+class Node(ServiceCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.kubelet = os.path.join(cls.directory, "kubelet")
+        cls.staging = os.path.join(cls.kubelet, "staging")
+        cls.target = os.path.join(cls.kubelet, "target")
+        cls.images = os.path.join(cls.state, "volumes")
+        os.makedirs(cls.staging)
+        os.mkdir(os.path.join(cls.directory, "csi"))
+        cls.socket = os.path.join(cls.directory, "csi", "csi.sock")
+        cls.csi = program.Program("csi", cls.socket + ".log", "--endpoint", f"unix://{cls.socket}",
+                                  "--api", cls.service.endpoint, "--csi.node_id=node-1",
+                                  "--csi.topology=example.com/zone=a",
+                                  f"--csi.kubelet_directory={cls.kubelet}",
+                                  f"--csi.share_directory={cls.directory}/shares",
+                                  f"--csi.local_directories={cls.images}").start()
+        cls.addClassCleanup(cls.csi.kill)
+
+    def setUp(self):
+        super().setUp()
+        self.driver = Driver(self.socket)
+        self.addCleanup(lambda: self.driver.close())
+        self.addCleanup(self.assert_nothing_is_left)
+
+    def devices(self):
+        found = []
+        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+            try:
+                with open(path, encoding="utf-8") as file:
+                    found += [path] if self.directory in file.read() else []
+            except FileNotFoundError:
+                pass
+        return found
+
+    def assert_nothing_is_left(self):
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            self.assertNotIn(self.directory, file.read())
+        self.assertEqual(self.devices(), [])
+        self.assertFalse(os.path.lexists(self.target))
+
+    def refuses(self, code, method, /, **fields):
+        with self.assertRaises(Refused) as caught:
+            self.driver.node(method, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+
+    def create(self, mode):
+        volume_id = self.driver.controller("CreateVolume", name=f"pvc-{uuid.uuid4()}",
+                                           capacity_range=sizes(GIB),
+                                           volume_capabilities=[mode]).volume.volume_id
+        self.addCleanup(self.forget, volume_id)
+        return volume_id
+
+    def forget(self, volume_id):
+        self.unpublish(volume_id)
+        self.unstage(volume_id)
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="node-1")
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+
+    def attach(self, volume_id, mode):
+        return dict(self.driver.controller("ControllerPublishVolume", volume_id=volume_id,
+                                           node_id=self.driver.node("NodeGetInfo").node_id,
+                                           volume_capability=mode).publish_context)
+
+    def stage(self, volume_id, mode, context):
+        self.driver.node("NodeStageVolume", volume_id=volume_id, staging_target_path=self.staging,
+                         volume_capability=mode, publish_context=context)
+
+    def publish(self, volume_id, mode, context):
+        self.driver.node("NodePublishVolume", volume_id=volume_id, target_path=self.target,
+                         staging_target_path=self.staging, volume_capability=mode,
+                         publish_context=context)
+
+    def unpublish(self, volume_id):
+        self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
+
+    def unstage(self, volume_id):
+        self.driver.node("NodeUnstageVolume", volume_id=volume_id,
+                         staging_target_path=self.staging)
+
+    def up(self, mode):
+        volume_id = self.create(mode)
+        context = self.attach(volume_id, mode)
+        self.stage(volume_id, mode, context)
+        self.publish(volume_id, mode, context)
+        return volume_id, context
+
+    def usage(self, volume_id):
+        rows = self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
+                                volume_path=self.target).usage
+        return {row.unit: row for row in rows}[csi.VolumeUsage.BYTES]
+
+    def test_the_node_says_what_it_is(self):
+        info = self.driver.node("NodeGetInfo")
+        self.assertEqual((info.node_id, info.max_volumes_per_node), ("node-1", 0))
+        self.assertEqual(dict(info.accessible_topology.segments), {"example.com/zone": "a"})
+        kinds = {row.rpc.type for row in self.driver.node("NodeGetCapabilities").capabilities}
+        self.assertEqual(kinds, {1, 2, 3, 5})
+        addons = self.driver.call(identity, "Identity", "GetCapabilities").capabilities
+        self.assertIn(2, [row.service.type for row in addons])
+        self.assertIn(2, [row.reclaim_space.type for row in addons])
+
+    def restart(self):
+        self.csi.kill()
+        self.csi.start()
+        self.driver.close()
+        self.driver = Driver(self.socket)
+
+    def test_a_file_system_survives_the_driver_and_the_pod(self):
+        volume_id, context = self.up(PLAIN)
+        with open(os.path.join(self.target, "file"), "w", encoding="utf-8") as file:
+            file.write("data")
+        self.restart()
+        self.stage(volume_id, PLAIN, context)
+        self.publish(volume_id, PLAIN, context)
+        self.assertEqual(len(self.devices()), 1)
+        self.restart()
+        for _ in range(2):
+            self.unpublish(volume_id)
+        for _ in range(2):
+            self.unstage(volume_id)
+        self.stage(volume_id, PLAIN, context)
+        self.publish(volume_id, PLAIN, context)
+        with open(os.path.join(self.target, "file"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "data")
+
+    def grow(self, volume_id, mode):
+        answer = self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
+                                        capacity_range=sizes(2 * GIB), volume_capability=mode)
+        self.assertEqual(answer.capacity_bytes, 2 * GIB)
+        return self.driver.node("NodeExpandVolume", volume_id=volume_id, volume_path=self.target,
+                                capacity_range=sizes(2 * GIB)).capacity_bytes
+
+    def test_xfs_grows_beneath_a_pod(self):
+        volume_id, _ = self.up(XFS)
+        before = self.usage(volume_id)
+        self.assertEqual(self.grow(volume_id, XFS), 2 * GIB)
+        self.assertGreater(self.usage(volume_id).total, before.total + GIB * 9 // 10)
+
+    def test_a_block_volume_grows_beneath_a_pod(self):
+        volume_id, _ = self.up(BLOCK)
+        self.assertEqual(self.usage(volume_id).total, GIB)
+        self.assertEqual(self.grow(volume_id, BLOCK), 2 * GIB)
+        self.assertEqual(self.usage(volume_id).total, 2 * GIB)
+
+    def test_room_is_given_back(self):
+        volume_id, _ = self.up(PLAIN)
+        path = os.path.join(self.target, "file")
+        with open(path, "wb") as file:
+            file.write(os.urandom(64 << 20))
+            os.fsync(file.fileno())
+        os.unlink(path)
+        answer = self.driver.call(reclaimspace, "ReclaimSpaceNode", "NodeReclaimSpace",
+                                  volume_id=volume_id, staging_target_path=self.staging)
+        self.assertGreater(answer.pre_usage.usage_bytes - answer.post_usage.usage_bytes, 60 << 20)
+
+    def test_refusals_have_their_codes(self):
+        volume_id, context = self.up(PLAIN)
+        path = {"staging_target_path": self.staging}
+        rows = (
+            (Code.INVALID_ARGUMENT, "NodeStageVolume", {}),
+            (Code.INVALID_ARGUMENT, "NodeStageVolume", {"volume_id": volume_id}),
+            (Code.INVALID_ARGUMENT, "NodeStageVolume", {"volume_id": volume_id, **path}),
+            (Code.ALREADY_EXISTS, "NodeStageVolume",
+             {"volume_id": volume_id, **path, "volume_capability": XFS,
+              "publish_context": context}),
+            (Code.INVALID_ARGUMENT, "NodeStageVolume",
+             {"volume_id": volume_id, **path, "volume_capability": csi.VolumeCapability(
+                 mount=csi.VolumeCapability.MountVolume(mount_flags=["suid"]),
+                 access_mode=Modes(mode=Modes.SINGLE_NODE_WRITER)), "publish_context": context}),
+            (Code.INVALID_ARGUMENT, "NodeUnstageVolume", {}),
+            (Code.INVALID_ARGUMENT, "NodeUnstageVolume", {"volume_id": volume_id}),
+            (Code.INVALID_ARGUMENT, "NodePublishVolume", {}),
+            (Code.INVALID_ARGUMENT, "NodePublishVolume", {"volume_id": volume_id}),
+            (Code.FAILED_PRECONDITION, "NodePublishVolume",
+             {"volume_id": volume_id, "target_path": self.target, "volume_capability": PLAIN}),
+            (Code.FAILED_PRECONDITION, "NodePublishVolume",
+             {"volume_id": volume_id, "target_path": self.kubelet + "/other", **path,
+              "volume_capability": PLAIN}),
+            (Code.ALREADY_EXISTS, "NodePublishVolume",
+             {"volume_id": volume_id, "target_path": self.target, **path, "readonly": True,
+              "volume_capability": PLAIN}),
+            (Code.INVALID_ARGUMENT, "NodeUnpublishVolume", {"volume_id": volume_id}),
+            (Code.FAILED_PRECONDITION, "NodeUnstageVolume", {"volume_id": "another", **path}),
+            (Code.INVALID_ARGUMENT, "NodeGetVolumeStats", {"volume_id": volume_id}),
+            (Code.NOT_FOUND, "NodeGetVolumeStats",
+             {"volume_id": volume_id, "volume_path": "some/path"}),
+            (Code.NOT_FOUND, "NodeGetVolumeStats", {"volume_id": "x", "volume_path": self.target}),
+            (Code.INVALID_ARGUMENT, "NodeExpandVolume", {"volume_id": volume_id}),
+            (Code.NOT_FOUND, "NodeExpandVolume", {"volume_id": "x", "volume_path": "some/path"}),
+            (Code.OUT_OF_RANGE, "NodeExpandVolume",
+             {"volume_id": volume_id, "volume_path": self.target,
+              "capacity_range": sizes(9 * GIB)}),
+        )
+        for code, method, fields in rows:
+            with self.subTest(method=method, fields=fields):
+                self.refuses(code, method, **fields)
+        with self.assertRaises(Refused) as caught:
+            self.driver.call(reclaimspace, "ReclaimSpaceNode", "NodeReclaimSpace",
+                             volume_id=volume_id)
+        self.assertEqual(caught.exception.code, Code.INVALID_ARGUMENT)
+
+
+if __name__ == "__main__":
+    unittest.main()
