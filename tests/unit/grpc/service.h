@@ -165,6 +165,15 @@ static inline void scene_open(struct scene *scene) {
     pthread_mutex_unlock(&scene->lock);
 }
 
+static inline unsigned scene_count(struct scene *scene, const unsigned *what) {
+    unsigned count;
+
+    pthread_mutex_lock(&scene->lock);
+    count = *what;
+    pthread_mutex_unlock(&scene->lock);
+    return count;
+}
+
 static inline void scene_await(struct scene *scene, const unsigned *what, unsigned least) {
     struct timespec until;
 

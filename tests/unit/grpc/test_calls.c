@@ -39,7 +39,7 @@ START_TEST(a_call_whose_deadline_passes_in_the_queue_never_begins) {
     first = wire_await(scene->wire, 1);
     assert_status(first, "0", "");
     assert_alive(scene); /* behind it in the queue */
-    ck_assert_uint_eq(scene->entered, 1);
+    ck_assert_uint_eq(scene_count(scene, &scene->entered), 1);
     scene_end(scene);
 }
 END_TEST
@@ -61,7 +61,7 @@ START_TEST(a_deadline_has_a_number_and_a_unit) {
         assert_status(answer, "0", "");
     }
     free(ask_with_timeout(scene, stream, GET, "999n"));
-    ck_assert_uint_eq(scene->entered, 0);
+    ck_assert_uint_eq(scene_count(scene, &scene->entered), 0);
     scene_end(scene);
 }
 END_TEST
@@ -94,7 +94,7 @@ START_TEST(a_handler_hears_that_its_client_has_gone) {
     scene->wire = NULL;
     scene_await(scene, &scene->over, 2);
     assert_alive(scene);
-    ck_assert_uint_eq(scene->entered, 2); /* the third never began */
+    ck_assert_uint_eq(scene_count(scene, &scene->entered), 2); /* the third never began */
     scene_end(scene);
 }
 END_TEST
@@ -164,8 +164,8 @@ START_TEST(calls_that_run_longer_than_it_waits_are_cut) {
     first = wire_await(scene->wire, 1);
     assert_status(first, "14", "ends");
     finish_end(&end);
-    ck_assert_uint_eq(scene->over, 1);
-    ck_assert_uint_eq(scene->entered, 1);
+    ck_assert_uint_eq(scene_count(scene, &scene->over), 1);
+    ck_assert_uint_eq(scene_count(scene, &scene->entered), 1);
     scene_end(scene);
 }
 END_TEST
