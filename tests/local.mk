@@ -55,6 +55,11 @@ fuzz_targets = \
 	tests/fuzz/fuzz_domain_xml tests/fuzz/fuzz_envelope tests/fuzz/fuzz_json tests/fuzz/fuzz_option \
 	tests/fuzz/fuzz_policy \
 	tests/fuzz/fuzz_qemu_img tests/fuzz/fuzz_query tests/fuzz/fuzz_shares
+if HAVE_CSI
+fuzz_targets += tests/fuzz/fuzz_csi_message tests/fuzz/fuzz_grpc_frames
+tests_fuzz_fuzz_csi_message_SOURCES = tests/fuzz/fuzz_csi_message.c tests/fuzz/replay.c
+tests_fuzz_fuzz_grpc_frames_SOURCES = tests/fuzz/fuzz_grpc_frames.c tests/fuzz/replay.c
+endif
 EXTRA_PROGRAMS += $(fuzz_targets)
 tests_fuzz_fuzz_domain_xml_SOURCES = tests/fuzz/fuzz_domain_xml.c tests/fuzz/replay.c
 tests_fuzz_fuzz_envelope_SOURCES = tests/fuzz/fuzz_envelope.c tests/fuzz/replay.c

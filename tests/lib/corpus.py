@@ -24,7 +24,33 @@ INFO = """{
 }
 """
 
+
+def frame(kind, flags, stream, payload=b""):
+    """A frame of HTTP/2."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def headers(*pairs):
+    """A block of literal headers that no table keeps."""
+    return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+                    for name, value in pairs)
+
+
+CALL = headers((":method", "POST"), (":scheme", "http"), (":authority", "a"),
+               (":path", "/csi.v1.Identity/Probe"), ("content-type", "application/grpc"),
+               ("grpc-timeout", "1S"), ("colour", "red"))
+
 SEEDS = {
+    "fuzz_csi_message": [
+        b"\x03\x0a\x04name\x12\x02\x08\x01\x1a\x06\x12\x00\x1a\x02\x08\x01\x22\x06\x0a\x01a\x12\x01b",
+        b"\x04\x0a\x02id\x12\x06\x0a\x01k\x12\x01v", b"\x00", b"\x05\x0a\x02\xc3\x28",
+        b"\x1c\x0a\x01n\x22\x01a\x22\x01b"],
+    "fuzz_grpc_frames": [
+        frame(1, 4, 1, CALL) + frame(0, 1, 1, bytes(5)),
+        frame(1, 0, 1, CALL[:20]) + frame(9, 4, 1, CALL[20:]) + frame(0, 1, 1, bytes(5)),
+        frame(1, 4, 1, CALL) + frame(3, 0, 1, bytes(4)) + frame(1, 5, 3, CALL),
+        frame(4, 1, 0) + frame(6, 0, 0, bytes(8)) + frame(8, 0, 0, b"\0\1\0\0") + frame(7, 0, 0, bytes(8)),
+        frame(1, 4, 1, CALL) + frame(0, 0, 1, b"\1\0\0\0\2xy") + frame(2, 0, 1, bytes(5))],
     "fuzz_domain_xml": [
         DOMAIN.format(uuid=UUID, serial="serial"), DOMAIN.format(uuid=UUID, serial="another"),
         "<domain/>", "<domain><devices><disk><serial>serial</serial></disk></devices></domain>",
