@@ -98,6 +98,7 @@ int error_if_none(int count, struct error *err, enum error_kind kind, const char
     return -1;
 }
 
+#undef error_errno
 int error_errno(struct error *err, enum error_kind kind, const char *format, ...) {
     int number = errno;
     char text[FORMAT_SIZE], reason[128];

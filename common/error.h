@@ -26,9 +26,6 @@ struct error {
 /* Sets kind and message; always returns -1, so that a refusal is one line. `err` may be NULL. */
 int error_set(struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-#ifdef __clang_analyzer__ /* which does not look into other files */
-#define error_set(...) (error_set(__VA_ARGS__), -1)
-#endif
 
 /* For what returns a number of rows or of what was found, -1 when it failed: 0 when there is some,
  * the error when there is none. */
@@ -38,6 +35,11 @@ int error_if_none(int count, struct error *err, enum error_kind kind, const char
 /* error_set() with ": <strerror(errno)>" behind the message. */
 int error_errno(struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+#ifdef __clang_analyzer__ /* which does not look into other files */
+#define error_set(...)   (error_set(__VA_ARGS__), -1)
+#define error_errno(...) (error_errno(__VA_ARGS__), -1)
+#endif
 
 /* Puts "<text>: " in front of the message; keeps the kind; always returns -1. */
 int error_context(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -217,6 +217,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
     const struct remote_pair metadata[] = { { CSI_NAME_KEY, wanted->request->name },
                                             { CSI_UNTOLD_KEY, "yes" },
                                             { NULL, NULL } };
+    struct remote_volume_new volume;
     struct remote_volume mine;
     int64_t least_gb;
     int result = size_of_source(api, call->arena, wanted, &least_gb, err);
@@ -228,9 +229,10 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
         result = check_multi_node(api, call->arena, wanted, err);
     if (result != 0)
         return result;
-    wanted->volume.metadata = metadata;
-    wanted->volume.alone = CSI_NAME_KEY;
-    if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
+    volume = wanted->volume;
+    volume.metadata = metadata;
+    volume.alone = CSI_NAME_KEY;
+    if (volumes_create(api, call->arena, &volume, &mine, err) < 0)
         return create_refused(err);
     result = find(api, call->arena, wanted->request->name, ret, err);
     if (result < 0)
