@@ -42,6 +42,11 @@ static const struct disagreement {
       "o.object_id WHERE o.phase <> 'cancelled' AND NOT EXISTS (SELECT 1 FROM operation_turns t "
       "WHERE t.operation_id = o.id AND t.turn_of = s.volume_id)",
       "operation", "works on a volume and does not wait for its turn" },
+    { "P1",
+      "SELECT o.id FROM operations o WHERE o.kind IN ('group_snapshot_create', "
+      "'group_snapshot_delete') AND o.phase = 'waiting' AND NOT EXISTS (SELECT 1 FROM snapshots s "
+      "JOIN operations part ON part.target_id = s.id WHERE s.group_snapshot_id = o.object_id)",
+      "operation", "waits for parts of its work that nobody does" },
     { "P5",
       "SELECT s.id FROM snapshots s WHERE NOT EXISTS (SELECT 1 FROM volumes v "
       "WHERE v.id = s.volume_id)",

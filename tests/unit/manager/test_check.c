@@ -155,6 +155,7 @@ START_TEST(group_snapshots_and_their_snapshots_agree) {
     } cases[] = {
         { false, "DELETE FROM operation_turns", "does not wait for its turn" },
         { false, "DELETE FROM operations", "P1 group snapshot" },
+        { false, "UPDATE operations SET phase = 'waiting'", "P1 operation" },
         { true, "UPDATE snapshots SET group_snapshot_id = 'none'", "P5 snapshot" },
         { true, "UPDATE snapshots SET group_snapshot_id = NULL", "has no snapshots" },
         { true, "UPDATE snapshots SET delete_begun = 1", "a delete of it has begun" },

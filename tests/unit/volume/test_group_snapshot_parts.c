@@ -207,6 +207,41 @@ START_TEST(one_host_that_fails_spoils_all) {
 }
 END_TEST
 
+static struct {
+    const char *call;
+    int after;
+} failing;
+
+static struct fault_decision fail_later(void *arg, const char *call, const char *name_id) {
+    (void)arg, (void)name_id;
+    return (struct fault_decision){
+        .action = strcmp(call, failing.call) == 0 && failing.after-- == 0 ? FAULT_BEFORE : 0,
+    };
+}
+
+/* As on a full disk: nobody is asked about this one, and the other host's overlay is not lost. */
+START_TEST(one_member_whose_files_cannot_be_made_ready_spoils_all) {
+    for (int i = 0; i < GUESTS; i++) {
+        struct members members;
+        autoworld struct world *world = with_guests(&members);
+        const char *id;
+
+        failing.call = "prepare_assist";
+        failing.after = i;
+        world->decide = fail_later;
+        id = group_snapshot(world);
+        ck_assert_str_eq(group_snapshot_status(world, id), "creating");
+        ck_assert_uint_eq(world->assist_count, GUESTS - 1);
+        report_all(world, &members, id, made, NULL);
+        ck_assert_str_eq(group_snapshot_status(world, id), "error");
+        assert_all(world, id, "error");
+        ck_assert_int_eq(COUNT("snapshots WHERE provider_location IS NOT NULL"), MEMBERS - 1);
+        assert_rests(world);
+        delete_all(world, &members, id);
+    }
+}
+END_TEST
+
 /* Nobody reports, or the guest goes: the files decide. */
 START_TEST(a_host_that_says_nothing_is_not_waited_for) {
     for (int leaves = 0; leaves <= 1; leaves++)
@@ -470,7 +505,7 @@ static void live_on(struct world *world) {
 START_TEST(death_at_any_effect_of_a_create_strands_nothing) {
     bool died = true;
 
-    for (int64_t effects = 0; died; effects++) {
+    for (int64_t effects = WALK_FIRST; died; effects += WALK_STEP) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
         const char *id;
@@ -494,7 +529,7 @@ END_TEST
 START_TEST(death_at_any_effect_of_a_delete_strands_nothing) {
     bool died = true;
 
-    for (int64_t effects = 0; died; effects++) {
+    for (int64_t effects = WALK_FIRST; died; effects += WALK_STEP) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
         const char *id = made_by_hosts(world, &members);
@@ -518,6 +553,7 @@ END_TEST
 
 CHECK_MAIN("group snapshot parts", it_is_available_with_the_last_of_its_hosts,
            the_promise_of_one_moment_is_kept_with_one_guest, one_host_that_fails_spoils_all,
+           one_member_whose_files_cannot_be_made_ready_spoils_all,
            a_host_that_says_nothing_is_not_waited_for, it_has_its_place_in_the_line,
            it_goes_with_the_last_of_its_hosts, one_merge_that_fails_leaves_all_rows,
            a_member_that_no_host_can_merge_leaves_all_rows, a_reset_ends_the_wait_for_merges,
