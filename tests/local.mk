@@ -115,6 +115,7 @@ EXTRA_DIST += \
 	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/machine.py \
+	tests/lib/mounts.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/pauses.c \
 	tests/lib/packages.sh \

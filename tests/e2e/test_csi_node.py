@@ -4,7 +4,6 @@ devices and mounts in a namespace of this test: the whole way of a volume, growt
 pod, and a driver that is killed on the way.
 """
 
-import ctypes
 import glob
 import os
 import unittest
@@ -13,8 +12,8 @@ import uuid
 import program
 from case import GIB, ServiceCase
 from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity, reclaimspace, sizes)
+from mounts import can_mount, own_mounts
 
-CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
 PLAIN = capability()
 XFS = csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="xfs"),
                            access_mode=PLAIN.access_mode)
@@ -22,11 +21,9 @@ BLOCK = capability(block=True)
 
 
 def setUpModule():
-    if os.geteuid() != 0 or not os.access("/dev/loop-control", os.W_OK):
+    if not can_mount():
         raise unittest.SkipTest("mounting needs root and loop devices")
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.unshare(CLONE_NEWNS) == 0
-    assert libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
+    own_mounts()
 
 
 class Node(ServiceCase):
