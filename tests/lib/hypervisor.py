@@ -190,6 +190,11 @@ class Domain:
         text = virsh("domblkinfo", self.name, self.targets[volume_id])
         return int(re.search(r"^Capacity:\s+(\d+)", text, re.MULTILINE).group(1))
 
+    def source(self, volume_id):
+        """The file that the disk writes to."""
+        rows = (line.split() for line in virsh("domblklist", self.name).splitlines())
+        return next(row[1] for row in rows if row and row[0] == self.targets[volume_id])
+
     def is_known(self, volume_id):
         """Does libvirt answer for it? A daemon that has just started finds its domains later."""
         try:
