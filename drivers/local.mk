@@ -55,10 +55,11 @@ slow_tests += \
 	tests/contract/test_driver_features \
 	tests/contract/test_driver_guest \
 	tests/contract/test_driver_snapshots \
-	tests/fault/test_chain_calls
+	tests/fault/test_chain_calls \
+	tests/fault/test_reclaim_calls \
+	tests/unit/drivers/file/test_reclaim
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
-	tests/fault/test_reclaim_calls \
 	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_chain_assist \
@@ -71,7 +72,6 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_nfs \
 	tests/unit/drivers/file/test_qemu_img \
 	tests/unit/drivers/file/test_quobyte \
-	tests/unit/drivers/file/test_reclaim \
 	tests/unit/drivers/file/test_remotefs \
 	tests/unit/drivers/file/test_shares \
 	tests/unit/drivers/file/test_snapshot_file \

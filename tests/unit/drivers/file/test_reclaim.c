@@ -84,9 +84,9 @@ static void fill_raw(const struct bench *bench, const char *name) {
         at += zeros;
         zeros = zeros > 4 * MIB ? 16 * KIB : zeros * 2;
     }
-    ck_assert_int_eq(ftruncate(fd, at + 70 * MIB + 123), 0);
-    put(fd, 'z', at + 65 * MIB, 10000);
-    put(fd, 0, at + 70 * MIB - 90 * KIB, 90 * KIB + 123);
+    ck_assert_int_eq(ftruncate(fd, at + 10 * MIB + 123), 0);
+    put(fd, 'z', at + 8 * MIB, 10000);
+    put(fd, 0, at + 10 * MIB - 90 * KIB, 90 * KIB + 123);
     ck_assert_int_eq(fsync(fd), 0);
 }
 
