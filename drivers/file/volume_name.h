@@ -9,7 +9,7 @@
 
 #define VOLUME_NAME_PREFIX   "volume-"
 #define SNAPSHOT_NAME_PREFIX "snapshot-"
-/* Of what is nobody's again, in front of the id of what it was: a file, or a snapshot in a chain. */
+/* Of what is nobody's again, in front of the id of what it was: a file or a snapshot in a chain. */
 #define UNMANAGED_NAME_PREFIX "unmanaged-"
 bool volume_name_is_nobodys(const char *name);
 
