@@ -36,7 +36,7 @@ static struct scene *scene_new(void) {
         .capacity = GIB,
     };
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    scene->attachments[0] = (struct remote_attachment){ INSTANCE, "here" };
+    scene->attachments[0] = (struct remote_attachment){ .instance_uuid = INSTANCE, .host = "here" };
     scene->volume = (struct remote_volume){
         .id = VOLUME,
         .status = "extending",
@@ -289,7 +289,8 @@ START_TEST(a_disk_on_another_host_is_left_to_it) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_remove(scene->fake, VOLUME);
-    scene->attachments[1] = (struct remote_attachment){ INSTANCE, "there" };
+    scene->attachments[1] =
+        (struct remote_attachment){ .instance_uuid = INSTANCE, .host = "there" };
     scene->volume.attachment_count = 2;
     ck_assert_int_eq(to_target(scene), RESIZE_NOT_OURS);
     scene_end(scene);
