@@ -2,15 +2,13 @@
  * Snapshots of several volumes at one point in time: of those that are all of one group
  * (controller_volume_groups.c).
  */
-#include "csi/controller.private.h"
+#include "csi/controller_groups.private.h"
 
-#include "client/groups.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
 #include <string.h>
 
-#define OURS       "made by CSI"
 #define CAN(name_) CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name_
 
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,

@@ -117,6 +117,8 @@ static int make(const struct grpc_call *call, const struct client *api,
     struct remote_volume volume;
     int result = controller_read_volume(api, call->arena, request->source_volume_id, &volume, err);
 
+    if (result == 0)
+        result = controller_settled(call, api, &volume, err);
     if (result != 0)
         return result;
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,

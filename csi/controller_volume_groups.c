@@ -6,21 +6,17 @@
  * are two steps of the API: a group without members that was to have some is filled by whoever
  * finds it.
  */
-#include "csi/controller.private.h"
+#include "csi/controller_groups.private.h"
 
-#include "client/groups.h"
-#include "client/pools.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
 #include <string.h>
 
-#define OURS "made by CSI"
-
 /* ---- what is said of one ---- */
 
-static int read_group(const struct client *api, struct arena *arena, const char *id,
-                      struct remote_group *ret, struct error *err) {
+int group_read(const struct client *api, struct arena *arena, const char *id,
+               struct remote_group *ret, struct error *err) {
     if (groups_read(api, arena, id, ret, err) == 0)
         return 0;
     if (err->kind == ERROR_NOT_FOUND)
@@ -28,8 +24,8 @@ static int read_group(const struct client *api, struct arena *arena, const char 
     return -1;
 }
 
-static int settled(const struct grpc_call *call, const struct client *api,
-                   struct remote_group *group, struct error *err) {
+int group_settled(const struct grpc_call *call, const struct client *api,
+                  struct remote_group *group, struct error *err) {
     static const char *const statuses[] = { "creating", "deleting", "updating" };
     struct patience patience = patience_of(call);
     const char *id = group->id;
@@ -40,7 +36,7 @@ static int settled(const struct grpc_call *call, const struct client *api,
         if (!patience_again(call, &patience))
             return grpc_refuse(err, GRPC_ABORTED, "Volume group %s is still %s.", id,
                                group->status);
-        result = read_group(api, call->arena, id, group, err);
+        result = group_read(api, call->arena, id, group, err);
         if (result != 0)
             return result;
     }
@@ -82,10 +78,10 @@ static int show(const struct client *api, struct arena *arena, const struct remo
     return result;
 }
 
-static int show_again(const struct client *api, struct arena *arena, const char *id,
-                      Volumegroup__VolumeGroup **ret, struct error *err) {
+int group_show_again(const struct client *api, struct arena *arena, const char *id,
+                     Volumegroup__VolumeGroup **ret, struct error *err) {
     struct remote_group group;
-    int result = read_group(api, arena, id, &group, err);
+    int result = group_read(api, arena, id, &group, err);
 
     return result != 0 ? result : show(api, arena, &group, ret, err);
 }
@@ -110,9 +106,8 @@ static const char *with_comma(struct arena *arena, const char *list, const char 
     return arena_join(arena, list, *list ? "," : "", id, NULL);
 }
 
-/* The wanted ones that are not in it, each once. */
-static const char *missing_of(struct arena *arena, const struct remote_group *group,
-                              char *const *ids, size_t count) {
+const char *group_missing(struct arena *arena, const struct remote_group *group, char *const *ids,
+                          size_t count) {
     const char *list = "";
 
     for (size_t i = 0; i < count; i++)
@@ -121,8 +116,8 @@ static const char *missing_of(struct arena *arena, const struct remote_group *gr
     return list;
 }
 
-static const char *surplus_of(struct arena *arena, const struct remote_group *group,
-                              char *const *ids, size_t count) {
+const char *group_surplus(struct arena *arena, const struct remote_group *group, char *const *ids,
+                          size_t count) {
     const char *list = "";
 
     for (size_t i = 0; i < json_array_size(group->volumes); i++) {
@@ -134,9 +129,8 @@ static const char *surplus_of(struct arena *arena, const struct remote_group *gr
     return list;
 }
 
-/* The volumes that the ids name; an id is brought into the form that the API shows. */
-static int read_members(const struct client *api, struct arena *arena, char **ids, size_t count,
-                        struct remote_volume **ret, struct error *err) {
+int group_read_members(const struct client *api, struct arena *arena, char **ids, size_t count,
+                       struct remote_volume **ret, struct error *err) {
     struct remote_volume *volumes = arena_alloc(arena, (count + 1) * sizeof(*volumes));
 
     for (size_t i = 0; i < count; i++) {
@@ -152,9 +146,8 @@ static int read_members(const struct client *api, struct arena *arena, char **id
     return 0;
 }
 
-/* One change of all; a refusal has changed nothing.  `code`: what it means when they do not fit. */
-static int change(const struct client *api, struct arena *arena, const char *id, const char *add,
-                  const char *removed, enum grpc_code code, struct error *err) {
+int group_change(const struct client *api, struct arena *arena, const char *id, const char *add,
+                 const char *removed, enum grpc_code code, struct error *err) {
     if ((!*add && !*removed) || groups_change(api, arena, id, add, removed, err) == 0)
         return 0;
     if (err->kind == ERROR_NOT_FOUND)
@@ -162,210 +155,6 @@ static int change(const struct client *api, struct arena *arena, const char *id,
     if (err->kind != ERROR_BAD_REQUEST)
         return -1;
     return grpc_refuse(err, code, "%s", err->message);
-}
-
-/* ---- create ---- */
-
-struct wanted {
-    const Volumegroup__CreateVolumeGroupRequest *request;
-    struct remote_group_new group;
-    const struct remote_volume *members;
-};
-
-static void add_type(struct remote_group_new *group, const char **types, const char *type) {
-    if (type && *type && !words_have(types, group->volume_type_count, type))
-        types[group->volume_type_count++] = type;
-}
-
-/* Those that are named, else those of the first members. */
-static void find_types(struct arena *arena, struct wanted *wanted, const char *named) {
-    size_t room = wanted->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
-    const char **types = arena_alloc(arena, room * sizeof(*types));
-    char *rest = arena_text(arena, named);
-
-    while (rest)
-        add_type(&wanted->group, types, strsep(&rest, ","));
-    for (size_t i = 0; i < wanted->request->n_volume_ids && !named; i++)
-        add_type(&wanted->group, types, wanted->members[i].type);
-    wanted->group.volume_types = types;
-}
-
-static int find_default_type(const struct client *api, struct arena *arena,
-                             struct remote_group_new *group, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/types/default" };
-    const json_t *type;
-    const char **types;
-
-    if (group->volume_type_count > 0)
-        return 0;
-    type = client_ask_for(api, arena, &call, "volume_type", err);
-    if (!type)
-        return -1;
-    types = arena_alloc(arena, sizeof(*types));
-    types[0] = json_text_of(type, "id");
-    group->volume_types = types;
-    group->volume_type_count = types[0] ? 1 : 0;
-    return 0;
-}
-
-/* The only one there is, if none is named. */
-static int find_group_type(const struct client *api, struct arena *arena,
-                           struct remote_group_new *group, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/group_types" };
-    const json_t *list;
-
-    if (group->group_type)
-        return 0;
-    list = client_ask_for(api, arena, &call, "group_types", err);
-    if (!list)
-        return -1;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_text_of(json_array_get(list, i), "name");
-
-        if (!name || strcmp(name, "default_cgsnapshot_type") == 0)
-            continue;
-        if (group->group_type)
-            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                               "There are several group types: parameter group_type is needed.");
-        group->group_type = name;
-    }
-    return group->group_type
-               ? 0
-               : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no group type to make one of.");
-}
-
-static int read_request(const struct client *api, struct arena *arena,
-                        const Volumegroup__CreateVolumeGroupRequest *request, struct wanted *ret,
-                        struct error *err) {
-    struct wanted wanted = { .request = request,
-                             .group = { .name = request->name, .description = OURS } };
-    struct remote_volume *members = NULL;
-    const char *types = NULL;
-    int result = controller_need(request->name, "name", err);
-
-    for (size_t i = 0; i < request->n_parameters && result == 0; i++) {
-        const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
-
-        if (strcmp(key, "group_type") == 0)
-            wanted.group.group_type = value;
-        else if (strcmp(key, "volume_types") == 0)
-            types = value;
-        else
-            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.", key);
-    }
-    if (result == 0)
-        result =
-            read_members(api, arena, request->volume_ids, request->n_volume_ids, &members, err);
-    if (result != 0)
-        return result;
-    wanted.members = members;
-    find_types(arena, &wanted, types);
-    *ret = wanted;
-    return 0;
-}
-
-/* The oldest; 1 when there is one. */
-static int find(const struct client *api, struct arena *arena, const char *name,
-                struct remote_group *ret, struct error *err) {
-    const char *query =
-        arena_join(arena, "name=", http_encode(arena, name), "&sort=created_at:asc,id:asc", NULL);
-    struct remote_group *groups = NULL;
-    int count = groups_list(api, arena, query, NULL, 0, &groups, err);
-
-    for (int i = 0; i < count; i++)
-        if (groups[i].name && strcmp(groups[i].name, name) == 0 && groups[i].description &&
-            strcmp(groups[i].description, OURS) == 0) {
-            *ret = groups[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
-}
-
-/* Without its volumes, which there are none of. */
-static int take_back(const struct client *api, struct arena *arena, const char *id,
-                     struct error *err) {
-    return groups_delete(api, arena, id, false, err) == 0 || err->kind == ERROR_NOT_FOUND ? 0 : -1;
-}
-
-static int make(const struct client *api, struct arena *arena, struct wanted *wanted,
-                struct remote_group *ret, struct error *err) {
-    const char *mine;
-    int result = find_group_type(api, arena, &wanted->group, err);
-
-    if (result == 0)
-        result = find_default_type(api, arena, &wanted->group, err);
-    if (result != 0)
-        return result;
-    if (groups_create(api, arena, &wanted->group, &mine, err) < 0)
-        return err->kind == ERROR_NOT_FOUND
-                   ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message)
-                   : -1;
-    result = find(api, arena, wanted->group.name, ret, err);
-    if (result < 0)
-        return -1;
-    if (result == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Volume group %s is gone again.", mine);
-    return strcmp(ret->id, mine) == 0 ? 0 : take_back(api, arena, mine, err);
-}
-
-static int check_same(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                      const struct remote_group *group, struct error *err) {
-    const Volumegroup__CreateVolumeGroupRequest *request = wanted->request;
-
-    (void)api;
-    if (json_array_size(group->volumes) > 0 &&
-        (*missing_of(arena, group, request->volume_ids, request->n_volume_ids) ||
-         *surplus_of(arena, group, request->volume_ids, request->n_volume_ids)))
-        return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                           "Volume group %s has the name already, with other volumes.", group->id);
-    return 0;
-}
-
-/* Of one that is empty only: nobody may have heard of it, and it has no volumes. */
-static int fill(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                const struct remote_group *group, bool made, struct error *err) {
-    const char *add =
-        missing_of(arena, group, wanted->request->volume_ids, wanted->request->n_volume_ids);
-    struct error ignored;
-    int result = change(api, arena, group->id, add, "", GRPC_FAILED_PRECONDITION, err);
-
-    if (result == GRPC_FAILED_PRECONDITION && made)
-        take_back(api, arena, group->id, &ignored);
-    return result;
-}
-
-static int create_group(struct grpc_call *call, const void *message, void *response,
-                        struct error *err) {
-    Volumegroup__CreateVolumeGroupResponse *answer = response;
-    struct client api = csi_api(call);
-    struct remote_group group;
-    struct wanted wanted;
-    bool made = false;
-    int result = read_request(&api, call->arena, message, &wanted, err);
-
-    if (result != 0)
-        return result;
-    result = find(&api, call->arena, wanted.group.name, &group, err);
-    if (result < 0)
-        return -1;
-    if (result == 0) {
-        result = make(&api, call->arena, &wanted, &group, err);
-        made = true;
-    } else {
-        result = check_same(&api, call->arena, &wanted, &group, err);
-    }
-    if (result == 0)
-        result = settled(call, &api, &group, err);
-    if (result == GRPC_NOT_FOUND)
-        return grpc_refuse(err, GRPC_ABORTED, "The group of this name has just been deleted.");
-    if (result == 0 && strcmp(group.status, "error") == 0) {
-        take_back(&api, call->arena, group.id, err);
-        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "No backend takes the group's types.");
-    }
-    if (result == 0)
-        result = fill(&api, call->arena, &wanted, &group, made, err);
-    return result != 0 ? result
-                       : show_again(&api, call->arena, group.id, &answer->volume_group, err);
 }
 
 /* ---- change, delete ---- */
@@ -384,18 +173,20 @@ static int modify_group(struct grpc_call *call, const void *message, void *respo
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
                              request->parameters[0]->key);
     if (result == 0)
-        result = read_group(&api, arena, request->volume_group_id, &group, err);
+        result = group_read(&api, arena, request->volume_group_id, &group, err);
+    if (result == 0)
+        result = group_read_members(&api, arena, request->volume_ids, request->n_volume_ids,
+                                    &members, err);
+    if (result == 0)
+        result = group_settled(call, &api, &group, err);
     if (result == 0)
         result =
-            read_members(&api, arena, request->volume_ids, request->n_volume_ids, &members, err);
-    if (result == 0)
-        result = settled(call, &api, &group, err);
-    if (result == 0)
-        result = change(&api, arena, group.id,
-                        missing_of(arena, &group, request->volume_ids, request->n_volume_ids),
-                        surplus_of(arena, &group, request->volume_ids, request->n_volume_ids),
-                        GRPC_INVALID_ARGUMENT, err);
-    return result != 0 ? result : show_again(&api, arena, group.id, &answer->volume_group, err);
+            group_change(&api, arena, group.id,
+                         group_missing(arena, &group, request->volume_ids, request->n_volume_ids),
+                         group_surplus(arena, &group, request->volume_ids, request->n_volume_ids),
+                         GRPC_INVALID_ARGUMENT, err);
+    return result != 0 ? result
+                       : group_show_again(&api, arena, group.id, &answer->volume_group, err);
 }
 
 static int delete_group(struct grpc_call *call, const void *message, void *response,
@@ -407,15 +198,15 @@ static int delete_group(struct grpc_call *call, const void *message, void *respo
 
     (void)response;
     if (result == 0)
-        result = read_group(&api, call->arena, request->volume_group_id, &group, err);
+        result = group_read(&api, call->arena, request->volume_group_id, &group, err);
     if (result == 0 && strcmp(group.status, "deleting") != 0) {
         if (groups_delete(&api, call->arena, group.id, true, err) < 0)
             result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
         if (result == 0)
-            result = read_group(&api, call->arena, group.id, &group, err);
+            result = group_read(&api, call->arena, group.id, &group, err);
     }
     if (result == 0)
-        result = settled(call, &api, &group, err);
+        result = group_settled(call, &api, &group, err);
     if (result == GRPC_NOT_FOUND)
         return 0;
     return result != 0
@@ -434,8 +225,8 @@ static int get_group(struct grpc_call *call, const void *message, void *response
     int result = controller_need(request->volume_group_id, "volume_group_id", err);
 
     return result != 0 ? result
-                       : show_again(&api, call->arena, request->volume_group_id,
-                                    &answer->volume_group, err);
+                       : group_show_again(&api, call->arena, request->volume_group_id,
+                                          &answer->volume_group, err);
 }
 
 static int group_page(const struct client *api, struct arena *arena, const char *query,
@@ -475,7 +266,7 @@ static int list_groups(struct grpc_call *call, const void *message, void *respon
 }
 
 const struct grpc_method csi_volume_group_methods[] = {
-    { "CreateVolumeGroup", create_group }, { "ModifyVolumeGroupMembership", modify_group },
-    { "DeleteVolumeGroup", delete_group }, { "ControllerGetVolumeGroup", get_group },
-    { "ListVolumeGroups", list_groups },   { 0 },
+    { "CreateVolumeGroup", group_create_call }, { "ModifyVolumeGroupMembership", modify_group },
+    { "DeleteVolumeGroup", delete_group },      { "ControllerGetVolumeGroup", get_group },
+    { "ListVolumeGroups", list_groups },        { 0 },
 };

@@ -12,7 +12,9 @@ libscoria_a_SOURCES += \
 	csi/controller_common.c \
 	csi/controller_create.c \
 	csi/controller_expand.c \
+	csi/controller_group_create.c \
 	csi/controller_group_snapshots.c \
+	csi/controller_groups.private.h \
 	csi/controller_publish.c \
 	csi/controller_reclaim.c \
 	csi/controller_snapshots.c \
