@@ -88,7 +88,8 @@ int part_listener_start(struct parts *parts, struct error *err) {
         .address = listen_address(parts),
         .port =
             (unsigned)config_int(parts->config, parts->listener->section, parts->listener->port),
-        .file = { part_text(parts, "unix_socket_mode"), part_text(parts, "unix_socket_group") },
+        .file = { .mode = part_text(parts, "unix_socket_mode"),
+                  .group = part_text(parts, "unix_socket_group") },
         .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
         .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
         .address_connections =

@@ -12,8 +12,8 @@ import ports
 import program
 from block_storage import until
 from case import GIB, ServiceCase
-from csi_client import (Code, Driver, Modes, Refused, capability, csi, of_snapshot, of_volume,
-                        sizes)
+from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity, of_snapshot,
+                        of_volume, sizes)
 
 PLAIN = capability()
 NOBODY = str(uuid.UUID(int=0x1234))
@@ -694,6 +694,47 @@ class Groups(DriverCase):
             with self.subTest(method=method, ask=ask):
                 self.refuses(code, self.driver.snapshots, method, **ask)
         self.driver.snapshots("DeleteVolumeGroupSnapshot", group_snapshot_id="fake-vol-id")
+
+
+class Reclaiming(DriverCase):
+    def image(self, volume_id):
+        return os.path.join(self.state, "volumes", f"volume-{volume_id}")
+
+    def reclaim(self, volume_id):
+        return self.driver.reclaim("ControllerReclaimSpace", volume_id=volume_id)
+
+    def test_room_that_holds_nothing_is_given_back(self):
+        volume_id = self.create().volume_id
+        image = self.image(volume_id)
+        with open(image, "r+b") as file:
+            file.write(bytes(8 << 20))
+            file.write(b"x" * 4096)
+            os.fsync(file.fileno())
+        before = os.stat(image).st_blocks
+        answer = self.reclaim(volume_id)
+        self.assertLess(os.stat(image).st_blocks, before)
+        self.assertLess(answer.post_usage.usage_bytes, answer.pre_usage.usage_bytes)
+        with open(image, "rb") as file:
+            file.seek(8 << 20)
+            self.assertEqual(file.read(4096), b"x" * 4096)
+
+    def test_a_published_volume_is_the_nodes_matter(self):
+        volume_id = self.create().volume_id
+        self.publish(volume_id)
+        answer = self.reclaim(volume_id)
+        self.assertFalse(answer.HasField("pre_usage") or answer.HasField("post_usage"))
+
+    def test_what_is_announced(self):
+        rows = self.driver.call(identity, "Identity", "GetCapabilities").capabilities
+        self.assertIn(identity.Capability.ReclaimSpace.OFFLINE,
+                      [row.reclaim_space.type for row in rows])
+        self.assertEqual(sorted(row.volume_group.type for row in rows
+                                if row.HasField("volume_group")), [1, 2, 4, 5, 6])
+
+    def test_refusals_of_a_reclaim(self):
+        self.refuses(Code.INVALID_ARGUMENT, self.driver.reclaim, "ControllerReclaimSpace")
+        self.refuses(Code.NOT_FOUND, self.driver.reclaim, "ControllerReclaimSpace",
+                     volume_id="fake")
 
 
 class Deaths(DriverCase):
