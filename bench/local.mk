@@ -1,9 +1,11 @@
 # make bench; bench/run needs them and the program, prints the figures and changes nothing.
-bench_programs = bench/bare bench/copies bench/files bench/load
+bench_programs = bench/bare bench/calls bench/copies bench/files bench/load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench_bare_SOURCES = bench/bare.c
 bench_bare_LDADD = $(MICROHTTPD_LIBS)
+bench_calls_SOURCES = bench/calls.c
+bench_calls_LDADD =
 bench_copies_SOURCES = bench/copies.c
 bench_copies_LDADD = libscoria.a $(dependency_libs)
 bench_files_SOURCES = bench/files.c

@@ -95,11 +95,21 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
         { &identity__identity__descriptor, csi_addons_identity_methods, driver },
         { NULL, NULL, NULL },
     };
+    static const char *const quick[] = {
+        "/csi.v1.Identity/GetPluginInfo",
+        "/csi.v1.Identity/GetPluginCapabilities",
+        "/csi.v1.Controller/ControllerGetCapabilities",
+        "/csi.v1.Node/NodeGetCapabilities",
+        "/identity.Identity/GetIdentity",
+        "/identity.Identity/GetCapabilities",
+        NULL,
+    };
     const struct grpc_server_settings server = {
         .endpoint = settings->endpoint,
         .file = { .mode = config_text(settings->config, SECTION, "socket_mode"),
                   .group = config_text(settings->config, SECTION, "socket_group") },
         .services = services,
+        .quick = quick,
         .workers = (unsigned)config_int(settings->config, SECTION, "workers"),
     };
 

@@ -58,6 +58,12 @@ static void add_methods(struct grpc_server *server, const struct grpc_service *s
     }
 }
 
+static void mark_quick(struct grpc_server *server, const char *const *paths) {
+    for (size_t i = 0; i < server->entry_count; i++)
+        for (const char *const *path = paths; path && *path; path++)
+            server->entries[i].quick |= strcmp(server->entries[i].path, *path) == 0;
+}
+
 static void add_services(struct grpc_server *server, const struct grpc_service *services) {
     size_t count = 0;
 
@@ -108,12 +114,16 @@ static void wake_loop(struct grpc_server *server) {
         ;
 }
 
-static void work_on(void *arg) {
+static void work(struct grpc_stream *stream) {
+    stream->result = grpc_call_is_over(&stream->call) ? refuse_late(stream) : run_handler(stream);
+    log_result(stream);
+}
+
+static void work_in_pool(void *arg) {
     struct grpc_stream *stream = arg;
     struct grpc_server *server = stream->server;
 
-    stream->result = grpc_call_is_over(&stream->call) ? refuse_late(stream) : run_handler(stream);
-    log_result(stream);
+    work(stream);
     pthread_mutex_lock(&server->lock);
     STAILQ_INSERT_TAIL(&server->done, stream, done);
     pthread_mutex_unlock(&server->lock);
@@ -122,9 +132,14 @@ static void work_on(void *arg) {
 
 void grpc_server_work(struct grpc_stream *stream) {
     struct grpc_server *server = stream->server;
-    const struct work_item item = { .run = work_on, .arg = stream };
+    const struct work_item item = { .run = work_in_pool, .arg = stream };
 
     stream->state = GRPC_WORKED_ON;
+    if (stream->entry->quick) {
+        work(stream);
+        grpc_stream_answer(stream);
+        return;
+    }
     LIST_INSERT_HEAD(&server->at_work, stream, at_work);
     server->working++;
     worker_pool_put(server->pool, &item);
@@ -341,6 +356,7 @@ static struct grpc_server *server_new(const struct grpc_server_settings *setting
     STAILQ_INIT(&server->done);
     pthread_mutex_init(&server->lock, NULL);
     add_services(server, settings->services);
+    mark_quick(server, settings->quick);
     return server;
 }
 

@@ -20,7 +20,11 @@ struct grpc_server_settings {
     const char *endpoint; /* unix:///PATH, unix:/PATH or /PATH; at most 107 bytes of path */
     struct unix_socket_access file;
     const struct grpc_service
-        *services;        /* ended with a NULL descriptor; all of it outlives the server */
+        *services; /* ended with a NULL descriptor; all of it outlives the server */
+    /* Paths of methods whose handlers ask nobody and wait for nothing, locks included: the
+     * thread that reads and writes for all connections runs them itself. Ended with NULL; NULL:
+     * none. */
+    const char *const *quick;
     unsigned workers;     /* 8 */
     unsigned connections; /* 128 */
     unsigned streams;     /* of one connection at once: 64 */

@@ -22,6 +22,7 @@ struct grpc_entry {
     const char *path;
     const ProtobufCMessageDescriptor *request, *response;
     grpc_handler *handler; /* NULL: it is not offered */
+    bool quick;
     void *arg;
 };
 
@@ -163,5 +164,5 @@ void grpc_stream_leave(struct grpc_stream *stream);
 /* The clock is looked at by then. */
 void grpc_server_look_at(struct grpc_server *server, int64_t instant_us);
 const struct grpc_entry *grpc_server_find(const struct grpc_server *server, const char *path);
-/* A call for the pool. */
+/* A call that is whole: for the pool, unless it is quick. */
 void grpc_server_work(struct grpc_stream *stream);

@@ -126,12 +126,14 @@ static inline struct scene *scene_new(void) {
 
 static inline int scene_listen(struct scene *scene, struct grpc_server_settings settings,
                                struct error *err) {
+    static const char *const quick[] = { INFO, NULL };
     const struct grpc_service services[] = {
         { &csi__v1__identity__descriptor, identity_methods, scene },
         { &csi__v1__controller__descriptor, controller_methods, scene },
         { NULL, NULL, NULL },
     };
 
+    settings.quick = quick;
     if (!settings.endpoint)
         settings.endpoint = scene->endpoint;
     settings.services = services;
