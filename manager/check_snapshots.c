@@ -1,5 +1,7 @@
 #include "manager/check.private.h"
 
+#include "common/cleanup.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,36 @@ static void check_target(struct round *round, const struct operation *operation)
                     operation->id, operation->kind->name, operation->object_id);
 }
 
+/* What its driver is told of it is as it was made: the format of its volume, which never changes, and
+ * an instant of the database's clock, by which the newest one is known. */
+static int check_records(struct round *round, struct work *work, struct error *err) {
+    const int64_t slack_us = 3600 * SECOND_US; /* for clocks of hosts that disagree */
+    autorows struct db_rows *rows = db_query(
+        work->tx, err,
+        "SELECT s.id, s.format, v.format, CASE WHEN s.provider_location IS NOT NULL AND "
+        "COALESCE(s.format, '') <> COALESCE(v.format, '') THEN 1 ELSE 0 END FROM snapshots s "
+        "JOIN volumes v ON v.id = s.volume_id WHERE s.asked_us <= 0 OR s.asked_us > $1 OR "
+        "(s.provider_location IS NOT NULL AND COALESCE(s.format, '') <> COALESCE(v.format, '')) "
+        "ORDER BY s.id",
+        DB_INT(work->clock_us + slack_us));
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        const char *format = db_text(rows, 1), *of_volume = db_text(rows, 2);
+
+        if (db_bool(rows, 3))
+            round_found(round, "P3", "snapshot %s is recorded as %s, its volume as %s",
+                        db_text(rows, 0), format ? format : "nothing",
+                        of_volume ? of_volume : "nothing");
+        else
+            round_found(round, "P3", "snapshot %s was asked for at an instant that never was",
+                        db_text(rows, 0));
+    }
+    return more;
+}
+
 int round_read_snapshots(struct round *round, struct work *work, struct error *err) {
     const struct query all = { .where = "1=1", .order = "s.id", .limit = -1 };
 
@@ -61,7 +93,7 @@ int round_read_snapshots(struct round *round, struct work *work, struct error *e
         check_status(round, &round->snapshots[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
-    return round->snapshot_count < 0 ? -1 : 0;
+    return round->snapshot_count < 0 ? -1 : check_records(round, work, err);
 }
 
 /* ---- against objects ---- */

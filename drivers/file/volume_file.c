@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int volume_file_has(const struct directory *directory, const char *name, struct error *err) {
     struct stat status;
@@ -286,21 +287,33 @@ struct volumes {
     const struct renamed *renamed;
 };
 
-static void look_renamed(void *arg, const char *rest) {
+static bool is_there(const struct directory *directory, const char *name) {
+    return faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* One whose volume has no file any more is all that there is of it. */
+static void look_into_info(void *arg, const char *rest) {
     struct volumes *volumes = arg;
     struct arena *arena = volumes->arena;
     size_t length = strcspn(rest, ".");
     const char *name = arena_format(arena, VOLUME_NAME_PREFIX "%.*s", (int)length, rest);
+    const char *name_id = arena_text_n(arena, rest, length);
     struct renamed *renamed;
     struct chain chain;
 
+    if (strcmp(rest + length, ".info") != 0 || !volume_name_fits(name_id))
+        return;
     /* One that cannot be read says so when its volume is used. */
-    if (strcmp(rest + length, ".info") != 0 ||
-        chain_read(volumes->listing.directory, arena, name, &chain, NULL) < 0 || !chain.info ||
-        strcmp(chain.base, name) == 0)
+    if (chain_read(volumes->listing.directory, arena, name, &chain, NULL) < 0 || !chain.info)
+        chain.base = name;
+    if (!is_there(volumes->listing.directory, chain.base)) {
+        volumes->listing.found(volumes->listing.arg, name_id, -1);
+        return;
+    }
+    if (strcmp(chain.base, name) == 0)
         return;
     renamed = arena_alloc(arena, sizeof(*renamed));
-    *renamed = (struct renamed){ arena_text_n(arena, rest, length), chain.base, volumes->renamed };
+    *renamed = (struct renamed){ name_id, chain.base, volumes->renamed };
     volumes->renamed = renamed;
 }
 
@@ -320,7 +333,7 @@ int volume_file_list(const struct directory *directory,
     struct volumes volumes = { .listing = { directory, VOLUME_NAME_PREFIX, found, arg },
                                .arena = arena };
 
-    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look_renamed, &volumes, err) < 0)
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look_into_info, &volumes, err) < 0)
         return -1;
     return volume_file_list_named(directory, VOLUME_NAME_PREFIX, tell_volume, &volumes, err);
 }

@@ -4,7 +4,9 @@
 #include "drivers/memory.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/snapshots.h"
 #include "tests/lib/world.h"
+#include "tests/unit/drivers/driver_test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -187,6 +189,87 @@ START_TEST(group_snapshots_and_their_snapshots_agree) {
 }
 END_TEST
 
+/* ---- snapshots ---- */
+
+START_TEST(what_is_recorded_of_a_snapshot_can_be_true) {
+    static const struct {
+        const char *sql, *text;
+    } cases[] = {
+        { "UPDATE snapshots SET format = 'qcow2'", "is recorded as qcow2, its volume as raw" },
+        { "UPDATE snapshots SET format = NULL", "is recorded as nothing, its volume as raw" },
+        { "UPDATE snapshots SET asked_us = 0", "at an instant that never was" },
+        { "UPDATE snapshots SET asked_us = 9000000000000000000", "at an instant that never was" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = snapshot_of_volume(world, world_volume(world, 1));
+        struct heard heard = { 0 };
+        const struct check check = {
+            .db = world->db,
+            .settings = &world->settings,
+            .node = WORLD_NODE,
+            .wrong = hear,
+            .arg = &heard,
+        };
+        struct error err;
+
+        ck_assert_int_eq(check_run(&check, &err), 0);
+        world_sql(world, cases[i].sql);
+        ck_assert_int_eq(check_run(&check, &err), 1);
+        ck_assert_msg(strstr(heard.text, cases[i].text) && strstr(heard.text, id), "%s: %s",
+                      cases[i].sql, heard.text);
+    }
+}
+END_TEST
+
+/* ---- files ---- */
+
+static void put_file(struct bench *bench, const char *name, const char *text) {
+    FILE *file = fopen(bench_path(bench, arena_format(bench->arena, "volumes/%s", name)), "we");
+
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(an_info_that_is_no_volumes_is_found) {
+    static const char *const infos[] = {
+        "{\"active\": \"volume-x\"}",
+        "{\"active\": \"volume-other.s\", \"s\": \"volume-other.s\"}",
+        "{\"deleted\": \"volume-x\"}",
+        "no JSON",
+    };
+    autoworld struct world *world = world_new(NULL);
+    autobench struct bench bench;
+    struct manager_backend backends[2] = { { .name = "files", .driver = &file_driver } };
+    const struct check check = {
+        .db = world->db,
+        .settings = &world->settings,
+        .backends = backends,
+        .node = WORLD_NODE,
+        .wrong = hear,
+        .arg = &(struct heard){ 0 },
+    };
+    struct heard *heard = check.arg;
+    struct error err;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    backends[0].handle = bench.handle;
+    ck_assert_int_eq(check_run(&check, &err), 0);
+    for (size_t i = 0; i < LENGTH(infos); i++) {
+        *heard = (struct heard){ 0 };
+        put_file(&bench, "volume-x.info", infos[i]);
+        ck_assert_int_eq(check_run(&check, &err), 1);
+        ck_assert_msg(strstr(heard->text, "has an object named x, which is no volume's"), "%s: %s",
+                      infos[i], heard->text);
+    }
+    put_file(&bench, "volume-x.info", infos[0]);
+    put_file(&bench, "volume-x", "");
+    ck_assert_int_eq(check_run(&check, &err), 1); /* said once */
+}
+END_TEST
+
 CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            many_volumes_with_details_are_read, groups_and_their_volumes_agree,
-           group_snapshots_and_their_snapshots_agree)
+           group_snapshots_and_their_snapshots_agree, what_is_recorded_of_a_snapshot_can_be_true,
+           an_info_that_is_no_volumes_is_found)
