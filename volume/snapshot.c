@@ -4,7 +4,7 @@
     "SELECT s.id, s.volume_id, s.project_id, s.user_id, s.display_name, s.display_description, "  \
     "s.size_gb, s.status, s.status_by_reset, s.progress, s.use_quota, s.delete_begun, s.format, " \
     "s.provider_location, s.group_snapshot_id, s.created_at, s.updated_at, v.host, "              \
-    "v.availability_zone, t.name, CASE WHEN EXISTS (SELECT 1 FROM snapshot_metadata m "           \
+    "s.availability_zone, t.name, CASE WHEN EXISTS (SELECT 1 FROM snapshot_metadata m "           \
     "WHERE m.snapshot_id = s.id) THEN 1 ELSE 0 END, s.counted_gb, s.taken_over FROM snapshots s " \
     "JOIN volumes v ON v.id = s.volume_id LEFT JOIN volume_types t ON t.id = v.volume_type_id "
 

@@ -52,14 +52,14 @@ static int insert_row(struct work *work, const struct snapshot *snapshot, struct
         work->tx, err,
         "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
         "display_description, size_gb, status, status_by_reset, progress, use_quota, counted_gb, "
-        "delete_begun, created_at, asked_us, group_snapshot_id, taken_over) VALUES ($1, $2, $3, $4, "
-        "$5, $6, $7, $8, 0, $9, 1, $10, 0, $11, $12, $13, $14)",
+        "delete_begun, created_at, asked_us, group_snapshot_id, taken_over, availability_zone) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 1, $10, 0, $11, $12, $13, $14, $15)",
         DB_TEXT(snapshot->id), DB_TEXT(snapshot->volume_id), DB_TEXT(snapshot->project_id),
         DB_TEXT(snapshot->user_id), DB_TEXT(snapshot->name), DB_TEXT(snapshot->description),
         DB_INT(snapshot->size_gb), DB_TEXT(snapshot_status_text(snapshot->status)),
         DB_TEXT(snapshot->progress), DB_INT(snapshot->counted_gb), DB_INT(snapshot->created_at),
-        DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id),
-        DB_BOOL(snapshot->taken_over));
+        DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id), DB_BOOL(snapshot->taken_over),
+        DB_TEXT(snapshot->availability_zone));
 }
 
 int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,

@@ -171,6 +171,7 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
         { "?sort=size", "snapshots_in_order_of_size (project_id=?)" },
         { "?sort=status", "snapshots_in_order_of_status (project_id=?)" },
         { "?sort=id", "snapshots_in_order_of_id (project_id=?)" },
+        { "?availability_zone=a", "snapshots_by_zone (availability_zone=? AND project_id=?)" },
     };
 
     if (postgresql_given())
