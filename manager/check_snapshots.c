@@ -55,8 +55,8 @@ static void check_target(struct round *round, const struct operation *operation)
                     operation->id, operation->kind->name, operation->object_id);
 }
 
-/* What its driver is told of it is as it was made: the format of its volume, which never changes, and
- * an instant of the database's clock, by which the newest one is known. */
+/* What its driver is told of it is as it was made: the format of its volume, which never changes,
+ * and an instant of the database's clock, by which the newest one is known. */
 static int check_records(struct round *round, struct work *work, struct error *err) {
     const int64_t slack_us = 3600 * SECOND_US; /* for clocks of hosts that disagree */
     autorows struct db_rows *rows = db_query(
