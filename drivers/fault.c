@@ -2,18 +2,9 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "drivers/fault_call.private.h"
 
 #include <stdatomic.h>
-#include <time.h>
-
-struct fault {
-    const struct driver *next;
-    void *next_handle;
-    fault_decide *decide;
-    void *decide_arg;
-    atomic_bool crashed;
-    struct fault_plan plan; /* decides when nobody else does */
-};
 
 static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
@@ -43,41 +34,7 @@ static const struct option own_options[] = {
 
 static const struct option *const fault_options[] = { own_options, NULL };
 
-/* ---- around a call ---- */
-
-static void wait_ms(int64_t delay_ms) {
-    struct timespec left = { .tv_sec = (time_t)(delay_ms / 1000),
-                             .tv_nsec = (long)(delay_ms % 1000 * 1000000) };
-
-    while (nanosleep(&left, &left) < 0)
-        ;
-}
-
-static int before(struct fault *fault, const char *call, const struct driver_volume *volume,
-                  enum fault_action *ret_action, struct error *err) {
-    struct fault_decision decision;
-
-    if (atomic_load(&fault->crashed))
-        return error_set(err, ERROR_UNAVAILABLE, "The backend has crashed.");
-    decision = fault->decide(fault->decide_arg, call, volume ? volume->id : NULL);
-    if (decision.delay_ms > 0)
-        wait_ms(decision.delay_ms);
-    *ret_action = decision.action;
-    if (decision.action == FAULT_CRASH_BEFORE)
-        atomic_store(&fault->crashed, true);
-    if (decision.action == FAULT_BEFORE || decision.action == FAULT_CRASH_BEFORE)
-        return error_set(err, ERROR_BACKEND, "A fault was put before %s.", call);
-    return 0;
-}
-
-static int after(struct fault *fault, const char *call, enum fault_action action, int result,
-                 struct error *err) {
-    if (action == FAULT_CRASH_AFTER)
-        atomic_store(&fault->crashed, true);
-    if (result >= 0 && (action == FAULT_AFTER || action == FAULT_CRASH_AFTER))
-        return error_set(err, ERROR_BACKEND, "A fault was put behind %s.", call);
-    return result;
-}
+/* ---- what every storage has ---- */
 
 static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                            struct error *err) {
@@ -86,37 +43,16 @@ static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool
     enum fault_action action;
     int count, result;
 
-    if (before(fault, "get_pools", NULL, &action, err) < 0)
+    if (fault_before(fault, "get_pools", NULL, &action, err) < 0)
         return -1;
     count = fault->next->get_pools(fault->next_handle, arena, &pools, err);
-    result = after(fault, "get_pools", action, count, err);
+    result = fault_after(fault, "get_pools", action, count, err);
     for (int i = 0; result < 0 && i < count; i++)
         json_decref(pools[i].capabilities);
     if (result >= 0)
         *ret = pools;
     return result;
 }
-
-/* The same for a function whose outputs need no list: what it returns, or -1 and `err`.  What it
- * gives is the caller's only when it has succeeded in the caller's eyes. */
-#define PASS_ON(handle, call, volume, ...)                                              \
-    __extension__({                                                                     \
-        struct fault *fault_ = handle;                                                  \
-        enum fault_action action_;                                                      \
-        int result_ = before(fault_, #call, volume, &action_, err);                     \
-                                                                                        \
-        if (result_ == 0) {                                                             \
-            result_ = (int)fault_->next->call(fault_->next_handle, arena, __VA_ARGS__); \
-            result_ = after(fault_, #call, action_, result_, err);                      \
-        }                                                                               \
-        result_;                                                                        \
-    })
-
-/* The same for a function that not every driver has. */
-#define PASS_ON_OPTIONAL(handle, call, volume, ...)   \
-    (((const struct fault *)(handle))->next->call     \
-         ? PASS_ON(handle, call, volume, __VA_ARGS__) \
-         : error_set(err, ERROR_BAD_REQUEST, "The driver behind the filter cannot do %s.", #call))
 
 static int fault_create_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume, struct driver_created *ret,
@@ -409,10 +345,10 @@ static int fault_open(const struct driver_backend *backend, void **ret_handle, s
                          "filter before; did you mean %s?",
                          name, driver_nearest(name));
     if (fault_plan_load(&fault->plan, backend, err) < 0 ||
-        before(fault, "open", NULL, &action, err) < 0 ||
+        fault_before(fault, "open", NULL, &action, err) < 0 ||
         next->open(backend, &fault->next_handle, err) < 0)
         return -1;
-    if (after(fault, "open", action, 0, err) < 0) {
+    if (fault_after(fault, "open", action, 0, err) < 0) {
         next->close(fault->next_handle);
         return -1;
     }

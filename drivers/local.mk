@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
 	drivers/fault.c drivers/fault.h \
+	drivers/fault_call.c drivers/fault_call.private.h \
 	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/chain.c drivers/file/chain.h \
 	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \
