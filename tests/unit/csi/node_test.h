@@ -17,7 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MIB (INT64_C(1) << 20)
+/* An image that need not be named again. */
+#define autoimage __attribute__((unused, cleanup(cleanup_close)))
+#define MIB       (INT64_C(1) << 20)
 
 static char base[64];
 static struct arena *arena;
@@ -92,7 +94,7 @@ static __attribute__((unused)) int image_make(const char *name, int64_t bytes) {
     return fd;
 }
 
-static __attribute__((unused)) int shell(const char *format, ...) {
+static __attribute__((unused, format(printf, 1, 2))) int shell(const char *format, ...) {
     va_list values;
     int status;
 

@@ -25,7 +25,7 @@ static void assert_none(int file) {
 }
 
 START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
-    autoclose int file = image_make("image", 8 * MIB), again = -1;
+    autoimage int file = image_make("image", 8 * MIB), again = -1;
     struct loop loop, other;
     int64_t bytes;
 
@@ -55,7 +55,7 @@ START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
 END_TEST
 
 START_TEST(a_device_that_somebody_else_made_is_refused) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     ck_assert_int_eq(shell("losetup -f %s", path_of("image")), 0);
@@ -67,7 +67,7 @@ START_TEST(a_device_that_somebody_else_made_is_refused) {
 END_TEST
 
 START_TEST(what_is_not_kept_ends_with_its_last_user) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     assert_ok(loop_attach(file, LABEL, false, &loop, &err));
@@ -83,7 +83,7 @@ START_TEST(what_is_not_kept_ends_with_its_last_user) {
 END_TEST
 
 START_TEST(a_device_in_use_is_told_and_ends_later) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     assert_ok(loop_attach(file, LABEL, false, &loop, &err));
@@ -104,7 +104,7 @@ START_TEST(a_device_in_use_is_told_and_ends_later) {
 END_TEST
 
 START_TEST(it_grows_with_its_file_and_never_by_itself) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     autoloop struct loop loop = LOOP_NONE;
     int64_t bytes;
 
@@ -119,7 +119,7 @@ START_TEST(it_grows_with_its_file_and_never_by_itself) {
 END_TEST
 
 START_TEST(a_read_only_device_takes_no_write) {
-    autoclose int file = image_make("image", 8 * MIB), device = -1;
+    autoimage int file = image_make("image", 8 * MIB), device = -1;
     autoloop struct loop loop = LOOP_NONE;
     char path[LOOP_PATH_SIZE];
 
@@ -156,13 +156,13 @@ static int write_as_guest(void) {
 
 /* With a descriptor of its own, as the locks of one open file are no hindrance to itself. */
 static void assert_hold(bool alone, enum image_hold hold) {
-    autoclose int file = open(path_of("image"), O_RDWR | O_CLOEXEC);
+    autoimage int file = open(path_of("image"), O_RDWR | O_CLOEXEC);
 
     ck_assert_int_eq(image_lock_writer(file, alone, &err), hold);
 }
 
 START_TEST(writers_that_share_may_be_many) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
 
     ck_assert_int_eq(image_lock_writer(file, false, &err), IMAGE_LOCKED);
     assert_hold(false, IMAGE_LOCKED);
@@ -172,7 +172,7 @@ START_TEST(writers_that_share_may_be_many) {
 END_TEST
 
 START_TEST(locks_live_as_long_as_the_device) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     attach_and_die(true);
@@ -193,7 +193,7 @@ START_TEST(locks_live_as_long_as_the_device) {
 END_TEST
 
 START_TEST(who_dies_before_it_is_kept_leaves_nothing) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
 
     attach_and_die(false);
     wait_for_devices(0);
@@ -226,7 +226,7 @@ static bool has_begun(int file) {
 }
 
 START_TEST(an_image_that_a_guest_has_open_is_held) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     pid_t guest = start_guest();
 
     while (!has_begun(file))
@@ -240,7 +240,7 @@ START_TEST(an_image_that_a_guest_has_open_is_held) {
 END_TEST
 
 START_TEST(no_guest_gets_an_image_that_a_node_has_open) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     int status;
 
     for (int alone = 0; alone < 2; alone++) {
@@ -271,7 +271,7 @@ static int contend(int file) {
 }
 
 START_TEST(of_many_that_want_one_a_device_is_made_once) {
-    autoclose int file = image_make("image", 8 * MIB);
+    autoimage int file = image_make("image", 8 * MIB);
     pid_t children[4];
     int status;
 

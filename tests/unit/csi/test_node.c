@@ -89,7 +89,7 @@ static bool exists(const char *name) {
 }
 
 START_TEST(a_file_system_goes_the_whole_way_and_each_step_twice) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2; i++)
@@ -112,7 +112,7 @@ START_TEST(a_file_system_goes_the_whole_way_and_each_step_twice) {
 END_TEST
 
 START_TEST(a_block_volume_goes_the_whole_way_and_each_step_twice) {
-    autoclose int file = image(8 * MIB);
+    autoimage int file = image(8 * MIB);
     struct stat status;
 
     for (int i = 0; i < 2; i++)
@@ -139,7 +139,7 @@ START_TEST(other_arguments_than_before_are_told) {
     const struct node_capability other = {
         .mode = NODE_SINGLE_WRITER_NODE, .type = "", .flags = flags, .flag_count = 1
     };
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     assert_ok(stage(&ext4));
     ck_assert_int_eq(stage(&other), NODE_DIFFERS);
@@ -157,7 +157,7 @@ START_TEST(other_arguments_than_before_are_told) {
 END_TEST
 
 START_TEST(a_second_target_is_for_modes_that_have_one) {
-    autoclose int file = image(320 * MIB);
+    autoimage int file = image(320 * MIB);
 
     assert_ok(stage(&ext4));
     assert_ok(publish("kubelet/pods/a", &ext4, false));
@@ -183,7 +183,7 @@ START_TEST(a_second_target_is_for_modes_that_have_one) {
 END_TEST
 
 START_TEST(readers_have_it_read_only) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     assert_refused(stage(&reader), PRECONDITION); /* blank */
     assert_ok(stage(&ext4));
@@ -200,7 +200,7 @@ START_TEST(readers_have_it_read_only) {
 END_TEST
 
 START_TEST(block_volumes_that_are_written_are_not_shown_read_only) {
-    autoclose int file = image(8 * MIB);
+    autoimage int file = image(8 * MIB);
 
     assert_ok(stage(&shared_block));
     assert_refused(publish("kubelet/pods/a", &shared_block, true), PRECONDITION);
@@ -216,7 +216,7 @@ START_TEST(hostile_requests_change_nothing) {
         { .type = "", .mode = 8 },
         { .type = "", .mode = NODE_MULTI_MULTI_WRITER },
     };
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     for (size_t i = 0; i < LENGTH(bad); i++) {
         ck_assert_int_eq(stage(&bad[i]), -1);
@@ -245,7 +245,7 @@ START_TEST(hostile_requests_change_nothing) {
 END_TEST
 
 START_TEST(what_another_has_mounted_is_left_alone) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     ck_assert_int_eq(mount("none", path_of("kubelet/staging"), "tmpfs", 0, NULL), 0);
     assert_refused(stage(&ext4), PRECONDITION);
@@ -264,7 +264,7 @@ START_TEST(what_another_has_mounted_is_left_alone) {
 END_TEST
 
 START_TEST(a_volume_that_is_in_use_stays_staged) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
     autoclose int open_file = -1;
 
     assert_ok(stage(&ext4));
@@ -285,7 +285,7 @@ END_TEST
 
 /* Mounted in another namespace, as in a container that was not told of the unmount. */
 START_TEST(a_volume_that_is_mounted_elsewhere_is_not_unstaged) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
     int ready[2];
     char byte;
     pid_t other;
@@ -313,7 +313,7 @@ START_TEST(a_volume_that_is_mounted_elsewhere_is_not_unstaged) {
 END_TEST
 
 START_TEST(an_image_that_is_in_use_elsewhere_is_refused) {
-    autoclose int file = image(64 * MIB), other = open(path_of("images/" ID), O_RDWR | O_CLOEXEC);
+    autoimage int file = image(64 * MIB), other = open(path_of("images/" ID), O_RDWR | O_CLOEXEC);
 
     ck_assert_int_eq(image_lock_writer(other, false, &err), IMAGE_LOCKED);
     assert_refused(stage(&ext4), PRECONDITION);
@@ -329,7 +329,7 @@ START_TEST(an_image_that_is_in_use_elsewhere_is_refused) {
 END_TEST
 
 START_TEST(two_calls_for_one_volume_do_not_meet) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
     struct turn turn;
 
     ck_assert(turn_take(&turn, ID));
@@ -358,7 +358,7 @@ static int usage(const char *path, struct node_usage *ret) {
 }
 
 START_TEST(a_mounted_volume_tells_its_room_and_grows) {
-    autoclose int file = image(320 * MIB);
+    autoimage int file = image(320 * MIB);
     struct node_usage before, after;
     int64_t bytes = 0;
 
@@ -385,7 +385,7 @@ START_TEST(a_mounted_volume_tells_its_room_and_grows) {
 END_TEST
 
 START_TEST(an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
     struct node_usage room;
     int64_t bytes = 0;
 
@@ -402,7 +402,7 @@ START_TEST(an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again) {
 END_TEST
 
 START_TEST(a_block_volume_tells_its_size_and_grows) {
-    autoclose int file = image(8 * MIB);
+    autoimage int file = image(8 * MIB);
     struct node_usage room;
     int64_t bytes = 0;
 
@@ -433,7 +433,7 @@ static int reclaim(const char *path, int mode, int64_t *before, int64_t *after) 
 }
 
 START_TEST(room_of_deleted_files_is_given_back) {
-    autoclose int file = image(512 * MIB);
+    autoimage int file = image(512 * MIB);
     int64_t before, after;
 
     assert_refused(reclaim("kubelet/staging", 0, &before, &after), NOT_FOUND);
@@ -553,7 +553,7 @@ static void die_everywhere(const struct node_capability *capability, bool back) 
 }
 
 START_TEST(who_dies_anywhere_with_a_file_system_is_succeeded) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     assert_ok(stage(&ext4));
     assert_ok(unstage());
@@ -563,7 +563,7 @@ START_TEST(who_dies_anywhere_with_a_file_system_is_succeeded) {
 END_TEST
 
 START_TEST(who_dies_anywhere_with_a_block_volume_is_succeeded) {
-    autoclose int file = image(64 * MIB);
+    autoimage int file = image(64 * MIB);
 
     die_everywhere(&block, false);
     die_everywhere(&block, true);
@@ -572,7 +572,7 @@ END_TEST
 
 /* What is left of a block volume when the machine has started anew: an empty file. */
 START_TEST(after_a_restart_of_the_machine_nothing_is_in_the_way) {
-    autoclose int file = image(8 * MIB);
+    autoimage int file = image(8 * MIB);
 
     ck_assert_int_eq(
         shell(": >%s; : >%s", path_of("kubelet/staging/" NODE_DEVICE), path_of("kubelet/pods/a")),
@@ -592,7 +592,7 @@ END_TEST
 
 /* The device has gone while it was bound, and its number is another's now. */
 START_TEST(a_device_that_was_taken_away_is_replaced) {
-    autoclose int file = image(8 * MIB), stranger = image_make("stranger", 8 * MIB);
+    autoimage int file = image(8 * MIB), stranger = image_make("stranger", 8 * MIB);
     struct stat status;
     char device[64];
 
