@@ -74,8 +74,8 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
     const Csi__V1__ControllerExpandVolumeRequest *request = message;
     Csi__V1__ControllerExpandVolumeResponse *answer = response;
     struct client api = csi_api(call);
-    struct remote_volume volume;
-    int64_t new_gb;
+    struct remote_volume volume = { 0 };
+    int64_t new_gb = 0;
     int result = check_request(request, &new_gb, err);
 
     if (result == 0)

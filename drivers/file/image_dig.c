@@ -28,7 +28,7 @@ struct dig {
     int fd;
     const struct image_dig *how;
     off_t length;
-    const struct qcow2_use *use; /* NULL: somebody may read every page */
+    struct qcow2_use use; /* without bits: somebody may read every page */
     off_t worth;
     off_t run, run_end; /* nothing is in there, and it is not punched yet */
     off_t hole_end;     /* of the last hole that is known */
@@ -96,7 +96,7 @@ static int take_page(struct dig *dig, off_t at, size_t size, bool empty, struct 
 /* ---- what is read ---- */
 
 static bool is_read(const struct dig *dig, off_t at) {
-    return !dig->use || qcow2_use_has(dig->use, (uint64_t)at);
+    return !dig->use.bits || qcow2_use_has(&dig->use, (uint64_t)at);
 }
 
 static bool is_zero(const char *bytes, size_t size) {
@@ -206,28 +206,28 @@ static int dig_raw(struct dig *dig, struct error *err) {
 /* As many clusters at a time as their bits have room. */
 static int dig_qcow2(struct dig *dig, struct error *err) {
     autofree unsigned char *bits = malloc(QCOW2_USE_MOST / 8);
-    struct qcow2_use use = { .bits = bits };
+    struct qcow2_use *use = &dig->use;
     off_t at = 0;
 
     assert(bits);
+    use->bits = bits;
     while (at < dig->length) {
-        int known = qcow2_use_read(dig->fd, (uint64_t)dig->length, dig->how->fence, &use, err);
+        int known = qcow2_use_read(dig->fd, (uint64_t)dig->length, dig->how->fence, use, err);
         off_t end;
 
         if (known < 0)
             return -1;
         if (known == 0)
             break;
-        end = (off_t)((use.first + use.count) << use.cluster_bits);
-        dig->use = &use;
-        if (((off_t)1 << use.cluster_bits) < dig->worth)
-            dig->worth = (off_t)1 << use.cluster_bits;
+        end = (off_t)((use->first + use->count) << use->cluster_bits);
+        if (((off_t)1 << use->cluster_bits) < dig->worth)
+            dig->worth = (off_t)1 << use->cluster_bits;
         if (dig_part(dig, at, end < dig->length ? end : dig->length, err) < 0)
             return -1;
-        use.first += use.count;
+        use->first += use->count;
         at = end;
     }
-    dig->use = NULL;
+    use->bits = NULL;
     return at < dig->length ? dig_part(dig, at, dig->length, err) : 0;
 }
 
