@@ -102,7 +102,8 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
         one->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
         one->rpc = CSI_NEW(call, Csi__V1__NodeServiceCapability__RPC,
                            csi__v1__node_service_capability__rpc);
-        one->rpc->type = csi_node_abilities[all->n_capabilities];
+        one->rpc->type =
+            (Csi__V1__NodeServiceCapability__RPC__Type)csi_node_abilities[all->n_capabilities];
         all->capabilities[all->n_capabilities] = one;
     }
     return 0;

@@ -27,11 +27,13 @@ START_TEST(both_identities_tell_the_same_name) {
 END_TEST
 
 START_TEST(a_name_that_is_none_stops_the_start) {
-    static const char *const wrong[] = { "--csi.driver_name=1.example.org",
-                                         "--csi.driver_name=example.org.",
-                                         "--csi.driver_name=exa_mple.org", "--csi.driver_name=x",
-                                         "--csi.driver_name=a23456789012345678901234567890123456789"
-                                         "012345678901234567890123z" };
+    static const char *const wrong[] = {
+        "--csi.driver_name=1.example.org",
+        "--csi.driver_name=example.org.",
+        "--csi.driver_name=exa_mple.org",
+        "--csi.driver_name=x",
+        "--csi.driver_name=a23456789012345678901234567890123456789012345678901234567890123z",
+    };
 
     for (size_t i = 0; i < LENGTH(wrong); i++) {
         const char *const arguments[] = { wrong[i], NULL };
