@@ -2,7 +2,8 @@
 
 #include "json/out.h"
 
-static int read_connection(const json_t *object, struct remote_connection *ret, struct error *err) {
+static int read_connection(struct arena *arena, const json_t *object, void *ret,
+                           struct error *err) {
     const struct remote_connection connection = {
         .id = json_text_of(object, "id"),
         .status = json_text_of(object, "status"),
@@ -12,9 +13,10 @@ static int read_connection(const json_t *object, struct remote_connection *ret, 
         .info = json_object_get(object, "connection_info"),
     };
 
+    (void)arena;
     if (!connection.id || !connection.status || !connection.volume_id)
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no attachment");
-    *ret = connection;
+    *(struct remote_connection *)ret = connection;
     return 0;
 }
 
@@ -22,7 +24,7 @@ static int ask(const struct client *api, struct arena *arena, const struct clien
                struct remote_connection *ret, struct error *err) {
     const json_t *attachment = client_ask_for(api, arena, call, "attachment", err);
 
-    return attachment ? read_connection(attachment, ret, err) : -1;
+    return attachment ? read_connection(arena, attachment, ret, err) : -1;
 }
 
 static const char *path_of(struct arena *arena, const char *attachment_id, const char *behind) {
@@ -38,22 +40,14 @@ int attachments_read(const struct client *api, struct arena *arena, const char *
 
 int attachments_list(const struct client *api, struct arena *arena, const char *volume_id,
                      struct remote_connection **ret, struct error *err) {
-    const struct client_call call = {
-        .method = "GET",
-        .path = arena_join(arena, "/attachments/detail?volume_id=", http_encode(arena, volume_id),
-                           NULL),
-    };
-    const json_t *list = client_ask_for(api, arena, &call, "attachments", err);
-    struct remote_connection *connections;
+    void *rows = NULL;
+    int count = client_list(
+        api, arena,
+        arena_join(arena, "/attachments/detail?volume_id=", http_encode(arena, volume_id), NULL),
+        "attachments", read_connection, sizeof(struct remote_connection), &rows, err);
 
-    if (!list)
-        return -1;
-    connections = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*connections));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_connection(json_array_get(list, i), &connections[i], err) < 0)
-            return -1;
-    *ret = connections;
-    return (int)json_array_size(list);
+    *ret = rows;
+    return count;
 }
 
 /* {"attachment": {"volume_uuid": …, "connector": …}}; the id only when it is made. */

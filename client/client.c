@@ -112,6 +112,26 @@ const json_t *client_ask_for(const struct client *client, struct arena *arena,
     return member;
 }
 
+int client_list(const struct client *client, struct arena *arena, const char *path,
+                const char *name, client_row *read, size_t row_size, void **ret,
+                struct error *err) {
+    const struct client_call call = { .method = "GET", .path = path };
+    const json_t *list = client_ask_for(client, arena, &call, name, err);
+    char *rows;
+
+    if (!list)
+        return -1;
+    if (!json_is_array(list))
+        return error_set(err, ERROR_UNAVAILABLE, "%s's answer is no list of %s", client->name,
+                         name);
+    rows = arena_alloc(arena, (json_array_size(list) + 1) * row_size);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read(arena, json_array_get(list, i), rows + i * row_size, err) < 0)
+            return -1;
+    *ret = rows;
+    return (int)json_array_size(list);
+}
+
 void client_put_metadata(struct json_out *out, const struct remote_pair *pairs) {
     out_key(out, "metadata");
     out_begin_object(out);

@@ -70,6 +70,14 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
 const json_t *client_ask_for(const struct client *client, struct arena *arena,
                              const struct client_call *call, const char *name, struct error *err);
 
+/* Reads what the API says of one thing, into a row. */
+typedef int client_row(struct arena *arena, const json_t *object, void *ret, struct error *err);
+
+/* GET of the path, and a row for each member of the list of this name in the answer: how many, or
+ * -1.  The rows are in the arena. */
+int client_list(const struct client *client, struct arena *arena, const char *path,
+                const char *name, client_row *read, size_t row_size, void **ret, struct error *err);
+
 /* "<path>?<query>&limit=…&marker=…"; `query` and `marker` may be NULL, limit 0 is the peer's. */
 const char *client_page(struct arena *arena, const char *path, const char *query,
                         const char *marker, unsigned limit);

@@ -5,7 +5,7 @@
 
 /* ---- groups ---- */
 
-static int read_group(const json_t *object, struct remote_group *ret, struct error *err) {
+static int read_group(struct arena *arena, const json_t *object, void *ret, struct error *err) {
     const struct remote_group group = {
         .id = json_text_of(object, "id"),
         .status = json_text_of(object, "status"),
@@ -16,9 +16,10 @@ static int read_group(const json_t *object, struct remote_group *ret, struct err
         .volumes = json_object_get(object, "volumes"),
     };
 
+    (void)arena;
     if (!group.id || !group.status || !json_is_array(group.volumes))
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no group");
-    *ret = group;
+    *(struct remote_group *)ret = group;
     return 0;
 }
 
@@ -34,29 +35,19 @@ int groups_read(const struct client *api, struct arena *arena, const char *group
     };
     const json_t *group = client_ask_for(api, arena, &call, "group", err);
 
-    return group ? read_group(group, ret, err) : -1;
+    return group ? read_group(arena, group, ret, err) : -1;
 }
 
 int groups_list(const struct client *api, struct arena *arena, const char *query,
                 const char *marker, unsigned limit, struct remote_group **ret, struct error *err) {
-    const struct client_call call = {
-        .method = "GET",
-        .path = client_page(
-            arena, "/groups/detail",
-            arena_join(arena, "list_volume=true", query ? "&" : "", query ? query : "", NULL),
-            marker, limit),
-    };
-    const json_t *list = client_ask_for(api, arena, &call, "groups", err);
-    struct remote_group *groups;
+    const char *all =
+        arena_join(arena, "list_volume=true", query ? "&" : "", query ? query : "", NULL);
+    void *rows = NULL;
+    int count = client_list(api, arena, client_page(arena, "/groups/detail", all, marker, limit),
+                            "groups", read_group, sizeof(struct remote_group), &rows, err);
 
-    if (!list)
-        return -1;
-    groups = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*groups));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_group(json_array_get(list, i), &groups[i], err) < 0)
-            return -1;
-    *ret = groups;
-    return (int)json_array_size(list);
+    *ret = rows;
+    return count;
 }
 
 /* Of what was just made. */
@@ -131,7 +122,7 @@ int groups_delete(const struct client *api, struct arena *arena, const char *gro
 
 /* ---- their snapshots ---- */
 
-static int read_group_snapshot(const json_t *object, struct remote_group_snapshot *ret,
+static int read_group_snapshot(struct arena *arena, const json_t *object, void *ret,
                                struct error *err) {
     const char *created_at = json_text_of(object, "created_at");
     struct remote_group_snapshot row = {
@@ -142,10 +133,11 @@ static int read_group_snapshot(const json_t *object, struct remote_group_snapsho
         .description = json_text_of(object, "description"),
     };
 
+    (void)arena;
     if (!row.id || !row.status || !row.group_id ||
         (created_at && clock_parse(created_at, &row.created_us) < 0))
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no group snapshot");
-    *ret = row;
+    *(struct remote_group_snapshot *)ret = row;
     return 0;
 }
 
@@ -158,27 +150,19 @@ int group_snapshots_read(const struct client *api, struct arena *arena, const ch
     const struct client_call call = { .method = "GET", .path = group_snapshot_path(arena, id) };
     const json_t *row = client_ask_for(api, arena, &call, "group_snapshot", err);
 
-    return row ? read_group_snapshot(row, ret, err) : -1;
+    return row ? read_group_snapshot(arena, row, ret, err) : -1;
 }
 
 int group_snapshots_list(const struct client *api, struct arena *arena, const char *query,
                          const char *marker, unsigned limit, struct remote_group_snapshot **ret,
                          struct error *err) {
-    const struct client_call call = {
-        .method = "GET",
-        .path = client_page(arena, "/group_snapshots/detail", query, marker, limit),
-    };
-    const json_t *list = client_ask_for(api, arena, &call, "group_snapshots", err);
-    struct remote_group_snapshot *rows;
+    void *rows = NULL;
+    int count = client_list(
+        api, arena, client_page(arena, "/group_snapshots/detail", query, marker, limit),
+        "group_snapshots", read_group_snapshot, sizeof(struct remote_group_snapshot), &rows, err);
 
-    if (!list)
-        return -1;
-    rows = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*rows));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_group_snapshot(json_array_get(list, i), &rows[i], err) < 0)
-            return -1;
     *ret = rows;
-    return (int)json_array_size(list);
+    return count;
 }
 
 int group_snapshots_create(const struct client *api, struct arena *arena, const char *group_id,

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "json/out.h"
 
-static int read_snapshot(const json_t *object, struct remote_snapshot *ret, struct error *err) {
+static int read_snapshot(struct arena *arena, const json_t *object, void *ret, struct error *err) {
     const char *created_at = json_text_of(object, "created_at");
     struct remote_snapshot snapshot = {
         .id = json_text_of(object, "id"),
@@ -16,11 +16,12 @@ static int read_snapshot(const json_t *object, struct remote_snapshot *ret, stru
         .size_gb = json_integer_value(json_object_get(object, "size")),
     };
 
+    (void)arena;
     if (!snapshot.id || !snapshot.status || !snapshot.volume_id || snapshot.size_gb < 0 ||
         snapshot.size_gb > FIELD_MAX_SIZE_GB ||
         (created_at && clock_parse(created_at, &snapshot.created_us) < 0))
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no snapshot");
-    *ret = snapshot;
+    *(struct remote_snapshot *)ret = snapshot;
     return 0;
 }
 
@@ -33,27 +34,19 @@ int snapshots_read(const struct client *api, struct arena *arena, const char *sn
     const struct client_call call = { .method = "GET", .path = path_of(arena, snapshot_id) };
     const json_t *snapshot = client_ask_for(api, arena, &call, "snapshot", err);
 
-    return snapshot ? read_snapshot(snapshot, ret, err) : -1;
+    return snapshot ? read_snapshot(arena, snapshot, ret, err) : -1;
 }
 
 int snapshots_list(const struct client *api, struct arena *arena, const char *query,
                    const char *marker, unsigned limit, struct remote_snapshot **ret,
                    struct error *err) {
-    const struct client_call call = {
-        .method = "GET",
-        .path = client_page(arena, "/snapshots/detail", query, marker, limit),
-    };
-    const json_t *list = client_ask_for(api, arena, &call, "snapshots", err);
-    struct remote_snapshot *snapshots;
+    void *rows = NULL;
+    int count =
+        client_list(api, arena, client_page(arena, "/snapshots/detail", query, marker, limit),
+                    "snapshots", read_snapshot, sizeof(struct remote_snapshot), &rows, err);
 
-    if (!list)
-        return -1;
-    snapshots = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*snapshots));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_snapshot(json_array_get(list, i), &snapshots[i], err) < 0)
-            return -1;
-    *ret = snapshots;
-    return (int)json_array_size(list);
+    *ret = rows;
+    return count;
 }
 
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
@@ -79,7 +72,7 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
     out_end_object(&out);
     call.body = json_out_text(&out);
     snapshot = client_ask_for(api, arena, &call, "snapshot", err);
-    return snapshot ? read_snapshot(snapshot, ret, err) : -1;
+    return snapshot ? read_snapshot(arena, snapshot, ret, err) : -1;
 }
 
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,

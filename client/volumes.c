@@ -56,8 +56,7 @@ static void read_attachments(struct arena *arena, const json_t *list, struct rem
     ret->attachment_count = (unsigned)count;
 }
 
-static int read_volume(struct arena *arena, const json_t *object, struct remote_volume *ret,
-                       struct error *err) {
+static int read_volume(struct arena *arena, const json_t *object, void *ret, struct error *err) {
     const json_t *metadata = json_object_get(object, "metadata");
     struct remote_volume volume = {
         .id = json_text_of(object, "id"),
@@ -79,7 +78,7 @@ static int read_volume(struct arena *arena, const json_t *object, struct remote_
     if (!volume.id || !volume.status || volume.size_gb < 0 || volume.size_gb > FIELD_MAX_SIZE_GB)
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no volume");
     read_attachments(arena, json_object_get(object, "attachments"), &volume);
-    *ret = volume;
+    *(struct remote_volume *)ret = volume;
     return 0;
 }
 
@@ -103,23 +102,12 @@ int volumes_read(const struct client *api, struct arena *arena, const char *volu
 int volumes_list(const struct client *api, struct arena *arena, const char *query,
                  const char *marker, unsigned limit, struct remote_volume **ret,
                  struct error *err) {
-    const struct client_call call = {
-        .method = "GET",
-        .path = client_page(arena, "/volumes/detail", query, marker, limit),
-    };
-    const json_t *list = client_ask_for(api, arena, &call, "volumes", err);
-    struct remote_volume *volumes;
+    void *rows = NULL;
+    int count = client_list(api, arena, client_page(arena, "/volumes/detail", query, marker, limit),
+                            "volumes", read_volume, sizeof(struct remote_volume), &rows, err);
 
-    if (!list)
-        return -1;
-    if (!json_is_array(list))
-        return error_set(err, ERROR_UNAVAILABLE, "the volume API's answer is no list of volumes");
-    volumes = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(*volumes));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_volume(arena, json_array_get(list, i), &volumes[i], err) < 0)
-            return -1;
-    *ret = volumes;
-    return (int)json_array_size(list);
+    *ret = rows;
+    return count;
 }
 
 int volumes_extending(const struct client *api, struct arena *arena, const char *marker,
