@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	common/image_lock.c common/image_lock.h \
 	common/log.c common/log.h \
 	common/md5.c common/md5.h \
+	common/mountinfo.c common/mountinfo.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
 	common/thread.c common/thread.h \

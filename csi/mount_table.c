@@ -1,24 +1,11 @@
 #include "csi/mount_table.h"
 
 #include "common/cleanup.h"
+#include "common/mountinfo.h"
 
 #include <linux/major.h>
 #include <stdbool.h>
 #include <string.h>
-
-/* "\040" and its kind, three octal digits, become the character. */
-static void decode(char *text) {
-    char *to = text;
-
-    for (const char *from = text; *from; to++)
-        if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-            *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-            from += 4;
-        } else {
-            *to = *from++;
-        }
-    *to = '\0';
-}
 
 static bool is_below(const char *path, const char *root) {
     size_t length = strlen(root);
@@ -53,8 +40,8 @@ static bool counts(const struct mount_table_query *query, char *line) {
     point = strsep(&rest, " ");
     if (!point)
         return false;
-    decode(root);
-    decode(point);
+    mountinfo_decode(root);
+    mountinfo_decode(point);
     return shows(device, root, query->device) && is_below(point, query->root) &&
            !is_below(point, query->except);
 }

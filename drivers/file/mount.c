@@ -1,6 +1,7 @@
 #include "drivers/file/mount.h"
 
 #include "common/cleanup.h"
+#include "common/mountinfo.h"
 #include "common/process.h"
 
 #include <errno.h>
@@ -47,21 +48,11 @@ const struct option mount_options[] = {
     OPTIONS_END
 };
 
-/* "\040" and its kind, three octal digits, become the character. */
-static char *decode(struct arena *arena, const char *text) {
-    char *copy = arena_text(arena, text);
-    char *to = copy;
+static char *decode(struct arena *arena, const char *field) {
+    char *text = arena_text(arena, field);
 
-    for (const char *from = copy; *from; to++) {
-        if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-            *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-            from += 4;
-        } else {
-            *to = *from++;
-        }
-    }
-    *to = '\0';
-    return copy;
+    mountinfo_decode(text);
+    return text;
 }
 
 static bool covers(const char *point, const char *path) {
