@@ -18,32 +18,33 @@ static int get_identity(struct grpc_call *call, const void *request, void *respo
 
 static Identity__Capability *service_of(struct grpc_call *call,
                                         Identity__Capability__Service__Type type) {
-    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+    Identity__Capability *one = CSI_NEW(call->arena, Identity__Capability, identity__capability);
 
     one->type_case = IDENTITY__CAPABILITY__TYPE_SERVICE;
-    one->service = CSI_NEW(call, Identity__Capability__Service, identity__capability__service);
+    one->service =
+        CSI_NEW(call->arena, Identity__Capability__Service, identity__capability__service);
     one->service->type = type;
     return one;
 }
 
 static Identity__Capability *groups_of(struct grpc_call *call,
                                        Identity__Capability__VolumeGroup__Type type) {
-    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+    Identity__Capability *one = CSI_NEW(call->arena, Identity__Capability, identity__capability);
 
     one->type_case = IDENTITY__CAPABILITY__TYPE_VOLUME_GROUP;
     one->volume_group =
-        CSI_NEW(call, Identity__Capability__VolumeGroup, identity__capability__volume_group);
+        CSI_NEW(call->arena, Identity__Capability__VolumeGroup, identity__capability__volume_group);
     one->volume_group->type = type;
     return one;
 }
 
 static Identity__Capability *reclaim_of(struct grpc_call *call,
                                         Identity__Capability__ReclaimSpace__Type type) {
-    Identity__Capability *one = CSI_NEW(call, Identity__Capability, identity__capability);
+    Identity__Capability *one = CSI_NEW(call->arena, Identity__Capability, identity__capability);
 
     one->type_case = IDENTITY__CAPABILITY__TYPE_RECLAIM_SPACE;
-    one->reclaim_space =
-        CSI_NEW(call, Identity__Capability__ReclaimSpace, identity__capability__reclaim_space);
+    one->reclaim_space = CSI_NEW(call->arena, Identity__Capability__ReclaimSpace,
+                                 identity__capability__reclaim_space);
     one->reclaim_space->type = type;
     return one;
 }

@@ -31,11 +31,12 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     (void)request, (void)err;
     all->capabilities = arena_alloc(call->arena, (count + 1) * sizeof(all->capabilities[0]));
     for (; all->n_capabilities < count; all->n_capabilities++) {
-        Csi__V1__ControllerServiceCapability *one = CSI_NEW(
-            call, Csi__V1__ControllerServiceCapability, csi__v1__controller_service_capability);
+        Csi__V1__ControllerServiceCapability *one =
+            CSI_NEW(call->arena, Csi__V1__ControllerServiceCapability,
+                    csi__v1__controller_service_capability);
 
         one->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-        one->rpc = CSI_NEW(call, Csi__V1__ControllerServiceCapability__RPC,
+        one->rpc = CSI_NEW(call->arena, Csi__V1__ControllerServiceCapability__RPC,
                            csi__v1__controller_service_capability__rpc);
         one->rpc->type = (Csi__V1__ControllerServiceCapability__RPC__Type)
             csi_controller_abilities[all->n_capabilities];

@@ -23,16 +23,11 @@
 
 #define GIB ((int64_t)1 << 30)
 
-/* A message of protoc-c's in the arena. */
-#define CONTROLLER_NEW(arena, type, init)                         \
-    __extension__({                                               \
-        type *message_ = arena_alloc((arena), sizeof(*message_)); \
-        init(message_);                                           \
-        message_;                                                 \
-    })
-
 /* A name or an id that must be there. */
 int controller_need(const char *text, const char *field, struct error *err);
+/* A parameter that Kubernetes' sidecars add for the information of all. */
+bool controller_is_told(const char *parameter);
+Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us);
 
 /* The API refuses a call that is well-formed: what it is about is not as it must be. */
 int controller_refused(struct error *err);

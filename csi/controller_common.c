@@ -22,6 +22,20 @@ int controller_refused(struct error *err) {
     return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message);
 }
 
+bool controller_is_told(const char *parameter) {
+    static const char prefix[] = "csi.storage.k8s.io/";
+
+    return strncmp(parameter, prefix, sizeof(prefix) - 1) == 0;
+}
+
+Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us) {
+    Csi__V1__Timestamp *timestamp = CSI_NEW(arena, Csi__V1__Timestamp, csi__v1__timestamp);
+
+    timestamp->seconds = us / SECOND_US;
+    timestamp->nanos = (int32_t)(us % SECOND_US * 1000);
+    return timestamp;
+}
+
 /* ---- waiting ---- */
 
 struct patience patience_of(const struct grpc_call *call) {

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define KUBERNETES "csi.storage.k8s.io/" /* what its provisioner adds for the information of all */
-
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
     struct remote_volume_new volume;
@@ -19,7 +17,7 @@ struct wanted {
 
 static int read_parameter(struct wanted *wanted, const char *key, const char *value,
                           struct error *err) {
-    if (strncmp(key, KUBERNETES, strlen(KUBERNETES)) == 0)
+    if (controller_is_told(key))
         return 0;
     value = *value ? value : NULL;
     if (strcmp(key, "type") == 0)

@@ -15,13 +15,13 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
                             struct error *err) {
     Csi__V1__GroupControllerGetCapabilitiesResponse *answer = response;
     Csi__V1__GroupControllerServiceCapability *capability =
-        CONTROLLER_NEW(call->arena, Csi__V1__GroupControllerServiceCapability,
-                       csi__v1__group_controller_service_capability__init);
+        CSI_NEW(call->arena, Csi__V1__GroupControllerServiceCapability,
+                csi__v1__group_controller_service_capability);
 
     (void)request, (void)err;
     capability->type_case = CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-    capability->rpc = CONTROLLER_NEW(call->arena, Csi__V1__GroupControllerServiceCapability__RPC,
-                                     csi__v1__group_controller_service_capability__rpc__init);
+    capability->rpc = CSI_NEW(call->arena, Csi__V1__GroupControllerServiceCapability__RPC,
+                              csi__v1__group_controller_service_capability__rpc);
     capability->rpc->type = CAN(CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT);
     answer->capabilities = arena_alloc(call->arena, sizeof(*answer->capabilities));
     answer->capabilities[0] = capability;
@@ -64,14 +64,12 @@ static int show(const struct client *api, struct arena *arena,
                 const struct remote_group_snapshot *row, Csi__V1__VolumeGroupSnapshot **ret,
                 struct error *err) {
     Csi__V1__VolumeGroupSnapshot *shown =
-        CONTROLLER_NEW(arena, Csi__V1__VolumeGroupSnapshot, csi__v1__volume_group_snapshot__init);
+        CSI_NEW(arena, Csi__V1__VolumeGroupSnapshot, csi__v1__volume_group_snapshot);
     struct remote_group group;
 
     shown->group_snapshot_id = arena_text(arena, row->id);
     shown->ready_to_use = strcmp(row->status, "available") == 0;
-    shown->creation_time = CONTROLLER_NEW(arena, Csi__V1__Timestamp, csi__v1__timestamp__init);
-    shown->creation_time->seconds = row->created_us / SECOND_US;
-    shown->creation_time->nanos = (int32_t)(row->created_us % SECOND_US * 1000);
+    shown->creation_time = controller_timestamp(arena, row->created_us);
     if (groups_read(api, arena, row->group_id, &group, err) < 0)
         return -1;
     shown->snapshots =

@@ -56,8 +56,8 @@ static char *text_of(struct arena *arena, const json_t *value) {
 static void put(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
                 const char *key, const char *value) {
     Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry *entry =
-        CONTROLLER_NEW(arena, Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry,
-                       csi__v1__controller_publish_volume_response__publish_context_entry__init);
+        CSI_NEW(arena, Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry,
+                csi__v1__controller_publish_volume_response__publish_context_entry);
 
     entry->key = arena_text(arena, key);
     entry->value = arena_text(arena, value);

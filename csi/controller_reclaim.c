@@ -11,8 +11,8 @@
 #include <string.h>
 
 static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t bytes) {
-    Reclaimspace__StorageConsumption *usage = CONTROLLER_NEW(
-        arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption__init);
+    Reclaimspace__StorageConsumption *usage =
+        CSI_NEW(arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
 
     usage->usage_bytes = bytes;
     return usage;

@@ -19,14 +19,12 @@ int controller_read_snapshot(const struct client *api, struct arena *arena, cons
 
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena,
                                        const struct remote_snapshot *snapshot) {
-    Csi__V1__Snapshot *shown = CONTROLLER_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot__init);
+    Csi__V1__Snapshot *shown = CSI_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot);
 
     shown->snapshot_id = arena_text(arena, snapshot->id);
     shown->source_volume_id = arena_text(arena, snapshot->volume_id);
     shown->size_bytes = snapshot->size_gb * GIB;
-    shown->creation_time = CONTROLLER_NEW(arena, Csi__V1__Timestamp, csi__v1__timestamp__init);
-    shown->creation_time->seconds = snapshot->created_us / SECOND_US;
-    shown->creation_time->nanos = (int32_t)(snapshot->created_us % SECOND_US * 1000);
+    shown->creation_time = controller_timestamp(arena, snapshot->created_us);
     shown->ready_to_use = strcmp(snapshot->status, "available") == 0;
     if (snapshot->group_snapshot_id)
         shown->group_snapshot_id = arena_text(arena, snapshot->group_snapshot_id);
@@ -165,10 +163,8 @@ static int ready(const struct grpc_call *call, const struct client *api,
 }
 
 static int check_parameters(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
-    static const char prefix[] = "csi.storage.k8s.io/";
-
     for (size_t i = 0; i < request->n_parameters; i++)
-        if (strncmp(request->parameters[i]->key, prefix, sizeof(prefix) - 1) != 0)
+        if (!controller_is_told(request->parameters[i]->key))
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
                                request->parameters[i]->key);
     return 0;
@@ -274,8 +270,8 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
     answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
     answer->n_entries = count;
     for (unsigned i = 0; i < count; i++) {
-        answer->entries[i] = CONTROLLER_NEW(call->arena, Csi__V1__ListSnapshotsResponse__Entry,
-                                            csi__v1__list_snapshots_response__entry__init);
+        answer->entries[i] = CSI_NEW(call->arena, Csi__V1__ListSnapshotsResponse__Entry,
+                                     csi__v1__list_snapshots_response__entry);
         answer->entries[i]->snapshot = controller_snapshot(call->arena, &snapshots[i]);
     }
     return 0;

@@ -68,7 +68,7 @@ static int put_members(const struct client *api, struct arena *arena,
 static int show(const struct client *api, struct arena *arena, const struct remote_group *group,
                 Volumegroup__VolumeGroup **ret, struct error *err) {
     Volumegroup__VolumeGroup *shown =
-        CONTROLLER_NEW(arena, Volumegroup__VolumeGroup, volumegroup__volume_group__init);
+        CSI_NEW(arena, Volumegroup__VolumeGroup, volumegroup__volume_group);
     int result;
 
     shown->volume_group_id = arena_text(arena, group->id);
@@ -257,9 +257,8 @@ static int list_groups(struct grpc_call *call, const void *message, void *respon
     answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
     answer->n_entries = count;
     for (unsigned i = 0; i < count && result == 0; i++) {
-        answer->entries[i] =
-            CONTROLLER_NEW(call->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
-                           volumegroup__list_volume_groups_response__entry__init);
+        answer->entries[i] = CSI_NEW(call->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
+                                     volumegroup__list_volume_groups_response__entry);
         result = show(&api, call->arena, &groups[i], &answer->entries[i]->volume_group, err);
     }
     return result;

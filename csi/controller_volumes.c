@@ -38,24 +38,23 @@ static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
 
     if (!volume->snapshot_id && !volume->source_volid)
         return NULL;
-    source =
-        CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource, csi__v1__volume_content_source__init);
+    source = CSI_NEW(arena, Csi__V1__VolumeContentSource, csi__v1__volume_content_source);
     if (volume->snapshot_id) {
         source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
-        source->snapshot = CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource__SnapshotSource,
-                                          csi__v1__volume_content_source__snapshot_source__init);
+        source->snapshot = CSI_NEW(arena, Csi__V1__VolumeContentSource__SnapshotSource,
+                                   csi__v1__volume_content_source__snapshot_source);
         source->snapshot->snapshot_id = arena_text(arena, volume->snapshot_id);
     } else {
         source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
-        source->volume = CONTROLLER_NEW(arena, Csi__V1__VolumeContentSource__VolumeSource,
-                                        csi__v1__volume_content_source__volume_source__init);
+        source->volume = CSI_NEW(arena, Csi__V1__VolumeContentSource__VolumeSource,
+                                 csi__v1__volume_content_source__volume_source);
         source->volume->volume_id = arena_text(arena, volume->source_volid);
     }
     return source;
 }
 
 Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume) {
-    Csi__V1__Volume *shown = CONTROLLER_NEW(arena, Csi__V1__Volume, csi__v1__volume__init);
+    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
 
     shown->volume_id = arena_text(arena, volume->id);
     shown->capacity_bytes = volume->size_gb * GIB;
@@ -141,8 +140,8 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     if (result != 0)
         return result;
     answer->volume = controller_volume(call->arena, &volume);
-    answer->status = CONTROLLER_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
-                                    csi__v1__controller_get_volume_response__volume_status__init);
+    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                             csi__v1__controller_get_volume_response__volume_status);
     answer->status->published_node_ids =
         controller_nodes(call->arena, &volume, &answer->status->n_published_node_ids);
     return 0;
@@ -161,12 +160,12 @@ const struct controller_list volume_rows = { volume_page, sizeof(struct remote_v
 
 static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
                                                      const struct remote_volume *volume) {
-    Csi__V1__ListVolumesResponse__Entry *entry = CONTROLLER_NEW(
-        arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry__init);
+    Csi__V1__ListVolumesResponse__Entry *entry =
+        CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
 
     entry->volume = controller_volume(arena, volume);
-    entry->status = CONTROLLER_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
-                                   csi__v1__list_volumes_response__volume_status__init);
+    entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                            csi__v1__list_volumes_response__volume_status);
     entry->status->published_node_ids =
         controller_nodes(arena, volume, &entry->status->n_published_node_ids);
     return entry;
@@ -219,9 +218,8 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
         answer->message = arena_text(call->arena, "No parameter of a volume can be changed later.");
         return 0;
     }
-    answer->confirmed =
-        CONTROLLER_NEW(call->arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
-                       csi__v1__validate_volume_capabilities_response__confirmed__init);
+    answer->confirmed = CSI_NEW(call->arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
+                                csi__v1__validate_volume_capabilities_response__confirmed);
     answer->confirmed->n_volume_capabilities = request->n_volume_capabilities;
     answer->confirmed->volume_capabilities = request->volume_capabilities;
     answer->confirmed->n_volume_context = request->n_volume_context;
@@ -249,8 +247,7 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
     if (pools_room(&api, call->arena, type, &room, err) < 0)
         return -1;
     answer->available_capacity = room.free_gb * GIB;
-    answer->maximum_volume_size =
-        CONTROLLER_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value__init);
+    answer->maximum_volume_size = CSI_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value);
     answer->maximum_volume_size->value = room.largest_gb * GIB;
     return 0;
 }

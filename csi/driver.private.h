@@ -48,10 +48,10 @@ extern const struct grpc_method csi_identity_methods[], csi_controller_methods[]
     csi_node_methods[], csi_addons_identity_methods[], csi_group_controller_methods[],
     csi_reclaim_methods[], csi_volume_group_methods[], csi_node_reclaim_methods[];
 
-/* A message of this type in the call's arena: CSI_NEW(call, Csi__V1__Volume, csi__v1__volume). */
-#define CSI_NEW(call, type, name)                                      \
-    __extension__({                                                    \
-        type *new_message_ = arena_alloc((call)->arena, sizeof(type)); \
-        name##__init(new_message_);                                    \
-        new_message_;                                                  \
+/* A message of this type in the arena: CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume). */
+#define CSI_NEW(arena, type, name)                               \
+    __extension__({                                              \
+        type *new_message_ = arena_alloc((arena), sizeof(type)); \
+        name##__init(new_message_);                              \
+        new_message_;                                            \
     })

@@ -36,7 +36,7 @@ int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *e
                            "what answers as the volume API (status %d) has no version 3",
                            answer.status);
     }
-    *ret = CSI_NEW(call, Csi__V1__BoolValue, csi__v1__bool_value);
+    *ret = CSI_NEW(call->arena, Csi__V1__BoolValue, csi__v1__bool_value);
     (*ret)->value = answered && answer.status < 300;
     return 0;
 }

@@ -19,11 +19,11 @@ static int get_info(struct grpc_call *call, const void *request, void *response,
 static void add(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *all,
                 Csi__V1__PluginCapability__Service__Type type) {
     Csi__V1__PluginCapability *one =
-        CSI_NEW(call, Csi__V1__PluginCapability, csi__v1__plugin_capability);
+        CSI_NEW(call->arena, Csi__V1__PluginCapability, csi__v1__plugin_capability);
 
     one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
-    one->service =
-        CSI_NEW(call, Csi__V1__PluginCapability__Service, csi__v1__plugin_capability__service);
+    one->service = CSI_NEW(call->arena, Csi__V1__PluginCapability__Service,
+                           csi__v1__plugin_capability__service);
     one->service->type = type;
     all->capabilities[all->n_capabilities++] = one;
 }
@@ -31,10 +31,10 @@ static void add(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *
 /* Volumes grow while they are published. */
 static void add_expansion(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *all) {
     Csi__V1__PluginCapability *one =
-        CSI_NEW(call, Csi__V1__PluginCapability, csi__v1__plugin_capability);
+        CSI_NEW(call->arena, Csi__V1__PluginCapability, csi__v1__plugin_capability);
 
     one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
-    one->volume_expansion = CSI_NEW(call, Csi__V1__PluginCapability__VolumeExpansion,
+    one->volume_expansion = CSI_NEW(call->arena, Csi__V1__PluginCapability__VolumeExpansion,
                                     csi__v1__plugin_capability__volume_expansion);
     one->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
     all->capabilities[all->n_capabilities++] = one;

@@ -97,10 +97,10 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     all->capabilities = arena_alloc(call->arena, (count + 1) * sizeof(all->capabilities[0]));
     for (; all->n_capabilities < count; all->n_capabilities++) {
         Csi__V1__NodeServiceCapability *one =
-            CSI_NEW(call, Csi__V1__NodeServiceCapability, csi__v1__node_service_capability);
+            CSI_NEW(call->arena, Csi__V1__NodeServiceCapability, csi__v1__node_service_capability);
 
         one->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-        one->rpc = CSI_NEW(call, Csi__V1__NodeServiceCapability__RPC,
+        one->rpc = CSI_NEW(call->arena, Csi__V1__NodeServiceCapability__RPC,
                            csi__v1__node_service_capability__rpc);
         one->rpc->type =
             (Csi__V1__NodeServiceCapability__RPC__Type)csi_node_abilities[all->n_capabilities];
@@ -113,7 +113,7 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
 static void add_segment(struct grpc_call *call, const char *text, Csi__V1__Topology *topology) {
     const char *equals = strchr(text, '=');
     Csi__V1__Topology__SegmentsEntry *entry =
-        CSI_NEW(call, Csi__V1__Topology__SegmentsEntry, csi__v1__topology__segments_entry);
+        CSI_NEW(call->arena, Csi__V1__Topology__SegmentsEntry, csi__v1__topology__segments_entry);
 
     if (!equals)
         return;
@@ -137,7 +137,7 @@ static int get_info(struct grpc_call *call, const void *request, void *response,
     info->max_volumes_per_node = config_int(config, SECTION, "max_volumes");
     if (!segments[0])
         return 0;
-    info->accessible_topology = CSI_NEW(call, Csi__V1__Topology, csi__v1__topology);
+    info->accessible_topology = CSI_NEW(call->arena, Csi__V1__Topology, csi__v1__topology);
     info->accessible_topology->segments =
         arena_alloc(call->arena, MOST * sizeof(*info->accessible_topology->segments));
     for (size_t i = 0; segments[i]; i++)
@@ -220,7 +220,7 @@ static int unpublish(struct grpc_call *call, const void *message, void *response
 static void add_usage(struct grpc_call *call, const struct node_room *room,
                       Csi__V1__VolumeUsage__Unit unit,
                       Csi__V1__NodeGetVolumeStatsResponse *answer) {
-    Csi__V1__VolumeUsage *usage = CSI_NEW(call, Csi__V1__VolumeUsage, csi__v1__volume_usage);
+    Csi__V1__VolumeUsage *usage = CSI_NEW(call->arena, Csi__V1__VolumeUsage, csi__v1__volume_usage);
 
     usage->available = room->available;
     usage->total = room->total;
@@ -270,7 +270,7 @@ static bool is_wanted(void *arg) {
 
 static Reclaimspace__StorageConsumption *consumption(struct grpc_call *call, int64_t bytes) {
     Reclaimspace__StorageConsumption *usage =
-        CSI_NEW(call, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
+        CSI_NEW(call->arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
 
     usage->usage_bytes = bytes;
     return usage;
