@@ -17,6 +17,7 @@
  */
 #include "manager/event.h"
 #include "manager/job.h"
+#include "volume/assist.h"
 #include "volume/attachment.h"
 #include "volume/snapshot_assist.h"
 
@@ -112,11 +113,11 @@ static int get_ready(struct job *job, struct error *err) {
 static int end_asking(struct job *job, struct error *err) {
     bool again = job->manager->settings.compute->asks_again;
 
-    return job_held(job, snapshot_assist_sent, &again, err) < 0 ? -1 : 0;
+    return job_held(job, assist_sent, &again, err) < 0 ? -1 : 0;
 }
 
 static int ask(struct job *job, struct compute_assist *request, struct error *err) {
-    const struct attachment *guest = snapshot_assist_guest(&job->volume);
+    const struct attachment *guest = assist_guest(&job->volume);
     enum event_verdict verdict = EVENT_REFUSED;
     struct error answer = { 0 };
 
@@ -157,7 +158,7 @@ static int send_taken_over(struct job *job, const struct job_assist *assist, str
 /* While the instance moves to another host neither is asked. */
 static int ask_silent(struct job *job, struct compute_assist *request, enum event_verdict *ret,
                       struct error *answer, struct error *err) {
-    const struct attachment *guest = snapshot_assist_guest(&job->volume);
+    const struct attachment *guest = assist_guest(&job->volume);
 
     request->again = true;
     if (guest)
@@ -192,14 +193,14 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
     if (more > 0 && is_certain(verdict, &answer))
         return give_up(job, &answer, err);
     longer = verdict != EVENT_REFUSED;
-    return job_held(job, snapshot_assist_silent, &longer, err) < 0 ? -1 : 0;
+    return job_held(job, assist_silent, &longer, err) < 0 ? -1 : 0;
 }
 
 /* Without anybody who uses the volume there is nobody to ask. */
 static bool may_ask_again(const struct job *job) {
     return job_driver_volume(job).attached &&
-           snapshot_assist_asks_again(job->arena, &job->operation,
-                                      clock_shared_us(job->manager->settings.settings->clock));
+           assist_asks_again(job->arena, &job->operation,
+                             clock_shared_us(job->manager->settings.settings->clock));
 }
 
 /* ---- waiting, completing: the files decide ---- */
@@ -207,7 +208,7 @@ static bool may_ask_again(const struct job *job) {
 static int wait_on(struct job *job, const struct error *failure, struct error *err) {
     log_error(&job->context.log, "nobody can tell yet how work on a snapshot has ended", "kind",
               name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
-    if (job->operation.phase == PHASE_COMPLETING || !snapshot_assist_guest(&job->volume))
+    if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
         return job_retry(job, UNREADABLE_PAUSE_US, err);
     return job_held(job, snapshot_assist_stay, NULL, err) < 0 ? -1 : 0;
 }

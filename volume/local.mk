@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	volume/assist.c volume/assist.h \
 	volume/attach.c volume/attach.h \
 	volume/attach_status.c volume/attach_status.h \
 	volume/attachment.c volume/attachment.h \

@@ -1,9 +1,9 @@
 #include "volume/snapshot_reset.h"
 
+#include "volume/assist.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
-#include "volume/snapshot_assist.h"
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ static bool may_report(enum snapshot_status now, unsigned wanted) {
 /* A host is at work, or asks before it begins whether somebody waits for that. */
 static int report_sign(struct work *work, const struct operation *operation, struct error *err) {
     if (operation_awaits_report(operation))
-        return snapshot_assist_heard(work, operation, err);
+        return assist_heard(work, operation, err);
     if (operation->phase != PHASE_PREPARING && operation->phase != PHASE_COMPLETING)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
@@ -109,7 +109,7 @@ static int report_ours(struct work *work, const struct snapshot *snapshot, unsig
 
     if (found > 0 && operation_awaits_report(&operation) &&
         (failed || (wanted == snapshot->status && done)))
-        return snapshot_assist_report(work, &operation, failed, err);
+        return assist_report(work, &operation, failed, err);
     if (found > 0 && wanted == snapshot->status && !done)
         return report_sign(work, &operation, err) < 0 ? -1 : 1;
     if (found == 0 && snapshot->group_snapshot_id)

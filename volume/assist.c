@@ -1,0 +1,116 @@
+#include "volume/assist.h"
+
+#include "volume/attachment.h"
+
+const struct attachment *assist_guest(const struct volume *volume) {
+    return volume->attachment_count == 1 && volume->attachments[0].instance_uuid &&
+                   attachment_in_use(&volume->attachments[0])
+               ? &volume->attachments[0]
+               : NULL;
+}
+
+/* ---- a host that is silent ---- */
+
+#define SILENCE_US      (20 * SECOND_US) /* that is borne first */
+#define SILENCE_MOST_US (240 * SECOND_US)
+
+/* In the operation's arguments, where the host may be asked again: until when its report is waited
+ * for in all, and how long a silence. */
+struct patience {
+    int64_t until_us, silence_us;
+};
+
+static bool read_patience(struct arena *arena, const struct operation *operation,
+                          struct patience *ret) {
+    const json_t *arguments = operation_arguments(arena, operation);
+
+    *ret = (struct patience){
+        .until_us = json_integer_value(json_object_get(arguments, "until_us")),
+        .silence_us = json_integer_value(json_object_get(arguments, "silence_us")),
+    };
+    return ret->until_us > 0;
+}
+
+static int expect_sign(struct work *work, const struct operation *operation,
+                       struct patience patience, struct error *err) {
+    int64_t next_us = work->clock_us + patience.silence_us;
+
+    return operation_await(work, operation,
+                           next_us < patience.until_us ? next_us : patience.until_us,
+                           arena_format(work->arena, "{\"until_us\": %jd, \"silence_us\": %jd}",
+                                        (intmax_t)patience.until_us, (intmax_t)patience.silence_us),
+                           err);
+}
+
+bool assist_asks_again(struct arena *arena, const struct operation *operation, int64_t now_us) {
+    struct patience patience;
+
+    return operation->deadline != DEADLINE_OVER_US && read_patience(arena, operation, &patience) &&
+           now_us < patience.until_us;
+}
+
+int assist_heard(struct work *work, const struct operation *operation, struct error *err) {
+    struct patience patience;
+
+    if (operation->deadline == DEADLINE_OVER_US ||
+        !read_patience(work->arena, operation, &patience))
+        return 0;
+    patience.silence_us = SILENCE_US;
+    return expect_sign(work, operation, patience, err);
+}
+
+/* The worker lets go.  When it is `over`, the message that said so found it at it. */
+static int let_go(struct work *work, const struct operation *held, bool over, struct error *err) {
+    if (operation_move(work, held->id, held->owner, held->phase, PHASE_WAITING, false, err) < 0)
+        return -1;
+    return over ? operation_notify(work, held, NULL, err) : 0;
+}
+
+int assist_silent(struct work *work, const struct operation *held, void *arg, struct error *err) {
+    const bool *longer = arg;
+    struct patience patience;
+
+    /* Unless somebody was heard meanwhile, or nobody will be. */
+    if (held->deadline != DEADLINE_OVER_US && held->deadline <= work->clock_us &&
+        read_patience(work->arena, held, &patience)) {
+        if (*longer)
+            patience.silence_us *= 2;
+        if (patience.silence_us > SILENCE_MOST_US)
+            patience.silence_us = SILENCE_MOST_US;
+        if (expect_sign(work, held, patience, err) < 0)
+            return -1;
+    }
+    return let_go(work, held, held->deadline == DEADLINE_OVER_US, err);
+}
+
+/* ---- asked ---- */
+
+int assist_sent(struct work *work, const struct operation *held, void *arg, struct error *err) {
+    const bool *again = arg;
+    const struct patience patience = { held->deadline, SILENCE_US };
+    bool over = held->deadline <= work->clock_us;
+
+    if (*again && !over && expect_sign(work, held, patience, err) < 0)
+        return -1;
+    return let_go(work, held, over, err);
+}
+
+int assist_stay(struct work *work, const struct operation *held, int64_t until_us,
+                struct error *err) {
+    struct patience patience;
+    bool again = read_patience(work->arena, held, &patience);
+
+    if ((again ? expect_sign(work, held, (struct patience){ until_us, SILENCE_US }, err)
+               : operation_await(work, held, until_us, NULL, err)) < 0)
+        return -1;
+    return let_go(work, held, false, err);
+}
+
+/* ---- its report ---- */
+
+int assist_report(struct work *work, const struct operation *operation, bool failed,
+                  struct error *err) {
+    int taken = operation_report(work, operation, failed, err);
+
+    return taken <= 0 ? taken : operation_notify(work, operation, NULL, err) < 0 ? -1 : 1;
+}
