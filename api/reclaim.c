@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/routes.h"
 #include "api/volume_resource.h"
+#include "volume/reclaim_trim.h"
 
 /* ---- begin ---- */
 
@@ -13,6 +14,24 @@ static const struct field no_fields[] = { FIELDS_END };
 
 static int begin(struct request *request, struct error *err) {
     return volume_reclaim(&request->work, request->object, err);
+}
+
+/* ---- a host reports ---- */
+
+static const char *const report_statuses[] = { "running", "done", "error", NULL };
+static const char *const report_reasons[] = { "busy", "unsupported", "failed", NULL };
+
+static const struct field report_fields[] = {
+    FIELD_UUID(struct reclaim_report, id, "id", FIELD_REQUIRED),
+    FIELD_WORD(struct reclaim_report, status, "status", FIELD_REQUIRED, report_statuses),
+    FIELD_INT(struct reclaim_report, progress, "progress", 0, 0, 99),
+    FIELD_WORD(struct reclaim_report, reason, "reason", 0, report_reasons),
+    FIELD_TEXT(struct reclaim_report, message, "message", 0, 1, 511),
+    FIELDS_END,
+};
+
+static int report(struct request *request, struct error *err) {
+    return reclaim_trim_report(&request->work, request->object, request->body, err);
 }
 
 /* ---- what came of it ---- */
@@ -62,6 +81,9 @@ const struct route reclaim_routes[] = {
     { .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource,
       .action = "os-reclaim_space", .rule = "volume_extension:volume_actions:reclaim_space",
       BODY(no_fields, struct no_body), .flags = ROUTE_NULL_VALUE, .handler = begin, .status = 202 },
+    { .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource,
+      .action = "os-update_reclaim_space", .rule = "volume_extension:volume_admin_actions:update_reclaim_space",
+      BODY(report_fields, struct reclaim_report), .handler = report, .status = 202 },
     { .method = "GET", .path = "/volumes/{id}/reclaim_space", .resource = &volume_resource,
       .rule = "volume_extension:volume_actions:show_reclaim_space",
       ANSWER("reclaim_space", shape), .handler = show, .status = 200 },

@@ -201,6 +201,24 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     return compute_snapshot_ask(&client, arena, assist, err);
 }
 
+static enum event_verdict send_trim(struct compute_sender *sender, struct arena *arena,
+                                    const struct compute_trim *trim, struct error *err) {
+    struct event_sender *events = (struct event_sender *)sender;
+    struct client client = events->client;
+
+    if (!events->to_agent) {
+        error_set(err, ERROR_BAD_REQUEST,
+                  "[compute] service is nova, which cannot have a guest give back room");
+        return EVENT_REFUSED;
+    }
+    client.version = AGENT_VERSION;
+    if (trim->again && client.timeout_ms > AGAIN_TIMEOUT_MS)
+        client.timeout_ms = AGAIN_TIMEOUT_MS;
+    if (find_endpoint(events, arena, trim->host, trim->endpoint, &client.url, err) < 0)
+        return EVENT_REFUSED;
+    return compute_trim_ask(&client, arena, trim, err);
+}
+
 static int check_options(struct event_sender *events, struct error *err) {
     if (!events->to_agent && !events->client.url && !own_user_is_known(events->client.user))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -231,7 +249,7 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
 int compute_sender_new(const struct config *config, struct compute_sender **ret,
                        struct error *err) {
     struct event_sender options = {
-        .sender = { .send = send_event, .assist = send_assist },
+        .sender = { .send = send_event, .assist = send_assist, .trim = send_trim },
         .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };

@@ -1,6 +1,7 @@
 /*
- * What the compute side is told and asked: the event volume-extended, and its part of a snapshot
- * below a running guest (os-assisted-volume-snapshots); and the judgement of its answers.
+ * What the compute side is told and asked: the event volume-extended, its part of a snapshot below
+ * a running guest (os-assisted-volume-snapshots), and that a guest gives back room
+ * (os-volume-trims); and the judgement of its answers.
  *
  * An interface, so that the simulation can put its own compute side behind it; the real one is over
  * HTTP: POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) when it
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "client/compute_snapshots.h"
+#include "client/compute_trims.h"
 #include "common/arena.h"
 #include "common/error.h"
 #include "config/config.h"
@@ -38,6 +40,9 @@ struct compute_sender {
     /* Every compute service has it; none can be sure that the answer is not lost. */
     enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
                                  const struct compute_assist *assist, struct error *err);
+    /* Only our own agents have it. */
+    enum event_verdict (*trim)(struct compute_sender *sender, struct arena *arena,
+                               const struct compute_trim *trim, struct error *err);
 };
 
 extern const struct option compute_client_options[]; /* section compute */

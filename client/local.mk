@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	client/compute_answer.c client/compute_answer.h \
 	client/compute_events.c client/compute_events.h \
 	client/compute_snapshots.c client/compute_snapshots.h \
+	client/compute_trims.c client/compute_trims.h \
 	client/groups.c client/groups.h \
 	client/pools.c client/pools.h \
 	client/servers.c client/servers.h \

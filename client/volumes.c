@@ -284,3 +284,30 @@ enum complete_outcome volumes_report_snapshot(const struct client *api, struct a
 
     return report(api, arena, &call, err);
 }
+
+enum complete_outcome volumes_report_reclaim(const struct client *api, struct arena *arena,
+                                             const char *volume_id, const char *id,
+                                             const char *request_id,
+                                             const struct reclaim_said *said, struct error *err) {
+    struct client_call call = { .method = "POST",
+                                .path = arena_format(arena, "/volumes/%s/action", volume_id),
+                                .request_id = request_id };
+    struct json_out out;
+
+    json_out_init(&out, arena, 256);
+    out_begin_object(&out);
+    out_key(&out, "os-update_reclaim_space");
+    out_begin_object(&out);
+    out_put_text(&out, "id", id);
+    out_put_text(&out, "status", said->status);
+    if (said->progress)
+        out_put_int(&out, "progress", said->progress);
+    if (said->reason)
+        out_put_text(&out, "reason", said->reason);
+    if (said->message)
+        out_put_text(&out, "message", said->message);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return report(api, arena, &call, err);
+}

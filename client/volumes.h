@@ -99,3 +99,15 @@ enum complete_outcome volumes_report_snapshot(const struct client *api, struct a
                                               const char *snapshot_id, const char *request_id,
                                               const char *status, unsigned percent,
                                               struct error *err);
+
+/* How far a guest is that gives back room; what is not said is NULL. */
+struct reclaim_said {
+    const char *status;           /* running, done, error */
+    unsigned progress;            /* percent, of what is running */
+    const char *reason, *message; /* of an error */
+};
+/* The report of that (os-update_reclaim_space), with the id that the host was asked with. */
+enum complete_outcome volumes_report_reclaim(const struct client *api, struct arena *arena,
+                                             const char *volume_id, const char *id,
+                                             const char *request_id,
+                                             const struct reclaim_said *said, struct error *err);

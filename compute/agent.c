@@ -11,6 +11,7 @@
 #include "compute/reply.h"
 #include "compute/report.h"
 #include "compute/tidy.h"
+#include "compute/trim.h"
 #include "compute/versions.h"
 #include "http/origin.h"
 #include "identity/own_user.h"
@@ -105,9 +106,10 @@ struct agent {
     const struct authtoken *authtoken;
     const char *own_url;
     struct worker_pool *front; /* events and heartbeats */
-    struct worker_pool *looks; /* at the disks of assisted snapshots */
+    struct worker_pool *looks; /* at the disks of assisted snapshots and trims */
     struct jobs *jobs;
     struct assists *assists;
+    struct trims *trims;
     struct reporter *reporter;
     struct tidier *tidier;
     pthread_mutex_t lock; /* guards `waiting` */
@@ -192,6 +194,20 @@ static void take_delete(void *arg, struct http_exchange *exchange) {
                  &err);
 }
 
+static void run_trim(void *arg) {
+    struct waiting *waiting = arg;
+    const struct agent *agent = take_over(waiting);
+
+    trim_answer(waiting->request, agent->hypervisor, agent->trims);
+}
+
+static void take_trim(void *arg, struct http_exchange *exchange) {
+    struct agent *agent = arg;
+    struct error err = { 0 };
+
+    answer_later(agent, exchange, trim_read(exchange, &err), agent->looks, run_trim, &err);
+}
+
 static void let_events_in(struct agent *agent, struct http_exchange *exchange) {
     guard_pass(agent->authtoken, exchange, take_events, agent);
 }
@@ -202,6 +218,10 @@ static void let_create_in(struct agent *agent, struct http_exchange *exchange) {
 
 static void let_delete_in(struct agent *agent, struct http_exchange *exchange) {
     guard_pass(agent->authtoken, exchange, take_delete, agent);
+}
+
+static void let_trim_in(struct agent *agent, struct http_exchange *exchange) {
+    guard_pass(agent->authtoken, exchange, take_trim, agent);
 }
 
 static const struct agent_route {
@@ -218,6 +238,7 @@ static const struct agent_route {
     { "POST", "/v2.1/{project}/os-assisted-volume-snapshots", let_create_in },
     { "DELETE", "/v2.1/os-assisted-volume-snapshots/{id}", let_delete_in },
     { "DELETE", "/v2.1/{project}/os-assisted-volume-snapshots/{id}", let_delete_in },
+    { "POST", "/v2.1/os-volume-trims", let_trim_in },
 };
 
 static bool path_matches(const char *pattern, const char *path) {
@@ -307,6 +328,14 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
         .busy_ms = job_settings.busy_ms,
         .unreachable_ms = job_settings.unreachable_ms,
     };
+    struct trim_settings trim_settings = {
+        .hypervisor = settings->hypervisor,
+        .api = api,
+        .host = settings->host,
+        .retry_ms = retry_ms,
+        .busy_ms = job_settings.busy_ms,
+        .unreachable_ms = job_settings.unreachable_ms,
+    };
     struct reporter_settings reporter_settings = {
         .api = api,
         .host = settings->host,
@@ -333,6 +362,8 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     agent->jobs = jobs_new(&job_settings);
     assist_settings.pool = jobs_pool(agent->jobs);
     agent->assists = assists_new(&assist_settings);
+    trim_settings.pool = jobs_pool(agent->jobs);
+    agent->trims = trims_new(&trim_settings);
     reporter_settings.pool = agent->front;
     reporter_settings.jobs = agent->jobs;
     agent->reporter = reporter_new(&reporter_settings);
@@ -342,7 +373,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
 }
 
 unsigned agent_open_jobs(struct agent *agent) {
-    return jobs_open(agent->jobs) + assists_open(agent->assists);
+    return jobs_open(agent->jobs) + assists_open(agent->assists) + trims_open(agent->trims);
 }
 
 static void refuse_waiting(struct agent *agent) {
@@ -364,6 +395,7 @@ void agent_stop(struct agent *agent) {
     tidier_free(agent->tidier);
     jobs_stop(agent->jobs);
     assists_free(agent->assists);
+    trims_free(agent->trims);
     pthread_mutex_destroy(&agent->lock);
     free(agent);
 }

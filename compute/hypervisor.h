@@ -33,6 +33,7 @@ struct disk {
         job_total; /* how far the job is, in units of its own; 0, 0: it does not say */
     bool moving;   /* the latter: for as long as that takes */
     bool read_only;
+    bool discards; /* what the guest gives up is given back */
 };
 
 struct hypervisor {
@@ -61,6 +62,11 @@ struct hypervisor {
      * disk's any more. */
     int (*merge_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                       const char *top, const char *base, struct error *err);
+    /* The guest that has the disk trims its file systems, if one of them lies there.  0: it has;
+     * 1: it is at it, and asked again with the same `id` it says how that has ended; the one behind
+     * patience.h says this, libvirt's own returns at the end.  ERROR_BAD_REQUEST: it cannot. */
+    int (*trim_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                     const char *id, struct error *err);
     /* UUIDs of the guests in which an agent that died may have left something; NULL ends them. */
     int (*list_used)(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err);

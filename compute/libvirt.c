@@ -5,6 +5,7 @@
 #include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "compute/fence.h"
+#include "compute/guest_agent.h"
 #include "compute/guest_process.h"
 #include "compute/virt.h"
 #include "compute/virt_link.h"
@@ -314,6 +315,18 @@ static int libvirt_merge_disk(struct hypervisor *hypervisor, struct arena *arena
     return act_on_guest(hypervisor, arena, &act, err);
 }
 
+static int act_trim(const struct guest *guest, const struct act *act, struct error *err) {
+    return guest_agent_trim(guest, act->disk, err);
+}
+
+static int libvirt_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
+                             const struct disk *disk, const char *id, struct error *err) {
+    const struct act act = { .run = act_trim, .disk = disk };
+
+    (void)id;
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
 static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
                              const char *const **ret, struct error *err) {
     autoconnection virConnectPtr connection = virt_link_share(link_of(hypervisor), err);
@@ -369,6 +382,7 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .list_chain = libvirt_list_chain,
         .snapshot_disk = libvirt_snapshot_disk,
         .merge_disk = libvirt_merge_disk,
+        .trim_disk = libvirt_trim_disk,
         .list_used = libvirt_list_used,
         .tidy = libvirt_tidy,
         .free = libvirt_free,

@@ -14,6 +14,8 @@ libscoria_a_SOURCES += \
 	compute/resize.c compute/resize.h \
 	compute/round.c compute/round.h \
 	compute/tidy.c compute/tidy.h \
+	compute/trim.c compute/trim.h \
+	compute/trim_job.c compute/trim_job.h \
 	compute/versions.c compute/versions.h
 
 if HAVE_LIBVIRT
@@ -21,6 +23,7 @@ libscoria_a_SOURCES += \
 	compute/blocks.c compute/blocks.h \
 	compute/domain_xml.c compute/domain_xml.h \
 	compute/fence.c compute/fence.h \
+	compute/guest_agent.c compute/guest_agent.h \
 	compute/guest_process.c compute/guest_process.h \
 	compute/libvirt.c \
 	compute/virt.c compute/virt.h \
@@ -40,6 +43,8 @@ check_PROGRAMS += \
 	tests/unit/compute/test_resize \
 	tests/unit/compute/test_round \
 	tests/unit/compute/test_tidy \
+	tests/unit/compute/test_trim \
+	tests/unit/compute/test_trim_job \
 	tests/unit/compute/test_versions
 tests_unit_compute_test_agent_SOURCES = tests/unit/compute/agent_scene.h \
 	tests/unit/compute/test_agent.c

@@ -12,6 +12,10 @@
 #define LATE_MOST 12
 #define DAEMON    "libvirt" /* the key of errands that ask no guest */
 
+/* A trim takes as long as its guest likes, and a thread of libvirtd meanwhile. */
+#define TRIMS_MOST   4
+#define TRIM_KEPT_US INT64_C(60000000) /* so long its end is kept for who asked */
+
 /* Belongs to who waits for it, from the moment that it is late to its own thread. */
 struct errand {
     LIST_ENTRY(errand) next;
@@ -24,6 +28,8 @@ struct errand {
     int64_t bytes;
     const char *top, *base;
     const char *const *list;
+    const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
+    int64_t ended_us; /* that of a trim */
     int result;
     struct error err;
     bool done, late;
@@ -62,13 +68,15 @@ static void *run_errand(void *arg) {
     errand->run(errand);
     pthread_mutex_lock(&patience->lock);
     errand->done = true;
-    if (!errand->late) {
+    errand->ended_us = clock_monotonic_us();
+    if (errand->trim ? !patience->freed : !errand->late) {
         pthread_cond_broadcast(&patience->changed);
         pthread_mutex_unlock(&patience->lock);
         return NULL;
     }
     LIST_REMOVE(errand, next);
-    patience->late--;
+    if (!errand->trim)
+        patience->late--;
     last = patience->freed && LIST_EMPTY(&patience->errands);
     pthread_mutex_unlock(&patience->lock);
     errand_free(errand);
@@ -274,6 +282,100 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return errand ? end(errand, err) : -1;
 }
 
+/* ---- trims ---- */
+
+static void run_trim_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result =
+        inner->trim_disk(inner, errand->arena, &errand->disk, errand->trim, &errand->err);
+}
+
+/* With the lock: those that ended before `until_us` go: nobody fetches their end. */
+static void drop_trims(struct patience *patience, int64_t until_us) {
+    struct errand *errand, *next;
+
+    for (errand = LIST_FIRST(&patience->errands); errand; errand = next) {
+        next = LIST_NEXT(errand, next);
+        if (!errand->trim || !errand->done || errand->ended_us >= until_us)
+            continue;
+        LIST_REMOVE(errand, next);
+        errand_free(errand);
+    }
+}
+
+/* With the lock: that of the guest, and how many are open. */
+static struct errand *find_trim(struct patience *patience, const char *instance_uuid,
+                                unsigned *ret_open) {
+    struct errand *errand, *found = NULL;
+
+    *ret_open = 0;
+    LIST_FOREACH(errand, &patience->errands, next) {
+        if (!errand->trim)
+            continue;
+        *ret_open += !errand->done;
+        if (strcmp(errand->instance_uuid, instance_uuid) == 0)
+            found = errand;
+    }
+    return found;
+}
+
+/* With the lock. */
+static int start_trim(struct patience *patience, const struct disk *disk, const char *id,
+                      unsigned open, struct error *err) {
+    struct errand *errand;
+    pthread_t thread;
+
+    if (open >= TRIMS_MOST)
+        return error_set(err, ERROR_CONFLICT, "%u guests of this host are trimming already", open);
+    errand = errand_on_disk(&patience->hypervisor, run_trim_disk, disk, NULL, NULL);
+    errand->trim = arena_text(errand->arena, id);
+    errand->key = "a trim";
+    if (thread_start(&thread, "hypervisor", run_errand, errand) != 0) {
+        errand_free(errand);
+        return error_set(err, ERROR_UNAVAILABLE, "there is no thread for a trim");
+    }
+    pthread_detach(thread);
+    LIST_INSERT_HEAD(&patience->errands, errand, next);
+    return 1;
+}
+
+/* With the lock.  An earlier one that has ended is the caller's. */
+static int follow_trim(struct patience *patience, const struct disk *disk, const char *id,
+                       struct errand **ret_ended, struct error *err) {
+    struct errand *errand;
+    unsigned open;
+    bool ours;
+
+    drop_trims(patience, clock_monotonic_us() - TRIM_KEPT_US);
+    errand = find_trim(patience, disk->instance_uuid, &open);
+    ours = errand && strcmp(errand->trim, id) == 0;
+    if (errand && !errand->done)
+        return ours ? 1
+                    : error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume");
+    if (errand)
+        LIST_REMOVE(errand, next);
+    *ret_ended = errand;
+    return ours ? 0 : start_trim(patience, disk, id, open, err);
+}
+
+static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                     const char *id, struct error *err) {
+    struct patience *patience = (struct patience *)hypervisor;
+    struct errand *ended = NULL;
+    int result;
+
+    (void)arena;
+    pthread_mutex_lock(&patience->lock);
+    result = follow_trim(patience, disk, id, &ended, err);
+    pthread_mutex_unlock(&patience->lock);
+    if (ended && strcmp(ended->trim, id) == 0)
+        return end(ended, err);
+    if (ended)
+        errand_free(ended);
+    return result;
+}
+
 static void run_list_used(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
 
@@ -305,6 +407,7 @@ static void patience_free(struct hypervisor *hypervisor) {
 
     pthread_mutex_lock(&patience->lock);
     patience->freed = true;
+    drop_trims(patience, INT64_MAX);
     last = LIST_EMPTY(&patience->errands);
     pthread_mutex_unlock(&patience->lock);
     if (last)
@@ -321,6 +424,7 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .list_chain = list_chain,
         .snapshot_disk = snapshot_disk,
         .merge_disk = merge_disk,
+        .trim_disk = trim_disk,
         .list_used = list_used,
         .tidy = tidy,
         .free = patience_free,

@@ -5,7 +5,8 @@
  * thread of its own; who waits for it gives up after a while with ERROR_UNAVAILABLE, and so does
  * at once whoever asks the same guest before it has returned.  It may still take effect.  There is
  * a most for such calls: libvirtd has a bounded number of threads (20 by default), and each may
- * hold one.  Thread-safe.
+ * hold one.  Trims, which may take as long as they like, are waited for by nobody: their end is
+ * fetched.  Thread-safe.
  */
 #pragma once
 

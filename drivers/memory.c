@@ -253,6 +253,17 @@ bool memory_waste(void *handle, const char *name_id, int64_t bytes) {
     return volume != NULL;
 }
 
+bool memory_trim(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find_object(memory, name_id);
+    if (volume)
+        volume->waste = 0;
+    return volume != NULL;
+}
+
 int64_t memory_read(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;

@@ -31,6 +31,8 @@ int64_t memory_read(void *handle, const char *name_id);
 int64_t memory_read_snapshot(void *handle, const char *name_id);
 /* It has written so many bytes more, and needs them no more; nobody else knows. */
 bool memory_waste(void *handle, const char *name_id, int64_t bytes);
+/* It has said of all of these that it needs them no more. */
+bool memory_trim(void *handle, const char *name_id);
 /* The guest's host does what it was asked to do with that snapshot; and what is it asked?  false:
  * nothing, as nothing is prepared (any more). */
 bool memory_assist(void *handle, const char *name_id);

@@ -47,6 +47,9 @@ const struct option settings_options[] = {
               "themselves decide: does the guest write to the new one, the snapshot is made; does it not, it is undone." },
     { .section = "DEFAULT", .key = "assisted_snapshot_delete_deadline", .type = OPTION_SECONDS, .fallback = "7200", .min = 1, .max = 31536000,
       .help = "The same of a snapshot that is deleted by merging files below a running guest." },
+    { .section = "DEFAULT", .key = "attached_reclaim_deadline", .type = OPTION_SECONDS, .fallback = "3600", .min = 1, .max = 31536000,
+      .help = "Seconds that giving back room of an attached volume waits for the guest to have trimmed its file systems. "
+              "Then it has failed; what came back by then is back." },
     { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "15", .min = 2, .max = 3600,
       .help = "Seconds after which a manager that gives no sign of life counts as dead and its work is taken over." },
     { .section = "DEFAULT", .key = "message_ttl", .type = OPTION_SECONDS, .fallback = "2592000", .min = 1, .max = 315360000,
@@ -105,6 +108,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
             config_int(config, section, "assisted_snapshot_create_deadline"),
         .assisted_delete_deadline_s =
             config_int(config, section, "assisted_snapshot_delete_deadline"),
+        .attached_reclaim_deadline_s = config_int(config, section, "attached_reclaim_deadline"),
         .operation_lease_s = config_int(config, section, "operation_lease"),
         .message_ttl_s = config_int(config, section, "message_ttl"),
         .service_down_s = config_int(config, section, "service_down_time"),

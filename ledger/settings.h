@@ -20,6 +20,7 @@ struct settings {
     bool no_snapshot_gb_quota;
     int64_t extend_deadline_s; /* how long a pending extend waits before the file decides */
     int64_t assisted_create_deadline_s, assisted_delete_deadline_s; /* the same of snapshots */
+    int64_t attached_reclaim_deadline_s;
     int64_t operation_lease_s;
     int64_t message_ttl_s;
     int64_t service_down_s; /* a service silent for longer is down */

@@ -130,6 +130,28 @@ int event_assist(struct job *job, const char *instance_uuid, struct compute_assi
     return 0;
 }
 
+int event_trim(struct job *job, const char *instance_uuid, bool again, enum event_verdict *ret,
+               struct error *answer, struct error *err) {
+    struct compute_sender *compute = job->manager->settings.compute;
+    struct receivers receivers = {
+        .event = { .volume_id = job->volume.id, .instance_uuid = instance_uuid },
+    };
+    struct compute_trim trim = {
+        .id = job->operation.id,
+        .volume_id = job->volume.id,
+        .instance_uuid = instance_uuid,
+        .request_id = job->operation.request_id,
+        .again = again,
+    };
+
+    if (job_read(job, receivers_body, &receivers, err) < 0)
+        return -1;
+    trim.host = receivers.event.host;
+    trim.endpoint = receivers.count > 0 ? receivers.endpoints[0] : NULL;
+    *ret = compute->trim(compute, job->arena, &trim, answer);
+    return 0;
+}
+
 /* ---- the news that a disk has grown already, or shall, when the guest has moved since ---- */
 
 int job_notify(struct job *job, struct error *err) {

@@ -18,3 +18,7 @@ int event_send(struct job *job, const char *instance_uuid, bool completion, enum
 /* The same for its part of a snapshot of the volume; ids, host and endpoint are filled here. */
 int event_assist(struct job *job, const char *instance_uuid, struct compute_assist *assist,
                  enum event_verdict *ret, struct error *answer, struct error *err);
+
+/* The same for giving back room of the volume. */
+int event_trim(struct job *job, const char *instance_uuid, bool again, enum event_verdict *ret,
+               struct error *answer, struct error *err);

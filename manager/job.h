@@ -8,6 +8,7 @@
 
 #include "manager/state.private.h"
 #include "volume/operations.h"
+#include "volume/reclaim.h"
 #include "volume/snapshot.h"
 #include "volume/source.h"
 
@@ -61,6 +62,17 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
                      struct error *err);
 /* In any phase but running. */
 int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err);
+/*
+ * A volume in use gives back room by its guest (trim_job.c).  1: no guest has the volume any more,
+ * and job->volume says so; else all is said.
+ */
+int job_trim_begin(struct job *job, struct error *err);
+/* In any phase but running. */
+int job_trim_go_on(struct job *job, struct error *err);
+/* How it has ended: that of reclaim_job.c. */
+int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err);
+/* Bytes that the volume takes. */
+int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
 /* One that this worker has made when its operation was another's by now, or cancelled, goes when
  * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
 int job_clean_up_snapshot(struct job *job, struct error *err);

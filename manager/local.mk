@@ -34,6 +34,7 @@ libscoria_a_SOURCES += \
 	manager/state.private.h \
 	manager/ticker.c \
 	manager/ticker.h \
+	manager/trim_job.c \
 	manager/volume_jobs.c
 
 if HAVE_CHECK

@@ -5,7 +5,6 @@
  */
 #include "manager/host.h"
 #include "manager/job.h"
-#include "volume/reclaim.h"
 
 enum { TRIES = 30 };
 #define WAIT_US ((int64_t)2000000) /* for the one that the backend has */
@@ -24,7 +23,7 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
            inner->tell(inner, done_bytes, all_bytes);
 }
 
-static int get_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
+int job_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
 
     return job->backend->driver->get_usage(job->backend->handle, job->arena, &volume, ret_bytes,
@@ -38,15 +37,15 @@ static int give_back(struct job *job, int64_t *ret_bytes, struct error *err) {
 
     if (!job->backend->driver->reclaim_volume)
         return error_set(err, ERROR_BAD_REQUEST, "This backend gives back no room.");
-    if (get_usage(job, &before, err) < 0 ||
+    if (job_usage(job, &before, err) < 0 ||
         job_must_hold(job, volume_reclaim_measured, &before, err) < 0 ||
         job->backend->driver->reclaim_volume(job->backend->handle, job->arena, &volume,
                                              &reclaiming.progress, err) < 0)
         return -1;
-    return get_usage(job, ret_bytes, err);
+    return job_usage(job, ret_bytes, err);
 }
 
-static int end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
+int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
     int ended = job_finish(job, (void *)ending, err);
 
     if (ended == 0 && ending->failure)
@@ -57,12 +56,13 @@ static int end(struct job *job, const struct reclaim_ending *ending, struct erro
     return ended < 0 ? -1 : 0;
 }
 
+/* The storage does it, as nobody has the volume. */
 static int reclaim(struct job *job, struct error *err) {
     struct error failure = { .kind = ERROR_NONE };
     struct reclaim_ending ending = { 0 };
 
     if (give_back(job, &ending.post_usage, &failure) == 0)
-        return end(job, &ending, err);
+        return job_reclaim_end(job, &ending, err);
     if (job_check_lease(job, err) < 0)
         return -1;
     if (manager_is_draining(job->manager))
@@ -70,7 +70,7 @@ static int reclaim(struct job *job, struct error *err) {
     if (job_is_uncertain(job, &failure) && job->operation.attempts < TRIES)
         return job_ask_again(job, &failure, err);
     ending.failure = &failure;
-    return end(job, &ending, err);
+    return job_reclaim_end(job, &ending, err);
 }
 
 int job_reclaim(struct job *job, struct error *err) {
@@ -78,6 +78,13 @@ int job_reclaim(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
+    if (job->operation.phase != PHASE_RUNNING)
+        return job_trim_go_on(job, err);
+    if (job_driver_volume(job).attached) {
+        result = job_trim_begin(job, err);
+        if (result <= 0)
+            return result;
+    }
     if (!host_begin_reclaim(job->host))
         return job_put_back(job, WAIT_US, err);
     result = reclaim(job, err);

@@ -76,6 +76,8 @@ const struct rule_default rule_defaults[] = {
       "Give back room of a volume that holds nothing." },
     { "volume_extension:volume_actions:show_reclaim_space", READER, OWNER,
       "Show what came of giving back a volume's room." },
+    { "volume_extension:volume_admin_actions:update_reclaim_space", ADMIN, NULL,
+      "Report how far a guest is that gives back room of its volume." },
     { "volume_extension:volume_actions:attach", MEMBER, OWNER, "Mark a volume as attached." },
     { "volume_extension:volume_actions:detach", MEMBER, OWNER,
       "Remove an attachment of a volume." },

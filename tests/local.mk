@@ -102,6 +102,7 @@ EXTRA_DIST += \
 	tests/e2e/test_roles.py \
 	tests/e2e/test_steps.py \
 	tests/e2e/test_tls.py \
+	tests/e2e/test_trim.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
@@ -111,6 +112,7 @@ EXTRA_DIST += \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/description.py \
+	tests/lib/guest_system.py \
 	tests/lib/hypervisor.py \
 	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \

@@ -16,8 +16,8 @@
 const struct attachment *assist_guest(const struct volume *volume);
 
 /* For the worker that holds it (operation_body), from phase sending or waiting.  The host was
- * asked, or may have been: phase waiting, and the worker lets go.  The argument is a bool: it may be
- * asked again. */
+ * asked, or may have been: phase waiting, and the worker lets go.  The argument is a bool: it may
+ * be asked again. */
 operation_body assist_sent;
 /* It was asked again, or could not be: waits on.  The argument is a bool: for longer than
  * before. */

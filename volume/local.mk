@@ -38,6 +38,7 @@ libscoria_a_SOURCES += \
 	volume/placement_hint.private.h \
 	volume/pool.c volume/pool.h \
 	volume/reclaim.c volume/reclaim.h \
+	volume/reclaim_trim.c volume/reclaim_trim.h \
 	volume/reserved_type.h \
 	volume/reset.c volume/reset.h \
 	volume/revert.c volume/revert.h \
@@ -76,6 +77,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_reclaim \
+	tests/unit/volume/test_reclaim_trim \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_turns \

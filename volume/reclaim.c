@@ -70,17 +70,14 @@ static int check_can(struct work *work, const struct volume *volume, struct erro
                        err);
 }
 
-static int check_now(const struct volume *volume, struct error *err) {
-    if (volume->status == VOLUME_IN_USE)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s is attached: its guest gives room back by "
-                         "itself where its disk has discard=unmap; detach it to have it done here.",
-                         volume->id);
+static int check_now(struct work *work, const struct volume *volume, struct error *err) {
+    if (volume->status == VOLUME_IN_USE && !volume_is_migrating(volume))
+        return reclaim_trim_check(work, volume, err);
     if (volume->status == VOLUME_AVAILABLE && !volume_is_migrating(volume))
         return 0;
-    return error_set(err, ERROR_CONFLICT,
-                     "Volume %s must be available to be reclaimed, but it is %s.", volume->id,
-                     volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
+    return error_set(
+        err, ERROR_CONFLICT, "Volume %s must be available or in-use to be reclaimed, but it is %s.",
+        volume->id, volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
 }
 
 /* Whoever asks again later may be heard. */
@@ -96,7 +93,7 @@ static int settle(struct work *work, const char *volume_id, struct error *err) {
 int volume_reclaim(struct work *work, const struct volume *volume, struct error *err) {
     struct volume changed = *volume;
 
-    if (check_can(work, volume, err) < 0 || check_now(volume, err) < 0 ||
+    if (check_can(work, volume, err) < 0 || check_now(work, volume, err) < 0 ||
         settle(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, &kind_reclaim, NULL, NULL, err) < 0 ||
         insert_row(work, volume->id, err) < 0)
@@ -184,12 +181,17 @@ const struct operation_kind kind_reclaim = {
     .method = "reclaim_space",
     .message_action = "906",
     .object = &volume_objects,
-    .may_start_from = ST(AVAILABLE),
+    .may_start_from = ST(AVAILABLE) | ST(IN_USE),
     .meanwhile = VOLUME_RECLAIMING,
     .on_failure = VOLUME_AVAILABLE,
-    .is = { [PHASE_QUEUED] = WORK_RECLAIMS, [PHASE_RUNNING] = WORK_RECLAIMS },
+    .is = { [PHASE_QUEUED] = WORK_RECLAIMS,
+            [PHASE_RUNNING] = WORK_RECLAIMS,
+            [PHASE_SENDING] = WORK_AWAITS,
+            [PHASE_WAITING] = WORK_AWAITS,
+            [PHASE_COMPLETING] = WORK_RECLAIMS },
     .wanted = reclaim_wanted,
     .progress = reclaim_progress,
     .finish = reclaim_finish,
     .cancel = reclaim_cancel,
+    .settle = reclaim_trim_settle,
 };

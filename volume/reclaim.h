@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ledger/operation.h"
+#include "volume/reclaim_trim.h"
 #include "volume/volume.h"
 
 struct reclaim {
@@ -27,8 +28,3 @@ int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim
 /* An operation_body with the bytes (int64_t) that it takes before: those of the first attempt
  * count. */
 operation_body volume_reclaim_measured;
-/* What finishes it. */
-struct reclaim_ending {
-    const struct error *failure; /* NULL: done */
-    int64_t post_usage;
-};

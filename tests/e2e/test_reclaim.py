@@ -8,7 +8,7 @@ import subprocess
 import uuid
 
 from block_storage import until
-from case import NODE, ServiceCase, in_threads
+from case import ServiceCase, in_threads
 
 MIB = 1 << 20
 DATA_MIB, ZEROS_MIB = 4, 12
@@ -85,11 +85,11 @@ class Reclaim:
 
     def test_one_in_use_is_refused_and_told_why(self):
         volume_id = self.volume()
-        attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), "elsewhere")
         self.api.attach_complete(attachment["id"])
         answer = self.reclaim(volume_id, {})
         self.assertEqual(answer.status, 400)
-        self.assertIn("discard=unmap", answer.message)
+        self.assertIn("no agent of this service", answer.message)
         self.assertEqual(self.last(volume_id)["status"], "none")
 
     def test_one_that_somebody_else_writes_to_is_left_alone(self):

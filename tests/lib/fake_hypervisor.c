@@ -34,7 +34,7 @@ struct fake_hypervisor {
     unsigned counts[FAKE_CALLS];
     char files[MOST][200]; /* overlays that are there to be used */
     unsigned file_count;
-    bool pretends, holds;
+    bool pretends, holds, trims;
     unsigned held;
 };
 
@@ -232,6 +232,23 @@ static int fake_merge_disk(struct hypervisor *hypervisor, struct arena *arena,
     return result == 0 ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
 }
 
+static int fake_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk *disk, const char *id, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+    bool goes_on;
+
+    (void)arena;
+    (void)disk;
+    (void)id;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_TRIM_DISK);
+    stand_still(fake);
+    goes_on = fake->trims;
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : goes_on;
+}
+
 static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
                           const char *const **ret, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
@@ -278,6 +295,7 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .list_chain = fake_list_chain,
         .snapshot_disk = fake_snapshot_disk,
         .merge_disk = fake_merge_disk,
+        .trim_disk = fake_trim_disk,
         .list_used = fake_list_used,
         .tidy = fake_tidy,
         .free = fake_free,
@@ -423,6 +441,12 @@ void fake_hypervisor_fail(struct fake_hypervisor *fake, enum fake_call call, enu
 void fake_hypervisor_pretend(struct fake_hypervisor *fake) {
     pthread_mutex_lock(&fake->lock);
     fake->pretends = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on) {
+    pthread_mutex_lock(&fake->lock);
+    fake->trims = goes_on;
     pthread_mutex_unlock(&fake->lock);
 }
 

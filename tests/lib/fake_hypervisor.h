@@ -13,6 +13,7 @@ enum fake_call {
     FAKE_LIST_CHAIN,
     FAKE_SNAPSHOT_DISK,
     FAKE_MERGE_DISK,
+    FAKE_TRIM_DISK,
     FAKE_LIST_USED,
     FAKE_TIDY,
     FAKE_CALLS
@@ -60,8 +61,11 @@ void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, in
                          int64_t total);
 void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id, bool done);
 
-/* Calls of grow_disk, snapshot_disk and merge_disk stop and wait while held; waiting for the
- * first one to be there. */
+/* Guests are at their trims, until they are not. */
+void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on);
+
+/* Calls of grow_disk, snapshot_disk, merge_disk and trim_disk stop and wait while held; waiting for
+ * the first one to be there. */
 void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);
 void fake_hypervisor_release(struct fake_hypervisor *fake);

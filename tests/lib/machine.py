@@ -98,17 +98,18 @@ class Kernel:
         return list(dict.fromkeys(files))
 
 
-def make_initramfs(kernel, path):
+def make_initramfs(kernel, path, modules=MODULES, script=INIT):
+    """A first file system with busybox, these modules and the script that loads them."""
     with tempfile.TemporaryDirectory() as tree:
         os.makedirs(os.path.join(tree, "bin"))
         os.makedirs(os.path.join(tree, "modules"))
         run("cp", "/bin/busybox", os.path.join(tree, "bin/busybox"))
-        files = kernel.modules(MODULES)
+        files = kernel.modules(modules)
         run("cp", *files, os.path.join(tree, "modules"))
         with open(os.path.join(tree, "modules/order"), "w", encoding="ascii") as order:
             order.writelines(os.path.basename(file) + "\n" for file in files)
         with open(os.path.join(tree, "init"), "w", encoding="ascii") as init:
-            init.write(INIT)
+            init.write(script)
         os.chmod(os.path.join(tree, "init"), 0o755)
         run("sh", "-c", f"find . | cpio --quiet -o -H newc | gzip -1 >'{path}'", cwd=tree)
 

@@ -139,6 +139,30 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     return effect(world, "after_assist") ? verdict : EVENT_REFUSED;
 }
 
+static enum event_verdict send_trim(struct compute_sender *sender, struct arena *arena,
+                                    const struct compute_trim *trim, struct error *err) {
+    struct world *world = (struct world *)(void *)((char *)sender - offsetof(struct world, sender));
+    struct world_trim *kept = &world->trims[world->trim_count % WORLD_EVENTS];
+    enum event_verdict verdict = world->verdict;
+
+    (void)arena;
+    error_set(err, world->refusal ? world->refusal : ERROR_BACKEND, "the compute side answers so");
+    if (!effect(world, "before_trim"))
+        return EVENT_REFUSED;
+    if (verdict != EVENT_REFUSED) {
+        *kept = (struct world_trim){ .again = trim->again };
+        snprintf(kept->id, sizeof kept->id, "%s", trim->id);
+        snprintf(kept->volume_id, sizeof kept->volume_id, "%s", trim->volume_id);
+        snprintf(kept->instance_uuid, sizeof kept->instance_uuid, "%s", trim->instance_uuid);
+        snprintf(kept->host, sizeof kept->host, "%s", trim->host ? trim->host : "");
+        snprintf(kept->endpoint, sizeof kept->endpoint, "%s", trim->endpoint ? trim->endpoint : "");
+        world->trim_count++;
+        if (world->on_trim)
+            world->on_trim(world, kept);
+    }
+    return effect(world, "after_trim") ? verdict : EVENT_REFUSED;
+}
+
 /* ---- birth ---- */
 
 static int bootstrap_body(struct work *work, void *arg, struct error *err) {
@@ -286,6 +310,7 @@ struct world *world_new(const struct world_settings *wanted) {
         .extend_deadline_s = 600,
         .assisted_create_deadline_s = 600,
         .assisted_delete_deadline_s = 7200,
+        .attached_reclaim_deadline_s = 3600,
         .operation_lease_s = 30,
         .message_ttl_s = 2592000,
         .service_down_s = 60,
@@ -312,6 +337,7 @@ struct world *world_new(const struct world_settings *wanted) {
         .send = send_event,
         .asks_again = true,
         .assist = send_assist,
+        .trim = send_trim,
     };
     world->token = "admin:" WORLD_PROJECT;
     world->minor = 71;

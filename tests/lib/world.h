@@ -48,6 +48,13 @@ struct world_assist {
     bool deletes, again;
 };
 
+/* What it was asked to have its guest give back. */
+struct world_trim {
+    char id[37], volume_id[37], instance_uuid[37];
+    char host[64], endpoint[80];
+    bool again;
+};
+
 #define WORLD_EVENTS 64
 
 struct world {
@@ -78,6 +85,9 @@ struct world {
     struct world_assist assists[WORLD_EVENTS]; /* with the same verdict */
     unsigned assist_count;
     void (*on_assist)(struct world *world, const struct world_assist *assist);
+    struct world_trim trims[WORLD_EVENTS]; /* the same */
+    unsigned trim_count;
+    void (*on_trim)(struct world *world, const struct world_trim *trim);
     enum error_kind refusal; /* ERROR_NONE: one that says nothing of what was taken before */
 
     /* Death: after so many effects (commits, driver calls, events) nothing has an effect any

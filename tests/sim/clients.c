@@ -368,7 +368,7 @@ static const struct {
     { detach, "detach", 12, "in-use extending error_extending" },
     { delete, "delete", 6, "available error error_extending extending deleting reclaiming" },
     { reset, "reset", 12, "error error_extending error_deleting extending deleting reclaiming" },
-    { reclaim, "reclaim", 6, "available" },
+    { reclaim, "reclaim", 6, "available in-use" },
     { snapshot_take, "snapshot", 10, "available in-use" },
     { snapshot_drop, "drop a snapshot", 6, "available in-use extending" },
     { snapshot_reset, "reset a snapshot", 2, "available in-use" },

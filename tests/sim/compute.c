@@ -1,5 +1,5 @@
 /*
- * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c,
+ * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c, trim_job.c,
  * report.c, client/volumes.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
  * identity/own_user.c and compute/image.c.
@@ -10,6 +10,7 @@
 #include "common/worker.h"
 #include "compute/job.h"
 #include "compute/report.h"
+#include "compute/trim_job.h"
 #include "identity/own_user.h"
 
 #include <assert.h>
@@ -166,13 +167,16 @@ static const char *header_of(const struct http_call *call, const char *name) {
     return NULL;
 }
 
-/* Whose read or report the thread sends: volumes/ID or volumes/ID/action. */
-static void watch(struct thread *thread, const char *method, const char *path) {
+/* Whose read or report of an extend the thread sends: volumes/ID or volumes/ID/action. */
+static void watch(struct thread *thread, const struct http_call *call, const char *path) {
+    bool reports = strcmp(call->method, "POST") == 0;
+
     thread->watches[0] = '\0';
-    if (strncmp(path, "/volumes/", 9) != 0 || strlen(path) < 45)
+    if (strncmp(path, "/volumes/", 9) != 0 || strlen(path) < 45 ||
+        (reports && !strstr(call->body, "os-extend_volume_completion")))
         return;
     snprintf(thread->watches, sizeof thread->watches, "%.36s", path + 9);
-    thread->reports = strcmp(method, "POST") == 0;
+    thread->reports = reports;
 }
 
 int own_user_call(struct own_user *user, struct arena *arena, const struct http_call *call,
@@ -182,7 +186,7 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
     autofree char *text = NULL;
 
     (void)user;
-    watch(present->current, call->method, path);
+    watch(present->current, call, path);
     present->current->extend = header_of(call, EXTEND_HEADER);
     call_api(present, SIM_ADMIN, call->method, path, call->body, &answer);
     present->current->watches[0] = '\0';
@@ -221,10 +225,21 @@ static void host_start(struct host *host) {
         .retry_ms = 1000,
     };
 
+    struct trim_settings trims = {
+        .hypervisor = &host->hypervisor,
+        .api = api,
+        .host = host->process.name,
+        .retry_ms = 1000,
+        .busy_ms = 30000,
+        .unreachable_ms = 120000,
+    };
+
     founder = host;
     host->process.alive = true;
     host->process.dying = host->process.paused = false;
     host->jobs = reporter.jobs = jobs_new(&jobs);
+    trims.pool = jobs_pool(host->jobs);
+    host->trims = trims_new(&trims);
     host->reports = reporter.pool = worker_pool_new("reports", 1);
     host->reporter = reporter_new(&reporter);
 }
@@ -235,6 +250,7 @@ static void host_stop(struct host *host) {
     worker_pool_stop(host->reports);
     reporter_free(host->reporter);
     jobs_stop(host->jobs);
+    trims_free(host->trims);
     assists_forget(host);
     host->process.alive = false;
 }
@@ -315,5 +331,19 @@ enum event_verdict host_event(struct sim *sim, const struct compute_event *event
     if (jobs_put(host->jobs, event->volume_id, event->instance_uuid, event->request_id, err) < 0)
         return EVENT_REFUSED;
     note(sim, "%s hears of %.8s", host->process.name, event->volume_id);
+    return sim->temper.losses && chance(sim, 10) ? EVENT_UNKNOWN : EVENT_ACCEPTED;
+}
+
+enum event_verdict host_trim(struct sim *sim, const struct compute_trim *trim, struct error *err) {
+    const struct trim wanted = { trim->id, trim->volume_id, trim->instance_uuid, trim->request_id };
+    struct host *host = host_named(sim, trim->host);
+
+    if (!host || !host->process.alive || (sim->temper.losses && chance(sim, 5)))
+        return EVENT_REFUSED;
+    if (host->process.paused || (sim->temper.losses && chance(sim, 5)))
+        return EVENT_UNKNOWN;
+    if (trims_put(host->trims, &wanted, err) < 0)
+        return EVENT_REFUSED;
+    note(sim, "%s is asked to trim %.8s", host->process.name, trim->volume_id);
     return sim->temper.losses && chance(sim, 10) ? EVENT_UNKNOWN : EVENT_ACCEPTED;
 }

@@ -6,6 +6,7 @@
 
 struct jobs;
 struct reporter;
+struct trims;
 struct worker_pool;
 
 #define SIM_ASSISTS 32
@@ -40,6 +41,7 @@ struct host {
     struct worker_pool *pools;
     struct worker_pool *reports;
     struct jobs *jobs;
+    struct trims *trims;
     struct reporter *reporter;
     struct assist assists[SIM_ASSISTS];
     bool silent;                     /* its libvirt hangs */

@@ -251,6 +251,7 @@ static int host_find_disk(struct hypervisor *hypervisor, struct arena *arena,
     snprintf(ret->target, sizeof ret->target, "%s", volume_id);
     snprintf(ret->source, sizeof ret->source, "/images/%s", volume_id);
     strcpy(ret->format, "raw");
+    ret->discards = true;
     return 0;
 }
 
@@ -276,6 +277,26 @@ static int host_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
     if (host->sim->temper.lies && chance(host->sim, 5))
         return silent(err);
     return pause_here(host->sim, "after a disk was grown") ? 0 : silent(err);
+}
+
+/* One that hangs is at it for as long as that. */
+static int host_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk *disk, const char *id, struct error *err) {
+    struct host *host = (struct host *)hypervisor;
+    struct guest *guest;
+    unsigned index;
+
+    (void)arena, (void)id;
+    if (!pause_here(host->sim, "before a guest trims") || host->silent)
+        return silent(err);
+    guest = find_guest(host, disk->instance_uuid, disk->target, &index);
+    if (!guest || guest->state == GUEST_OFF)
+        return error_set(err, ERROR_CONFLICT, "the guest is off");
+    if (guest->state == GUEST_HANGING || (!host->sim->calm && chance(host->sim, 50)))
+        return 1;
+    memory_trim(host->sim->world->memory, disk->target);
+    host->sim->counts[COUNT_TRIMS]++;
+    return pause_here(host->sim, "after a guest has trimmed") ? 0 : silent(err);
 }
 
 static void host_free(struct hypervisor *hypervisor) {
@@ -322,6 +343,7 @@ void guests_start(struct host *host) {
         .has_instance = host_has_instance,
         .find_disk = host_find_disk,
         .grow_disk = host_grow_disk,
+        .trim_disk = host_trim_disk,
         .free = host_free,
     };
     for (unsigned i = 0; i < SIM_GUESTS; i++)

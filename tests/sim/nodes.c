@@ -143,6 +143,19 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     return pause_here(node->sim, "after a host was asked") ? verdict : EVENT_REFUSED;
 }
 
+static enum event_verdict send_trim(struct compute_sender *sender, struct arena *arena,
+                                    const struct compute_trim *trim, struct error *err) {
+    struct node *node = (struct node *)(void *)((char *)sender - offsetof(struct node, sender));
+    enum event_verdict verdict;
+
+    (void)arena;
+    error_set(err, ERROR_BACKEND, "the compute side answers so");
+    if (!pause_here(node->sim, "before a guest shall trim"))
+        return EVENT_REFUSED;
+    verdict = host_trim(node->sim, trim, err);
+    return pause_here(node->sim, "after a guest shall trim") ? verdict : EVENT_REFUSED;
+}
+
 /* ---- birth and death ---- */
 
 static void node_start(struct node *node) {
@@ -219,7 +232,8 @@ static void node_init(struct sim *sim, struct node *node, const char *name, bool
     node->settings.node = name;
     node->sender = (struct compute_sender){ .send = send_event,
                                             .asks_again = !sim->temper.once,
-                                            .assist = send_assist };
+                                            .assist = send_assist,
+                                            .trim = send_trim };
     door_open(node);
     node_start(node);
 }

@@ -34,6 +34,7 @@ static const char *const count_names[COUNTS] = {
     "steps of clocks",
     "deletes that came late",
     "parts of hosts",
+    "trims",
 };
 
 /* ---- chance ---- */

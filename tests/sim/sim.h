@@ -125,6 +125,7 @@ enum count {
     COUNT_CLOCKS,
     COUNT_LATE,
     COUNT_ASSISTS,
+    COUNT_TRIMS,
     COUNTS
 };
 
@@ -211,6 +212,7 @@ void hosts_revive(struct sim *sim);
 void host_act(struct sim *sim);
 enum event_verdict host_event(struct sim *sim, const struct compute_event *event,
                               struct error *err);
+enum event_verdict host_trim(struct sim *sim, const struct compute_trim *trim, struct error *err);
 
 /* ---- assists.c ---- */
 

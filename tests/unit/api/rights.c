@@ -204,6 +204,10 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
            "volume:revert_to_snapshot"), /* there is none */
     ACTION(OWNED_MEMBER, "{\"os-reclaim_space\": {}}", 202, USER("reclaim_space")),
+    ACTION(OWNED_ADMIN,
+           "{\"os-update_reclaim_space\": {\"id\": \"11111111-1111-4111-8111-111111111111\", "
+           "\"status\": \"done\"}}",
+           400, BY_ADMIN("update_reclaim_space")), /* nobody waits for it */
     { OWNED_READER, "GET", "/volumes/%s/reclaim_space", NULL, 200,
       "volume:get " USER("show_reclaim_space"), NULL },
     ACTION(OWNED_MEMBER, "{\"os-set_bootable\": {\"bootable\": false}}", 200, "volume:update"),

@@ -628,6 +628,58 @@ START_TEST(a_host_that_hangs_is_not_waited_for_twice) {
 }
 END_TEST
 
+static enum event_verdict ask_trim(struct scene *scene, bool again) {
+    const struct compute_trim trim = { .id = SNAPSHOT,
+                                       .volume_id = VOLUME,
+                                       .instance_uuid = INSTANCE,
+                                       .host = "here",
+                                       .endpoint = scene->endpoint[0] ? scene->endpoint : NULL,
+                                       .again = again };
+
+    scene->err = (struct error){ 0 };
+    return scene->sender->trim(scene->sender, scene->arena, &trim, &scene->err);
+}
+
+/* In the words of whoever refuses: people read them. */
+START_TEST(only_our_own_agents_have_a_guest_trim) {
+    static const struct {
+        int status;
+        const char *body;
+        enum event_verdict verdict;
+        enum error_kind kind;
+        const char *words;
+    } rows[] = {
+        { 202, "", EVENT_ACCEPTED, ERROR_NONE, "" },
+        { 400, "{\"badRequest\": {\"message\": \"never\"}}", EVENT_REFUSED, ERROR_BAD_REQUEST,
+          "never" },
+        { 409, "{\"conflictingRequest\": {\"message\": \"not now\"}}", EVENT_REFUSED,
+          ERROR_CONFLICT, "not now" },
+        { 404, "no such route", EVENT_REFUSED, ERROR_BACKEND, "404" },
+        { 500, "no", EVENT_UNKNOWN, ERROR_BACKEND, "500" },
+    };
+    struct scene *scene = scene_new(), *nova = scene_with(true, NULL, NULL);
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        script_server_add(scene->server, &(struct script_rule){ .path = "/v2.1/os-volume-trims",
+                                                                .status = rows[i].status,
+                                                                .body = rows[i].body,
+                                                                .times = 1 });
+        ck_assert_int_eq(ask_trim(scene, false), rows[i].verdict);
+        ck_assert_int_eq(scene->err.kind, rows[i].kind);
+        ck_assert_ptr_nonnull(strstr(scene->err.message, rows[i].words));
+    }
+    ck_assert_str_eq(script_server_request(scene->server, "POST", "/v2.1/os-volume-trims", 0)->body,
+                     "{\"trim\":{\"id\":\"" SNAPSHOT "\",\"volume_id\":\"" VOLUME
+                     "\",\"instance_uuid\":\"" INSTANCE "\"}}");
+    scene->endpoint[0] = '\0';
+    ck_assert_int_eq(ask_trim(scene, true), EVENT_REFUSED);
+    ck_assert_int_eq(ask_trim(nova, false), EVENT_REFUSED);
+    ck_assert_int_eq(nova->err.kind, ERROR_BAD_REQUEST);
+    scene_end(nova);
+    scene_end(scene);
+}
+END_TEST
+
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
            what_the_service_itself_turns_away_is_a_refusal,
@@ -642,4 +694,4 @@ CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood,
            a_host_is_asked_to_take_a_snapshot, a_host_is_asked_to_merge_files,
            only_a_certain_refusal_of_a_host_is_one, only_our_own_agent_is_asked_again,
-           a_host_that_hangs_is_not_waited_for_twice)
+           a_host_that_hangs_is_not_waited_for_twice, only_our_own_agents_have_a_guest_trim)

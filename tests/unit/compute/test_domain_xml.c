@@ -53,6 +53,30 @@ START_TEST(a_device_is_a_source_too_and_read_only_is_seen) {
 }
 END_TEST
 
+START_TEST(only_what_is_unmapped_is_given_back) {
+    static const struct {
+        const char *xml;
+        bool discards;
+    } rows[] = {
+#define DRIVER(more)                                                                               \
+    DOMAIN("<disk type='file'><driver name='qemu'" more "/><source file='/a'/><target dev='vda'/>" \
+           "<serial>" SERIAL "</serial></disk>")
+        { DRIVER(""), false },
+        { DRIVER(" discard='ignore'"), false },
+        { DRIVER(" discard='unmap'"), true },
+#undef DRIVER
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct disk disk = untouched();
+        struct error err = { 0 };
+
+        ck_assert_int_eq(domain_xml_find_disk(rows[i].xml, SERIAL, &disk, &err), 1);
+        ck_assert(disk.discards == rows[i].discards);
+    }
+}
+END_TEST
+
 START_TEST(a_network_disk_has_no_path) {
     struct disk disk = untouched();
     struct error err = { 0 };
@@ -211,7 +235,7 @@ END_TEST
 
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
            a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
-           a_device_is_a_source_too_and_read_only_is_seen, a_network_disk_has_no_path,
-           an_absent_serial_finds_nothing_and_changes_nothing,
+           a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
+           a_network_disk_has_no_path, an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)

@@ -89,6 +89,14 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return !top && strcmp(base, "/low") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not up");
 }
 
+static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                     const char *id, struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    ask(disk->instance_uuid);
+    return strcmp(id, "good") == 0 ? 0 : error_set(err, ERROR_BAD_REQUEST, "not good");
+}
+
 static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err) {
     static const char *const uuids[] = { HEALTHY, UUID("0"), NULL };
@@ -124,6 +132,7 @@ static struct hypervisor *patience(void) {
                                             .list_chain = list_chain,
                                             .snapshot_disk = snapshot_disk,
                                             .merge_disk = merge_disk,
+                                            .trim_disk = trim_disk,
                                             .list_used = list_used,
                                             .tidy = tidy,
                                             .free = inner_free };
@@ -287,6 +296,89 @@ START_TEST(the_end_does_not_wait_for_it) {
 }
 END_TEST
 
+static int trim(struct hypervisor *hypervisor, const char *uuid, const char *id,
+                enum error_kind *ret_kind) {
+    struct error err = { .kind = ERROR_NONE };
+    struct disk disk = { .state = DISK_RUNNING };
+    int result;
+
+    snprintf(disk.instance_uuid, sizeof(disk.instance_uuid), "%s", uuid);
+    result = hypervisor->trim_disk(hypervisor, NULL, &disk, id, &err);
+    *ret_kind = err.kind;
+    return result;
+}
+
+/* How it has ended. */
+static int await_trim(struct hypervisor *hypervisor, const char *uuid, const char *id,
+                      enum error_kind *ret_kind) {
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    int result;
+
+    while ((result = trim(hypervisor, uuid, id, ret_kind)) == 1)
+        nanosleep(&pause, NULL);
+    return result;
+}
+
+START_TEST(a_trim_is_asked_for_its_end) {
+    struct hypervisor *hypervisor = patience();
+    enum error_kind kind;
+
+    ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 1);
+    ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "good", &kind), 0);
+    ck_assert_uint_eq(asked(), 1);
+    ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "bad", &kind), -1);
+    ck_assert_int_eq(kind, ERROR_BAD_REQUEST);
+    ck_assert_uint_eq(asked(), 2);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+/* Whoever hangs in one costs no other call, neither its own guest's nor others'; but so many trims
+ * and no more hold a thread of libvirtd. */
+START_TEST(a_trim_that_hangs_costs_trims_alone) {
+    static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"), UUID("3") };
+    struct hypervisor *hypervisor = patience();
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    enum error_kind kind;
+    struct disk disk;
+
+    for (size_t i = 0; i < LENGTH(uuids); i++)
+        ck_assert_int_eq(trim(hypervisor, uuids[i], "good", &kind), 1);
+    ck_assert_int_eq(trim(hypervisor, UUID("0"), "good", &kind), 1);
+    ck_assert_int_eq(trim(hypervisor, UUID("0"), "another", &kind), -1);
+    ck_assert_int_eq(kind, ERROR_CONFLICT);
+    ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), -1);
+    ck_assert_int_eq(kind, ERROR_CONFLICT);
+    while (asked() < LENGTH(uuids))
+        nanosleep(&pause, NULL);
+    ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
+    ck_assert_uint_eq(asked(), LENGTH(uuids) + 1); /* it was asked all the same */
+    await_find(hypervisor, HEALTHY);
+    release();
+    for (size_t i = 0; i < LENGTH(uuids); i++)
+        ck_assert_int_eq(await_trim(hypervisor, uuids[i], "good", &kind), 0);
+    ck_assert_int_eq(await_trim(hypervisor, UUID("0"), "another", &kind), -1);
+    ck_assert_int_eq(kind, ERROR_BAD_REQUEST);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+START_TEST(the_end_waits_for_no_trim) {
+    struct hypervisor *hypervisor = patience();
+    enum error_kind kind;
+
+    await_trim(hypervisor, HEALTHY, "good", &kind);
+    trim(hypervisor, HEALTHY, "good", &kind); /* nobody fetches the end of this one */
+    ck_assert_int_eq(trim(hypervisor, UUID("0"), "good", &kind), 1);
+    hypervisor->free(hypervisor);
+    ck_assert(!inner.freed);
+    release();
+    await_freed();
+}
+END_TEST
+
 static pid_t start_process(void) {
     pid_t pid = fork();
 
@@ -318,4 +410,6 @@ END_TEST
 
 CHECK_MAIN("patience", what_is_asked_of_a_chain_comes_through, answers_come_through,
            a_guest_that_does_not_answer_is_asked_once, so_many_are_asked_and_no_more,
-           the_end_does_not_wait_for_it, a_process_that_stands_still_is_seen)
+           the_end_does_not_wait_for_it, a_trim_is_asked_for_its_end,
+           a_trim_that_hangs_costs_trims_alone, the_end_waits_for_no_trim,
+           a_process_that_stands_still_is_seen)

@@ -110,7 +110,7 @@ START_TEST(not_now_is_told_from_never) {
     world_attach(world, id, WORLD_INSTANCE);
     world_sql(world, "UPDATE pools SET capabilities = '{}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
-    ck_assert_ptr_nonnull(strstr(world->answer_text, "discard=unmap"));
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "no agent of this service"));
     ck_assert_int_eq(
         world_call(world, "POST", "/volumes/11111111-1111-4111-8111-111111111111/action", RECLAIM),
         404);

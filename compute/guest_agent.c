@@ -1,0 +1,74 @@
+#include "compute/guest_agent.h"
+
+#include "common/cleanup.h"
+
+#include <libvirt/virterror.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    int code;
+    enum error_kind kind;
+} kinds[] = {
+    { VIR_ERR_ARGUMENT_UNSUPPORTED, ERROR_BAD_REQUEST }, /* the domain has no channel for one */
+    { VIR_ERR_CONFIG_UNSUPPORTED, ERROR_BAD_REQUEST },
+    { VIR_ERR_OPERATION_UNSUPPORTED, ERROR_BAD_REQUEST },
+    { VIR_ERR_NO_SUPPORT, ERROR_BAD_REQUEST },
+    { VIR_ERR_AGENT_UNRESPONSIVE, ERROR_CONFLICT },
+    { VIR_ERR_AGENT_UNSYNCED, ERROR_CONFLICT },
+};
+
+static int fail(const struct guest *guest, const char *what, struct error *err) {
+    int code = virGetLastErrorCode();
+
+    virt_fail(guest->connection, what, err);
+    for (size_t i = 0; i < LENGTH(kinds); i++)
+        if (kinds[i].code == code)
+            err->kind = kinds[i].kind;
+    return -1;
+}
+
+struct file_systems {
+    virDomainFSInfoPtr *list;
+    int count;
+};
+
+static void free_file_systems(struct file_systems *all) {
+    for (int i = 0; i < all->count; i++)
+        virDomainFSInfoFree(all->list[i]);
+    free(all->list);
+}
+#define autofilesystems __attribute__((cleanup(free_file_systems)))
+
+static bool lies_on(const virDomainFSInfo *file_system, const char *target) {
+    for (size_t i = 0; i < file_system->ndevAlias; i++)
+        if (strcmp(file_system->devAlias[i], target) == 0)
+            return true;
+    return false;
+}
+
+/* What holds nothing only a mounted file system knows. */
+static int find_file_system(const struct guest *guest, const struct disk *disk, struct error *err) {
+    autofilesystems struct file_systems all = { 0 };
+    int count = virDomainGetFSInfo(guest->domain, &all.list, 0);
+
+    if (count < 0)
+        return fail(guest, "asking the guest for its file systems", err);
+    all.count = count;
+    for (int i = 0; i < count; i++)
+        if (lies_on(all.list[i], disk->target))
+            return 0;
+    return error_set(
+        err, ERROR_BAD_REQUEST,
+        "The guest has no file system of the volume mounted: only of such is known what "
+        "holds nothing.");
+}
+
+int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err) {
+    if (find_file_system(guest, disk, err) < 0)
+        return -1;
+    /* QEMU's agent trims all that are mounted and takes no mount point. */
+    if (virDomainFSTrim(guest->domain, NULL, 0, 0) < 0)
+        return fail(guest, "having the guest trim its file systems", err);
+    return 0;
+}

@@ -1,0 +1,160 @@
+/*
+ * A volume in use gives back room by its guest, by the phase in which the operation is found:
+ *
+ *     running ──counted, one guest has it
+ *        ▼
+ *     sending ──the agent of its host is asked──▶ refused ──▶ finished (failed)
+ *        ▼                                        accepted, or nobody knows
+ *     waiting ──silence: the agent is asked again ──▶ waiting
+ *        │    ──deadline, or no guest: nobody will say more ─▶ finished (failed)
+ *        │    ──report of a failure ───────────────────────▶ finished (volume/reclaim_trim.c)
+ *        ▼ report
+ *     completing ──counted again ──────────────────────────▶ finished
+ *
+ * The work of each phase is repeatable: a guest that trims twice frees what it frees.
+ */
+#include "manager/event.h"
+#include "manager/job.h"
+#include "volume/assist.h"
+#include "volume/attachment.h"
+#include "volume/reclaim_trim.h"
+
+#define UNREADABLE_PAUSE_US 10000000
+
+static int give_up(struct job *job, const struct error *failure, struct error *err) {
+    const struct reclaim_ending ending = { .failure = failure };
+
+    return job_reclaim_end(job, &ending, err);
+}
+
+static int fail(struct job *job, enum error_kind kind, const char *why, struct error *err) {
+    struct error failure = { 0 };
+
+    error_set(&failure, kind, "%s", why);
+    return give_up(job, &failure, err);
+}
+
+/* The guest is asked where the rows say that it is; without one nobody is. */
+static int ask(struct job *job, bool again, enum event_verdict *ret, struct error *answer,
+               struct error *err) {
+    const struct attachment *guest = assist_guest(&job->volume);
+
+    *ret = EVENT_REFUSED;
+    if (guest)
+        return event_trim(job, guest->instance_uuid, again, ret, answer, err);
+    error_set(answer, ERROR_CONFLICT, "the volume has more than one attachment");
+    return 0;
+}
+
+static void tell(const struct job *job, enum event_verdict verdict, const struct error *answer) {
+    log_warning(&job->context.log,
+                verdict == EVENT_ACCEPTED ? "a host that was silent takes up a trim again"
+                                          : "nobody knows whether a guest gives back room",
+                "volume_id", job->volume.id, "reason", answer->message, NULL);
+}
+
+/* ---- running, sending ---- */
+
+static int send(struct job *job, struct error *err) {
+    bool asks_again = job->manager->settings.compute->asks_again;
+    enum event_verdict verdict;
+    struct error answer = { 0 };
+
+    if (ask(job, job->operation.attempts > 1, &verdict, &answer, err) < 0)
+        return -1;
+    if (verdict == EVENT_REFUSED)
+        return give_up(job, &answer, err);
+    if (verdict == EVENT_UNKNOWN)
+        tell(job, verdict, &answer);
+    return job_held(job, assist_sent, &asks_again, err) < 0 ? -1 : 0;
+}
+
+int job_trim_begin(struct job *job, struct error *err) {
+    struct error failure = { 0 };
+    struct reclaim_trim trim;
+    int64_t before;
+    int lost;
+
+    if (!job->backend->driver->get_usage)
+        return fail(job, ERROR_BAD_REQUEST, "This backend gives back no room.", err);
+    if (job_usage(job, &before, &failure) < 0) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
+                                               : give_up(job, &failure, err);
+    }
+    if (job_must_hold(job, volume_reclaim_measured, &before, err) < 0)
+        return -1;
+    lost = job_held(job, reclaim_trim_begin, &trim, err);
+    if (lost != 0)
+        return lost < 0 ? -1 : 0;
+    job->volume = trim.volume;
+    if (!trim.begun && !job_driver_volume(job).attached)
+        return 1; /* detached since the operation was claimed */
+    if (!trim.begun)
+        return fail(job, ERROR_CONFLICT, "The volume is not one instance's alone any more.", err);
+    job->operation.phase = PHASE_SENDING;
+    return send(job, err);
+}
+
+/* ---- waiting ---- */
+
+/* Who is not reached says nothing of whoever was asked before; that it cannot be done says as much
+ * as a report. */
+static bool is_certain(enum event_verdict verdict, const struct error *answer) {
+    return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
+}
+
+static int ask_again(struct job *job, struct error *err) {
+    enum event_verdict verdict;
+    struct error answer = { 0 };
+    bool longer;
+
+    if (ask(job, true, &verdict, &answer, err) < 0)
+        return -1;
+    tell(job, verdict, &answer);
+    if (is_certain(verdict, &answer))
+        return give_up(job, &answer, err);
+    longer = verdict != EVENT_REFUSED;
+    return job_held(job, assist_silent, &longer, err) < 0 ? -1 : 0;
+}
+
+static int settle(struct job *job, struct error *err) {
+    if (!job_driver_volume(job).attached)
+        return fail(job, ERROR_CONFLICT, "The volume was detached meanwhile.", err);
+    if (assist_asks_again(job->arena, &job->operation,
+                          clock_shared_us(job->manager->settings.settings->clock)))
+        return ask_again(job, err);
+    return fail(job, ERROR_BACKEND, "The guest has not given back room in time.", err);
+}
+
+/* ---- completing ---- */
+
+static int complete(struct job *job, struct error *err) {
+    struct reclaim_ending ending = { 0 };
+    struct error failure = { 0 };
+
+    if (job_usage(job, &ending.post_usage, &failure) == 0)
+        return job_reclaim_end(job, &ending, err);
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    log_error(&job->context.log, "what a volume takes cannot be counted", "volume_id",
+              job->volume.id, "reason", failure.message, NULL);
+    return job_retry(job, UNREADABLE_PAUSE_US, err);
+}
+
+/* ---- the phases ---- */
+
+int job_trim_go_on(struct job *job, struct error *err) {
+    switch (job->operation.phase) {
+    case PHASE_SENDING:
+        return send(job, err);
+    case PHASE_WAITING:
+        return settle(job, err);
+    case PHASE_COMPLETING:
+        return complete(job, err);
+    default:
+        return error_set(err, ERROR_INTERNAL, "Operation %s is in the unknown phase \"%s\".",
+                         job->operation.id, operation_phase_text(job->operation.phase));
+    }
+}
