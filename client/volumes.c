@@ -158,6 +158,21 @@ int volumes_create(const struct client *api, struct arena *arena,
     return volume ? read_volume(arena, volume, ret, err) : -1;
 }
 
+int volumes_set_metadata(const struct client *api, struct arena *arena, const char *volume_id,
+                         const struct remote_pair *pairs, struct error *err) {
+    struct client_call call = { .method = "POST",
+                                .path = arena_format(arena, "/volumes/%s/metadata", volume_id) };
+    struct http_answer answer;
+    struct json_out out;
+
+    json_out_init(&out, arena, 256);
+    out_begin_object(&out);
+    client_put_metadata(&out, pairs);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return client_call(api, arena, &call, &answer, err);
+}
+
 int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
                    struct error *err) {
     const struct client_call call = {

@@ -55,6 +55,9 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
                    struct error *err);
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
                    int64_t new_gb, struct error *err);
+/* Adds these to its metadata, all or none of them. */
+int volumes_set_metadata(const struct client *api, struct arena *arena, const char *volume_id,
+                         const struct remote_pair *pairs, struct error *err);
 
 /* What came of giving back room (os-reclaim_space) the last time. */
 struct remote_reclaim {

@@ -16,9 +16,11 @@ csi_abilities csi_controller_abilities = {
     CAN(PUBLISH_READONLY),
     CAN(EXPAND_VOLUME),
     CAN(LIST_VOLUMES_PUBLISHED_NODES),
+    CAN(VOLUME_CONDITION),
     CAN(GET_VOLUME),
     CAN(SINGLE_NODE_MULTI_WRITER),
     CAN(GET_SNAPSHOT),
+    CAN(MODIFY_VOLUME),
     0,
 };
 /* clang-format on */
@@ -56,6 +58,7 @@ const struct grpc_method csi_controller_methods[] = {
     { "ControllerPublishVolume", controller_publish },
     { "ControllerUnpublishVolume", controller_unpublish },
     { "ControllerExpandVolume", controller_expand },
+    { "ControllerModifyVolume", controller_modify },
     { "CreateSnapshot", controller_create_snapshot },
     { "DeleteSnapshot", controller_delete_snapshot },
     { "ListSnapshots", controller_list_snapshots },

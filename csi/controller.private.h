@@ -99,6 +99,12 @@ int controller_settled(const struct grpc_call *call, const struct client *api,
 int controller_delete_volume(const struct grpc_call *call, const struct client *api, const char *id,
                              struct error *err);
 
+typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_mutable;
+/* Parameters that may be modified later, as metadata, with `more` (may be NULL) behind them. */
+int controller_read_mutable(struct arena *arena, const controller_mutable *const *entries,
+                            size_t count, const struct remote_pair *more,
+                            const struct remote_pair **ret, struct error *err);
+
 /* ---- snapshots ---- */
 
 /* As controller_read_volume(). */
@@ -111,4 +117,4 @@ Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_
 grpc_handler controller_create_volume, controller_delete, controller_get_volume,
     controller_list_volumes, controller_validate, controller_get_capacity, controller_publish,
     controller_unpublish, controller_expand, controller_create_snapshot, controller_delete_snapshot,
-    controller_list_snapshots, controller_get_snapshot;
+    controller_list_snapshots, controller_get_snapshot, controller_modify;

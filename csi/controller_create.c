@@ -9,6 +9,8 @@
 
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
+    struct arena *arena;
+    struct remote_pair metadata[3]; /* the driver's own */
     struct remote_volume_new volume;
     bool multi_node;
 };
@@ -36,11 +38,11 @@ static int read_parameters(struct wanted *wanted, struct error *err) {
     for (size_t i = 0; i < request->n_parameters && result == 0; i++)
         result =
             read_parameter(wanted, request->parameters[i]->key, request->parameters[i]->value, err);
-    if (result == 0 && request->n_mutable_parameters > 0)
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                             "No parameter of a volume can be changed later, %s neither.",
-                             request->mutable_parameters[0]->key);
-    return result;
+    if (result != 0)
+        return result;
+    return controller_read_mutable(
+        wanted->arena, (const controller_mutable *const *)request->mutable_parameters,
+        request->n_mutable_parameters, wanted->metadata, &wanted->volume.metadata, err);
 }
 
 static int read_source(struct wanted *wanted, struct error *err) {
@@ -75,12 +77,16 @@ static int read_capabilities(struct wanted *wanted, struct error *err) {
     return 0;
 }
 
-static int read_request(const Csi__V1__CreateVolumeRequest *request, struct wanted *ret,
-                        struct error *err) {
+static int read_request(const Csi__V1__CreateVolumeRequest *request, struct arena *arena,
+                        struct wanted *ret, struct error *err) {
     int64_t ignored;
     int result;
 
-    *ret = (struct wanted){ .request = request, .volume = { .name = request->name } };
+    *ret =
+        (struct wanted){ .request = request,
+                         .arena = arena,
+                         .metadata = { { CSI_NAME_KEY, request->name }, { CSI_UNTOLD_KEY, "yes" } },
+                         .volume = { .name = request->name, .alone = CSI_NAME_KEY } };
     result = controller_need(request->name, "name", err);
     if (result == 0)
         result = read_capabilities(ret, err);
@@ -212,10 +218,6 @@ static int create_refused(struct error *err) {
 /* Makes it, and takes it back when another one is older. */
 static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
                 struct remote_volume *ret, struct error *err) {
-    const struct remote_pair metadata[] = { { CSI_NAME_KEY, wanted->request->name },
-                                            { CSI_UNTOLD_KEY, "yes" },
-                                            { NULL, NULL } };
-    struct remote_volume_new volume;
     struct remote_volume mine;
     int64_t least_gb;
     int result = size_of_source(api, call->arena, wanted, &least_gb, err);
@@ -227,10 +229,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
         result = check_multi_node(api, call->arena, wanted, err);
     if (result != 0)
         return result;
-    volume = wanted->volume;
-    volume.metadata = metadata;
-    volume.alone = CSI_NAME_KEY;
-    if (volumes_create(api, call->arena, &volume, &mine, err) < 0)
+    if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
         return create_refused(err);
     result = find(api, call->arena, wanted->request->name, ret, err);
     if (result < 0)
@@ -280,7 +279,7 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
     struct client api = csi_api(call);
     struct remote_volume volume;
     struct wanted wanted;
-    int result = read_request(request, &wanted, err);
+    int result = read_request(request, call->arena, &wanted, err);
 
     if (result != 0)
         return result;

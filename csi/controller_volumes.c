@@ -32,6 +32,17 @@ char **controller_nodes(struct arena *arena, const struct remote_volume *volume,
     return nodes;
 }
 
+/* What the service knows: whether the node can reach it, the node says. */
+static Csi__V1__VolumeCondition *condition_of(struct arena *arena,
+                                              const struct remote_volume *volume) {
+    Csi__V1__VolumeCondition *condition =
+        CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+
+    condition->abnormal = strncmp(volume->status, "error", strlen("error")) == 0;
+    condition->message = arena_format(arena, "The volume is %s.", volume->status);
+    return condition;
+}
+
 static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
                                                const struct remote_volume *volume) {
     Csi__V1__VolumeContentSource *source;
@@ -144,6 +155,7 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
                              csi__v1__controller_get_volume_response__volume_status);
     answer->status->published_node_ids =
         controller_nodes(call->arena, &volume, &answer->status->n_published_node_ids);
+    answer->status->volume_condition = condition_of(call->arena, &volume);
     return 0;
 }
 
@@ -168,6 +180,7 @@ static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
                             csi__v1__list_volumes_response__volume_status);
     entry->status->published_node_ids =
         controller_nodes(arena, volume, &entry->status->n_published_node_ids);
+    entry->status->volume_condition = condition_of(arena, volume);
     return entry;
 }
 
@@ -198,6 +211,7 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
     const Csi__V1__ValidateVolumeCapabilitiesRequest *request = message;
     Csi__V1__ValidateVolumeCapabilitiesResponse *answer = response;
     struct client api = csi_api(call);
+    const struct remote_pair *ignored;
     struct remote_volume volume;
     struct error why = { 0 };
     int result = controller_need(request->volume_id, "volume_id", err);
@@ -214,8 +228,10 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
             answer->message = arena_text(call->arena, why.message);
             return 0;
         }
-    if (request->n_mutable_parameters > 0) {
-        answer->message = arena_text(call->arena, "No parameter of a volume can be changed later.");
+    if (controller_read_mutable(call->arena,
+                                (const controller_mutable *const *)request->mutable_parameters,
+                                request->n_mutable_parameters, NULL, &ignored, &why) != 0) {
+        answer->message = arena_text(call->arena, why.message);
         return 0;
     }
     answer->confirmed = CSI_NEW(call->arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
@@ -230,6 +246,10 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
     answer->confirmed->parameters =
         (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__ParametersEntry **)
             request->parameters;
+    answer->confirmed->n_mutable_parameters = request->n_mutable_parameters;
+    answer->confirmed->mutable_parameters =
+        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__MutableParametersEntry **)
+            request->mutable_parameters;
     return 0;
 }
 

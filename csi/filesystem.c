@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statfs.h>
@@ -78,6 +79,15 @@ const char *filesystem_mounted(int directory) {
     return status.f_type == EXT4_SUPER_MAGIC  ? "ext4"
            : status.f_type == XFS_SUPER_MAGIC ? "xfs"
                                               : NULL;
+}
+
+bool filesystem_has_errors(unsigned loop_number) {
+    char path[64], text[24] = "";
+    autoclose int file = -1;
+
+    snprintf(path, sizeof(path), "/sys/fs/ext4/loop%u/errors_count", loop_number);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    return file >= 0 && read(file, text, sizeof(text) - 1) > 0 && strtoull(text, NULL, 10) > 0;
 }
 
 /* ---- programs ---- */

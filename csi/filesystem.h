@@ -37,6 +37,8 @@ int filesystem_grow(struct arena *arena, const char *device, const char *type,
 
 /* The type of one that is mounted; NULL: none of ours. `directory`: any descriptor in it. */
 const char *filesystem_mounted(int directory);
+/* Has the kernel found errors in the one on this loop device, now or before?  ext4 counts them. */
+bool filesystem_has_errors(unsigned loop_number);
 
 /*
  * Tells the device, of so many bytes, which blocks are free, in steps; goes_on() is asked before

@@ -15,6 +15,7 @@ libscoria_a_SOURCES += \
 	csi/controller_group_create.c \
 	csi/controller_group_snapshots.c \
 	csi/controller_groups.private.h \
+	csi/controller_modify.c \
 	csi/controller_publish.c \
 	csi/controller_reclaim.c \
 	csi/controller_snapshots.c \

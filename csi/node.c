@@ -17,6 +17,7 @@ csi_abilities csi_node_abilities = {
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_STATS,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
+    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
     0,
 };
@@ -243,6 +244,11 @@ static int get_stats(struct grpc_call *call, const void *message, void *response
     add_usage(call, &usage.bytes, CSI__V1__VOLUME_USAGE__UNIT__BYTES, answer);
     if (!usage.block)
         add_usage(call, &usage.inodes, CSI__V1__VOLUME_USAGE__UNIT__INODES, answer);
+    answer->volume_condition =
+        CSI_NEW(call->arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+    answer->volume_condition->abnormal = usage.fault != NULL;
+    answer->volume_condition->message =
+        arena_text(call->arena, usage.fault ? usage.fault : "The volume is well.");
     return 0;
 }
 

@@ -66,6 +66,7 @@ struct node_usage {
     struct node_room {
         int64_t available, total, used;
     } bytes, inodes;
+    const char *fault; /* what is wrong with it; NULL: nothing that is known */
 };
 
 struct node_growth {

@@ -15,31 +15,6 @@ static struct node_room room(uint64_t available, uint64_t total, uint64_t free, 
                                .used = (int64_t)((total - free) * unit) };
 }
 
-int node_usage(const struct node *node, const char *volume_id, const char *path,
-               struct node_usage *ret, struct error *err) {
-    autopath struct kubelet_path at = PATH_NONE;
-    autoloop struct loop loop = LOOP_NONE;
-    autoclose int mount = -1;
-    struct kubelet_place place;
-    struct statvfs status;
-
-    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
-        return -1;
-    *ret = (struct node_usage){ .block = S_ISBLK(place.mode) };
-    if (ret->block)
-        return loop_size(&loop, &ret->bytes.total, err);
-    mount = kubelet_path_descriptor(&at, err);
-    if (mount < 0)
-        return -1;
-    if (fstatvfs(mount, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "asking the file system");
-    ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
-    ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
-    return 0;
-}
-
-/* ---- growing ---- */
-
 /* The image behind the device, opened again: so its size on the server is known here, too. */
 static int open_image(const struct loop *loop, struct error *err) {
     autoloop struct loop found = LOOP_NONE;
@@ -55,6 +30,48 @@ static int open_image(const struct loop *loop, struct error *err) {
         return error_set(err, ERROR_BACKEND, "The volume's image is not where it was.");
     return take_fd(file);
 }
+
+/* A file that was removed or replaced, or that nobody reaches, is the volume's no more. */
+static const char *fault_of_image(const struct loop *loop) {
+    struct error ignored;
+    autoclose int image = open_image(loop, &ignored);
+
+    return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
+}
+
+static void measure_mounted(int mount, const struct loop *loop, struct node_usage *ret) {
+    struct statvfs status;
+
+    if (fstatvfs(mount, &status) < 0) {
+        ret->fault = "The file system does not answer any more.";
+        return;
+    }
+    ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
+    ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
+    if (filesystem_has_errors(loop->number))
+        ret->fault = "The file system has found errors in itself.";
+}
+
+int node_usage(const struct node *node, const char *volume_id, const char *path,
+               struct node_usage *ret, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoclose int mount = -1;
+    struct kubelet_place place;
+
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
+        return -1;
+    *ret = (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(&loop) };
+    if (ret->block)
+        return loop_size(&loop, &ret->bytes.total, err);
+    mount = kubelet_path_descriptor(&at, err);
+    if (mount < 0)
+        return -1;
+    measure_mounted(mount, &loop, ret);
+    return 0;
+}
+
+/* ---- growing ---- */
 
 static int check_range(const struct node_growth *growth, int64_t bytes, struct error *err) {
     if (bytes >= growth->required_bytes &&

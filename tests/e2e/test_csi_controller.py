@@ -98,9 +98,7 @@ class Volumes(DriverCase):
         kinds = [row.rpc.type for row in answer.capabilities]
         self.assertEqual(len(kinds), len(set(kinds)))
         self.assertIn(csi.ControllerServiceCapability.RPC.CREATE_DELETE_VOLUME, kinds)
-        self.assertNotIn(csi.ControllerServiceCapability.RPC.MODIFY_VOLUME, kinds)
-        self.refuses(Code.UNIMPLEMENTED, self.driver.controller, "ControllerModifyVolume",
-                     volume_id=NOBODY)
+        self.assertIn(csi.ControllerServiceCapability.RPC.MODIFY_VOLUME, kinds)
 
     def test_sizes_are_rounded_up_and_bounded(self):
         for asked, got in ((None, 1), (sizes(1), 1), (sizes(GIB), 1), (sizes(GIB + 1), 2),
@@ -293,13 +291,16 @@ class Volumes(DriverCase):
     def test_validate(self):
         volume_id = self.create().volume_id
         ask = {"volume_id": volume_id, "volume_capabilities": [PLAIN, capability(block=True)],
-               "volume_context": {"a": "b"}, "parameters": {"c": "d"}}
+               "volume_context": {"a": "b"}, "parameters": {"c": "d"},
+               "mutable_parameters": {"metadata.e": "f"}}
         answer = self.driver.controller("ValidateVolumeCapabilities", **ask)
+        self.assertEqual(dict(answer.confirmed.mutable_parameters), {"metadata.e": "f"})
         self.assertEqual(list(answer.confirmed.volume_capabilities), ask["volume_capabilities"])
         self.assertEqual(dict(answer.confirmed.volume_context), {"a": "b"})
         self.assertEqual(dict(answer.confirmed.parameters), {"c": "d"})
         for row in ({"volume_capabilities": [PLAIN, capability(Modes.MULTI_NODE_MULTI_WRITER)]},
-                    {"mutable_parameters": {"x": "y"}}):
+                    {"mutable_parameters": {"x": "y"}},
+                    {"mutable_parameters": {"metadata.x": "y", "metadata.csi.name": "z"}}):
             answer = self.driver.controller("ValidateVolumeCapabilities", **{**ask, **row})
             self.assertFalse(answer.HasField("confirmed"))
             self.assertTrue(answer.message)
@@ -308,6 +309,49 @@ class Volumes(DriverCase):
                           (Code.NOT_FOUND, {"volume_id": "fake"})):
             self.refuses(code, self.driver.controller, "ValidateVolumeCapabilities",
                          **{**ask, **row})
+
+    def metadata(self, volume_id):
+        """But for what is the driver's own."""
+        pairs = self.api.show(volume_id)["metadata"]
+        return {key: value for key, value in pairs.items() if not key.startswith("csi.")}
+
+    def test_metadata_is_modified_and_nothing_else(self):
+        name = self.name()
+        made = self.create(name=name, mutable_parameters={"metadata.tier": "gold"})
+        self.assertEqual(self.metadata(made.volume_id), {"tier": "gold"})
+        self.driver.controller("ControllerModifyVolume", volume_id=made.volume_id,
+                               mutable_parameters={"metadata.tier": "lead", "metadata.e": "é"})
+        self.assertEqual(self.metadata(made.volume_id), {"tier": "lead", "e": "é"})
+        for wanted in {}, {"metadata.tier": "lead"}:
+            self.driver.controller("ControllerModifyVolume", volume_id=made.volume_id,
+                                   mutable_parameters=wanted)
+        for code, row in ((Code.INVALID_ARGUMENT, {"volume_id": ""}),
+                          (Code.NOT_FOUND, {"volume_id": NOBODY, "mutable_parameters": {}}),
+                          (Code.INVALID_ARGUMENT, {"mutable_parameters": {"type": "fast"}}),
+                          (Code.INVALID_ARGUMENT, {"mutable_parameters": {"metadata.": "1"}}),
+                          (Code.INVALID_ARGUMENT, {"mutable_parameters": {
+                              "metadata.tier": "zinc", "metadata.csi.name": "stolen"}}),
+                          (Code.INVALID_ARGUMENT, {"mutable_parameters": {
+                              "metadata.tier": "zinc", "metadata.long": "x" * 256}})):
+            with self.subTest(row=row):
+                ask = {"volume_id": made.volume_id, "mutable_parameters": {"metadata.tier": "zinc"}}
+                self.refuses(code, self.driver.controller, "ControllerModifyVolume",
+                             **{**ask, **row})
+                self.assertEqual(self.metadata(made.volume_id), {"tier": "lead", "e": "é"})
+        # What was modified since is no other volume.
+        again = self.create(name=name, mutable_parameters={"metadata.tier": "gold"})
+        self.assertEqual(again.volume_id, made.volume_id)
+
+    def test_a_volume_in_error_is_told(self):
+        volume_id = self.create().volume_id
+        for status, abnormal in ("available", False), ("error", True), ("available", False):
+            self.api.action(volume_id, "os-reset_status", {"status": status})
+            shown = self.driver.controller("ControllerGetVolume", volume_id=volume_id).status
+            listed = next(row.status for row in self.driver.controller("ListVolumes").entries
+                          if row.volume.volume_id == volume_id)
+            for said in shown.volume_condition, listed.volume_condition:
+                self.assertEqual((said.abnormal, said.message),
+                                 (abnormal, f"The volume is {status}."))
 
     def test_capacity(self):
         answer = self.driver.controller("GetCapacity")

@@ -118,12 +118,37 @@ class Node(ServiceCase):
                                 volume_path=self.target).usage
         return {row.unit: row for row in rows}[csi.VolumeUsage.BYTES]
 
+    def fault(self, volume_id):
+        """What is said to be wrong with it; None: nothing."""
+        condition = self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
+                                     volume_path=self.target).volume_condition
+        self.assertTrue(condition.message)
+        return condition.message if condition.abnormal else None
+
+    def test_what_is_wrong_with_a_volume_is_told(self):
+        for mode in PLAIN, BLOCK:
+            with self.subTest(block=mode is BLOCK):
+                volume_id, _ = self.up(mode)
+                self.assertIsNone(self.fault(volume_id))
+                if mode is PLAIN:
+                    loop = os.minor(os.stat(self.target).st_dev)
+                    with open(f"/sys/fs/ext4/loop{loop}/trigger_fs_error", "w",
+                              encoding="ascii") as file:
+                        file.write("of a test")
+                    self.assertIn("errors in itself", self.fault(volume_id))
+                else:
+                    os.unlink(os.path.join(self.images, f"volume-{volume_id}"))
+                    self.assertIn("not where it was", self.fault(volume_id))
+                self.unpublish(volume_id)
+                self.unstage(volume_id)
+                self.forget(volume_id)
+
     def test_the_node_says_what_it_is(self):
         info = self.driver.node("NodeGetInfo")
         self.assertEqual((info.node_id, info.max_volumes_per_node), ("node-1", 0))
         self.assertEqual(dict(info.accessible_topology.segments), {"example.com/zone": "a"})
         kinds = {row.rpc.type for row in self.driver.node("NodeGetCapabilities").capabilities}
-        self.assertEqual(kinds, {1, 2, 3, 5})
+        self.assertEqual(kinds, {1, 2, 3, 4, 5})
         addons = self.driver.call(identity, "Identity", "GetCapabilities").capabilities
         self.assertIn(2, [row.service.type for row in addons])
         self.assertIn(2, [row.reclaim_space.type for row in addons])
