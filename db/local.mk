@@ -61,7 +61,7 @@ BUILT_SOURCES += db/schema.c
 CLEANFILES += db/schema.c
 EXTRA_DIST += db/embed.awk $(schema_texts)
 
-db/schema.c: $(schema_texts) db/embed.awk
+db/schema.c: $(schema_texts) db/embed.awk db/local.mk
 	$(AM_V_GEN)$(MKDIR_P) db && \
 	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts)) > $@.tmp && mv $@.tmp $@
 
