@@ -43,7 +43,7 @@ int metadata_check_alone(struct request *request, const struct resource *resourc
     const char *value = key ? pairs_get(pairs, key) : NULL;
     int64_t one;
     int found =
-        value ? db_query_int(request->work.tx, &one, err, resource->metadata->alone,
+        value ? db_query_int(request->work.tx, &one, err, resource->metadata->rows->sought,
                              DB_TEXT(request->context.project_id), DB_TEXT(key), DB_TEXT(value))
               : 0;
 

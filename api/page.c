@@ -90,8 +90,9 @@ void page_set_marker(struct request *request, struct page *page, const char *con
 }
 
 int page_count(struct request *request, struct page *page, int64_t *ret, struct error *err) {
-    const char *sql = arena_format(request->work.arena, "SELECT COUNT(*) FROM %s %s WHERE %s",
-                                   page->resource->table, page->resource->alias, page->where);
+    const char *sql = arena_format(request->work.arena, "SELECT COUNT(*) FROM %s %s%s WHERE %s",
+                                   page->resource->table, page->resource->alias,
+                                   page->query.join ? page->query.join : "", page->where);
 
     return db_query_int_values(request->work.tx, ret, err, sql, page->values, page->value_count) < 0
                ? -1

@@ -8,6 +8,8 @@
 #include "api/resource.h"
 #include "ledger/query.h"
 
+struct pair_rows;
+
 struct page {
     const struct resource *resource;
     struct query query;
@@ -24,6 +26,7 @@ struct page {
     const char *marker;
     const struct db_value *marker_values;
     unsigned marker_count;
+    const struct pair_rows *lead; /* a pair of these leads to the rows; or NULL (page_pairs.h) */
 };
 
 /* AND another condition; "?" in `condition` stands for the next value's place. */

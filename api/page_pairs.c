@@ -5,6 +5,25 @@
 /* More pairs than this in one filter serve nobody, and a statement's size has limits. */
 #define PAIRS_MOST 32
 
+void page_sought_pair(struct request *request, struct page *page, const struct pair_rows *rows,
+                      const struct pair *pair) {
+    const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(pair->value) };
+    struct arena *arena = request->work.arena;
+    const char *alias = page->resource->alias;
+
+    if (page->lead) {
+        page_and(request, page,
+                 arena_format(arena, PAGE_HAS_PAIR("%s", "%s = %s.id", "m.value = ?"), rows->table,
+                              rows->owner, alias),
+                 values, 2);
+        return;
+    }
+    page->lead = rows;
+    page->query.join =
+        arena_format(arena, " JOIN %s pair ON pair.%s = %s.id", rows->table, rows->owner, alias);
+    page_and(request, page, "pair.key = ? AND pair.value = ?", values, 2);
+}
+
 int page_filter_pairs(struct request *request, struct page *page, const char *key, const char *text,
                       page_match *match, struct error *err) {
     struct pairs pairs = { 0 };

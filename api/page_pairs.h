@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/page.h"
+#include "ledger/pairs.h"
 
 /* Adds the condition of one pair. */
 typedef void page_match(struct request *request, struct page *page, const struct pair *pair);
@@ -13,3 +14,8 @@ typedef void page_match(struct request *request, struct page *page, const struct
  * matches nothing. */
 int page_filter_pairs(struct request *request, struct page *page, const char *key, const char *text,
                       page_match *match, struct error *err);
+
+/* The rows of the page have this pair among `rows`, which can be sought.  The first such pair of a
+ * page leads to its rows: those of other pairs are not looked at, and there is nothing to sort. */
+void page_sought_pair(struct request *request, struct page *page, const struct pair_rows *rows,
+                      const struct pair *pair);

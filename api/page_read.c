@@ -97,12 +97,21 @@ static int page_read_filters(struct request *request, struct page *page, struct 
     return 0;
 }
 
+/* Whose rows the page has; what leads to them says so, too. */
+static void page_read_visible(struct request *request, struct page *page, const char *visible,
+                              const char *project) {
+    const struct db_value value = DB_TEXT(project);
+
+    if (page->lead && visible)
+        visible = "pair.project_id = ?";
+    page_and(request, page, visible ? visible : "1=1", &value, visible ? 1 : 0);
+}
+
 int page_read(struct request *request, const struct resource *resource, struct page *ret,
               struct error *err) {
     const char *marker = request_query(request, "marker");
     const char *project = NULL, *visible = NULL;
     struct page_sort sort;
-    struct db_value value;
 
     *ret = (struct page){ .resource = resource };
     if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0 ||
@@ -115,10 +124,11 @@ int page_read(struct request *request, const struct resource *resource, struct p
         visible = resource->visible;
         project = request->context.project_id;
     }
-    value = DB_TEXT(project);
-    page_and(request, ret, visible ? visible : "1=1", &value, visible ? 1 : 0);
-    if (page_read_filters(request, ret, err) < 0 ||
-        (marker && page_marker_read(request, ret, &sort, marker, visible, project, err) < 0))
+    if (page_read_filters(request, ret, err) < 0)
+        return -1;
+    page_read_visible(request, ret, visible, project);
+    page_sort_set(request, ret, &sort);
+    if (marker && page_marker_read(request, ret, &sort, marker, visible, project, err) < 0)
         return -1;
     if (ret->empty)
         page_and(request, ret, "1=0", NULL, 0);

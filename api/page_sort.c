@@ -1,5 +1,7 @@
 #include "api/page_sort.h"
 
+#include "ledger/pairs.h"
+
 #include <string.h>
 
 static bool sort_has(const struct page_sort *sort, const char *sql) {
@@ -90,16 +92,7 @@ static int sort_read_old(struct request *request, const struct resource *resourc
                         err);
 }
 
-static const char *sort_order(struct arena *arena, const struct page_sort *sort) {
-    const char *order = "";
-
-    for (unsigned i = 0; i < sort->count; i++)
-        order = arena_format(arena, "%s%s%s %s", order, i ? ", " : "", sort->keys[i].sql,
-                             sort->keys[i].descending ? "DESC" : "ASC");
-    return order;
-}
-
-int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
+int page_sort_read(struct request *request, const struct page *page, struct page_sort *ret,
                    struct error *err) {
     const char *list = request_query(request, "sort");
     const char *key = request_query(request, "sort_key");
@@ -118,8 +111,29 @@ int page_sort_read(struct request *request, struct page *page, struct page_sort 
     descending = ret->keys[0].descending;
     sort_add(ret, arena_format(arena, "%s.created_at", alias), false, descending);
     sort_add(ret, arena_format(arena, "%s.id", alias), true, descending);
-    page->query.order = sort_order(arena, ret);
     return 0;
+}
+
+/* A column that the row of the pair which leads has as well is taken from there. */
+static const char *sort_term(struct arena *arena, const struct page *page, const char *sql) {
+    size_t alias = strlen(page->resource->alias);
+
+    if (!page->lead || strncmp(sql, page->resource->alias, alias) != 0 || sql[alias] != '.')
+        return sql;
+    if (strcmp(sql + alias, ".id") == 0)
+        return arena_format(arena, "pair.%s", page->lead->owner);
+    return strcmp(sql + alias, ".created_at") == 0 ? "pair.created_at" : sql;
+}
+
+void page_sort_set(struct request *request, struct page *page, const struct page_sort *sort) {
+    struct arena *arena = request->work.arena;
+    const char *order = "";
+
+    for (unsigned i = 0; i < sort->count; i++)
+        order = arena_format(arena, "%s%s%s %s", order, i ? ", " : "",
+                             sort_term(arena, page, sort->keys[i].sql),
+                             sort->keys[i].descending ? "DESC" : "ASC");
+    page->query.order = order;
 }
 
 /* ---- the marker ---- */
@@ -132,22 +146,24 @@ static bool sort_is_even(const struct page_sort *sort) {
 }
 
 /* All keys go one way: (k1, k2) < (?, ?), which an index over (k1, k2) answers at once. */
-static const char *condition_even(struct arena *arena, const struct page_sort *sort) {
-    const char *keys = sort->keys[0].sql, *places = "?";
+static const char *condition_even(struct arena *arena, const struct page *page,
+                                  const struct page_sort *sort) {
+    const char *keys = sort_term(arena, page, sort->keys[0].sql), *places = "?";
 
     for (unsigned i = 1; i < sort->count; i++) {
-        keys = arena_format(arena, "%s, %s", keys, sort->keys[i].sql);
+        keys = arena_format(arena, "%s, %s", keys, sort_term(arena, page, sort->keys[i].sql));
         places = arena_format(arena, "%s, ?", places);
     }
     return arena_format(arena, "(%s) %s (%s)", keys, sort->keys[0].descending ? "<" : ">", places);
 }
 
 /* k1 > ? OR (k1 = ? AND (k2 < ? OR (k2 = ? AND …))), made from the inside. */
-static const char *condition_mixed(struct arena *arena, const struct page_sort *sort) {
+static const char *condition_mixed(struct arena *arena, const struct page *page,
+                                   const struct page_sort *sort) {
     const char *inside = NULL;
 
     for (unsigned i = sort->count; i-- > 0;) {
-        const char *key = sort->keys[i].sql;
+        const char *key = sort_term(arena, page, sort->keys[i].sql);
         const char *than = sort->keys[i].descending ? "<" : ">";
 
         inside = inside
@@ -170,8 +186,8 @@ static void marker_set(struct request *request, struct page *page, const struct 
             values[count++] = row[i];
     }
     page_set_marker(request, page,
-                    even ? condition_even(arena, sort) : condition_mixed(arena, sort), values,
-                    count);
+                    even ? condition_even(arena, page, sort) : condition_mixed(arena, page, sort),
+                    values, count);
 }
 
 static const char *marker_sql(struct arena *arena, const struct resource *resource,

@@ -16,9 +16,11 @@ struct page_sort {
     unsigned count;
 };
 
-/* Reads sort, sort_key and sort_dir; sets page->query.order. */
-int page_sort_read(struct request *request, struct page *page, struct page_sort *ret,
+/* Reads sort, sort_key and sort_dir. */
+int page_sort_read(struct request *request, const struct page *page, struct page_sort *ret,
                    struct error *err);
+/* Sets page->query.order, once the filters are there: what leads to the rows has their order. */
+void page_sort_set(struct request *request, struct page *page, const struct page_sort *sort);
 /* Looks the row `id` up and sets the page's marker condition. `visible` (or NULL): what makes the
  * caller see a row, "?" is `project_id`. */
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,

@@ -38,8 +38,6 @@ struct resource_metadata {
     bool etags;                        /* from 3.15 on: see metadata.h */
     bool no_slash;                     /* in keys */
     bool (*reserves)(const char *key); /* a name that only the service gives; NULL: none */
-    const char *alone; /* SQL: is there a row of project $1 whose key $2 has value $3?  NULL: nobody
-                        * may ask (metadata_check_alone()) */
     int (*set)(struct work *work, const void *row, const struct pairs *pairs, bool merge,
                struct error *err);
     int (*remove)(struct work *work, const void *row, const char *key, struct error *err);

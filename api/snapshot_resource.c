@@ -48,10 +48,7 @@ static const struct resource_column columns[] = {
 /* clang-format on */
 
 static void match_metadata(struct request *request, struct page *page, const struct pair *pair) {
-    const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(pair->value) };
-
-    page_and(request, page, PAGE_HAS_PAIR("snapshot_metadata", "snapshot_id = s.id", "m.value = ?"),
-             values, 2);
+    page_sought_pair(request, page, &snapshot_metadata_rows, pair);
 }
 
 /* Before 3.22 the metadata are dropped. */
@@ -154,8 +151,6 @@ static int remove_metadata(struct work *work, const void *row, const char *key, 
 
 static const struct resource_metadata metadata = {
     .rows = &snapshot_metadata_rows,
-    .alone = "SELECT 1 FROM snapshots o JOIN snapshot_metadata m ON m.snapshot_id = o.id "
-             "WHERE o.project_id = $1 AND m.key = $2 AND m.value = $3 LIMIT 1",
     .no_slash = true,
     .set = set_metadata,
     .remove = remove_metadata,

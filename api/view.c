@@ -21,6 +21,10 @@ bool view_reserves_key(const char *key) {
     return words_have(keys, LENGTH(keys), key);
 }
 
+bool view_is_admin_key(const char *key) {
+    return view_shows_admin_key(key) || view_reserves_key(key) || strcmp(key, "format") == 0;
+}
+
 /* ---- volumes ---- */
 
 static bool has_role(const struct context *context, const char *role) {

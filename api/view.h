@@ -40,5 +40,7 @@ bool view_shows_admin_key(const char *key);
 /* Names in a volume's metadata that only the service gives; a user's value of one never shows
  * (X13). */
 bool view_reserves_key(const char *key);
+/* Names that admin metadata have; a user may give some of them, too. */
+bool view_is_admin_key(const char *key);
 /* Is the caller one who hears of hosts, as the compute side must? */
 bool view_shows_hosts(const struct context *context);

@@ -58,17 +58,19 @@ static const struct resource_column columns[] = {
 
 #define HAS_PAIR(table) PAGE_HAS_PAIR(table, "volume_id = v.id", "m.value = ?")
 
-/* What admin metadata does not show cannot be probed by a filter either (R44). */
+/* What admin metadata does not show cannot be probed by a filter either (R44). A key that is never
+ * one of theirs is sought where users set it. */
 static void match_metadata(struct request *request, struct page *page, const struct pair *pair) {
     const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(pair->value), DB_TEXT(pair->key),
                                        DB_TEXT(pair->value) };
 
-    if (request->context.is_admin || view_shows_admin_key(pair->key))
+    if (view_shows_admin_key(pair->key) ||
+        (request->context.is_admin && view_is_admin_key(pair->key)))
         page_and(request, page,
                  "(" HAS_PAIR("volume_metadata") " OR " HAS_PAIR("volume_admin_metadata") ")",
                  values, 4);
     else
-        page_and(request, page, HAS_PAIR("volume_metadata"), values, 2);
+        page_sought_pair(request, page, &metadata_rows, pair);
 }
 
 static void match_image_metadata(struct request *request, struct page *page,
@@ -145,8 +147,6 @@ static int remove_metadata(struct work *work, const void *row, const char *key, 
 
 static const struct resource_metadata metadata = {
     .rows = &metadata_rows,
-    .alone = "SELECT 1 FROM volumes o JOIN volume_metadata m ON m.volume_id = o.id "
-             "WHERE o.project_id = $1 AND m.key = $2 AND m.value = $3 LIMIT 1",
     .etags = true,
     .reserves = view_reserves_key,
     .set = set_metadata,

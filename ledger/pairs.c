@@ -43,16 +43,23 @@ static int check_what_is_there(struct work *work, const struct pair_rows *rows,
     return 0;
 }
 
-int pair_rows_put(struct work *work, const struct pair_rows *rows, const char *owner_id,
+static int insert_pair(struct work *work, const struct pair_rows *rows,
+                       const struct pair_owner *owner, const struct pair *pair, struct error *err) {
+    const struct db_value values[] = { DB_TEXT(owner->id), DB_TEXT(pair->key), DB_TEXT(pair->value),
+                                       DB_TEXT(owner->project_id), DB_INT(owner->created_at) };
+
+    return db_change_values(work->tx, err, rows->insert, values, rows->sought ? 5 : 3);
+}
+
+int pair_rows_put(struct work *work, const struct pair_rows *rows, const struct pair_owner *owner,
                   const struct pairs *pairs, bool merge, struct error *err) {
-    if (pair_rows_check(work, rows, owner_id, pairs, err) < 0 ||
-        (!merge && db_run(work->tx, err, rows->clear, DB_TEXT(owner_id)) < 0))
+    if (pair_rows_check(work, rows, owner->id, pairs, err) < 0 ||
+        (!merge && db_run(work->tx, err, rows->clear, DB_TEXT(owner->id)) < 0))
         return -1;
     for (unsigned i = 0; i < pairs->count; i++)
-        if (db_run(work->tx, err, rows->insert, DB_TEXT(owner_id), DB_TEXT(pairs->items[i].key),
-                   DB_TEXT(pairs->items[i].value)) < 0)
+        if (insert_pair(work, rows, owner, &pairs->items[i], err) < 0)
             return -1;
-    return pairs->count > 0 ? check_what_is_there(work, rows, owner_id, err) : 0;
+    return pairs->count > 0 ? check_what_is_there(work, rows, owner->id, err) : 0;
 }
 
 int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,

@@ -12,9 +12,10 @@ struct db_rows *query_page(struct work *work, const char *select, const struct q
         memcpy(values, query->values, count * sizeof(*values));
     values[count] = DB_INT(query->limit < 0 ? INT64_MAX : query->limit);
     values[count + 1] = DB_INT(query->offset);
-    sql = arena_format(work->arena, "%s WHERE %s%s%s LIMIT $%u OFFSET $%u", select, query->where,
-                       query->order ? " ORDER BY " : "", query->order ? query->order : "",
-                       count + 1, count + 2);
+    sql =
+        arena_format(work->arena, "%s%s WHERE %s%s%s LIMIT $%u OFFSET $%u", select,
+                     query->join ? query->join : "", query->where, query->order ? " ORDER BY " : "",
+                     query->order ? query->order : "", count + 1, count + 2);
     return db_query_values(work->tx, err, sql, values, count + 2);
 }
 

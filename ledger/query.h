@@ -19,6 +19,7 @@ struct query {
     /* So much memory may the details take (0: any). *cut: the page ended earlier for that. */
     size_t bytes_most;
     bool *cut;
+    const char *join; /* more tables, behind those of the list's own SELECT; or NULL */
 };
 
 /*

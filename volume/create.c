@@ -145,7 +145,7 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
 int volume_insert(struct work *work, const struct volume *volume, struct error *err) {
     if (insert_row(work, volume, err) < 0)
         return -1;
-    return pair_rows_put(work, &metadata_rows, volume->id, &volume->metadata, true, err);
+    return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, true, err);
 }
 
 /* What is said of the image that the source was made of, is true of its copy, too. */

@@ -147,7 +147,8 @@ int group_type_create(struct work *work, const char *name, const char *descripti
                "VALUES ($1, $2, $3, $4, $5)",
                DB_TEXT(type.id), DB_TEXT(name), DB_TEXT(description), DB_BOOL(is_public),
                DB_INT(type.created_at)) < 0 ||
-        pair_rows_put(work, &spec_rows, type.id, specs, true, err) < 0)
+        pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = type.id }, specs, true, err) <
+            0)
         return -1;
     *ret = type;
     return 0;
@@ -198,7 +199,8 @@ int group_type_delete(struct work *work, const struct group_type *type, struct e
 
 int group_type_specs_set(struct work *work, const struct group_type *type,
                          const struct pairs *specs, struct error *err) {
-    return pair_rows_put(work, &spec_rows, type->id, specs, true, err);
+    return pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = type->id }, specs, true,
+                         err);
 }
 
 int group_type_spec_delete(struct work *work, const struct group_type *type, const char *key,
@@ -219,5 +221,6 @@ int group_type_bootstrap(struct work *work, struct error *err) {
 
     if (made <= 0)
         return made;
-    return pair_rows_put(work, &spec_rows, id, &(struct pairs){ &consistent, 1 }, true, err);
+    return pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = id },
+                         &(struct pairs){ &consistent, 1 }, true, err);
 }

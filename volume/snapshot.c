@@ -10,7 +10,7 @@
 
 const struct pair_rows snapshot_metadata_rows = {
     .what = "Metadata of snapshot",
-    PAIR_ROWS("snapshot_metadata", "snapshot_id"),
+    PAIR_ROWS_SOUGHT("snapshot_metadata", "snapshot_id"),
 };
 
 /* ---- reading ---- */

@@ -89,8 +89,8 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
         pair_rows_check(work, &snapshot_metadata_rows, "to be made", &request->metadata, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
         snapshot_quota_take(work, &snapshot, err) < 0 || insert_row(work, &snapshot, err) < 0 ||
-        pair_rows_put(work, &snapshot_metadata_rows, snapshot.id, &snapshot.metadata, true, err) <
-            0)
+        pair_rows_put(work, &snapshot_metadata_rows, PAIR_OWNER(&snapshot), &snapshot.metadata,
+                      true, err) < 0)
         return -1;
     *ret = snapshot;
     return notification_of_snapshot(work,

@@ -24,7 +24,7 @@ int snapshot_update(struct work *work, const struct snapshot *snapshot,
 
 int snapshot_metadata_set(struct work *work, const struct snapshot *snapshot,
                           const struct pairs *pairs, bool merge, struct error *err) {
-    if (pair_rows_put(work, &snapshot_metadata_rows, snapshot->id, pairs, merge, err) < 0)
+    if (pair_rows_put(work, &snapshot_metadata_rows, PAIR_OWNER(snapshot), pairs, merge, err) < 0)
         return -1;
     return touch(work, snapshot->id, err);
 }

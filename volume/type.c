@@ -245,7 +245,8 @@ int volume_type_create(struct work *work, const char *name, const char *descript
                "VALUES ($1, $2, $3, $4, $5)",
                DB_TEXT(type.id), DB_TEXT(name), DB_TEXT(description), DB_BOOL(is_public),
                DB_INT(type.created_at)) < 0 ||
-        pair_rows_put(work, &extra_spec_rows, type.id, &type.extra_specs, true, err) < 0)
+        pair_rows_put(work, &extra_spec_rows, &(struct pair_owner){ .id = type.id },
+                      &type.extra_specs, true, err) < 0)
         return -1;
     *ret = type;
     return 0;
@@ -332,7 +333,8 @@ int volume_type_specs_set(struct work *work, const struct volume_type *type,
     if (volume_type_check_unused(work, type, err) < 0 ||
         check_specs(&type->extra_specs, specs, err) < 0)
         return -1;
-    return pair_rows_put(work, &extra_spec_rows, type->id, specs, true, err);
+    return pair_rows_put(work, &extra_spec_rows, &(struct pair_owner){ .id = type->id }, specs,
+                         true, err);
 }
 
 int volume_type_spec_delete(struct work *work, const struct volume_type *type, const char *key,

@@ -13,7 +13,7 @@
 
 const struct pair_rows metadata_rows = {
     .what = "Metadata of volume",
-    PAIR_ROWS("volume_metadata", "volume_id"),
+    PAIR_ROWS_SOUGHT("volume_metadata", "volume_id"),
 };
 
 const struct pair_rows image_metadata_rows = {
@@ -47,7 +47,8 @@ static int write_changes(struct work *work, const struct volume *volume,
                DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
         return -1;
     if (changes->set_metadata)
-        return pair_rows_put(work, &metadata_rows, volume->id, &changes->metadata, false, err);
+        return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &changes->metadata, false,
+                             err);
     return 0;
 }
 
@@ -71,7 +72,7 @@ static int require_quiet(struct work *work, const struct volume *volume, const c
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
                         bool merge, struct error *err) {
     if (require_quiet(work, volume, "A change of the metadata", ACTION_METADATA, err) < 0 ||
-        pair_rows_put(work, &metadata_rows, volume->id, pairs, merge, err) < 0)
+        pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), pairs, merge, err) < 0)
         return -1;
     return touch(work, volume->id, err);
 }
@@ -91,7 +92,7 @@ int volume_image_metadata_set(struct work *work, const struct volume *volume,
     if (require_quiet(work, volume, "A change of the image metadata", ACTION_IMAGE_METADATA, err) <
         0)
         return -1;
-    return pair_rows_put(work, &image_metadata_rows, volume->id, pairs, true, err);
+    return pair_rows_put(work, &image_metadata_rows, PAIR_OWNER(volume), pairs, true, err);
 }
 
 int volume_image_metadata_delete(struct work *work, const struct volume *volume, const char *key,

@@ -378,8 +378,8 @@ START_TEST(a_page_of_large_volumes_ends_early) {
     for (unsigned i = 0; i < VOLUMES; i++)
         world_volume(world, 1);
     for (unsigned i = 0; i < ITEMS; i++)
-        world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
-                              "SELECT id, 'k%u', '%s' FROM volumes",
+        world_sql(world, PATH("INSERT INTO volume_metadata "
+                              "SELECT id, 'k%u', '%s', project_id, created_at FROM volumes",
                               i, value));
     ck_assert_uint_eq(pages_of(world, DETAIL, VOLUMES, 1 << 20), 1);
     world->settings.page_bytes = 64 * 1024;
@@ -405,14 +405,14 @@ START_TEST(a_summary_of_too_many_metadata_is_refused) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
-    world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
-                          "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
-                          "numbers WHERE n < 20000) SELECT '%s', CAST(n AS TEXT), 'v' FROM numbers",
-                          id));
+    world_sql(
+        world,
+        PATH("INSERT INTO volume_metadata "
+             "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+             "numbers WHERE n < 20000) SELECT '%s', CAST(n AS TEXT), 'v', 'p', 1 FROM numbers",
+             id));
     ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 200);
-    world_sql(world, PATH("INSERT INTO volume_metadata (volume_id, key, value) "
-                          "VALUES ('%s', 'k', 'v')",
-                          id));
+    world_sql(world, PATH("INSERT INTO volume_metadata VALUES ('%s', 'k', 'v', 'p', 1)", id));
     ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 413);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "metadata"));
     world->minor = 35;

@@ -169,14 +169,14 @@ START_TEST(metadata_matches_every_pair_of_user_and_shown_admin_metadata) {
         { "?metadata={}", "b a", "b a" },
         { "?metadata=nonsense", "", "" },
         { "?metadata={'readonly':'True'}", "a", "a" },
-        { "?metadata={'secret':'s'}", "a", "" },
+        { "?metadata={'extend_reservations':'s'}", "a", "" },
     };
     autoworld struct world *world = world_new(NULL);
     const char *id = make(world, "\"name\": \"a\", \"metadata\": {\"k\": \"v\"}");
 
     make(world, "\"name\": \"b\", \"metadata\": {\"k\": \"v\", \"l\": \"w\"}");
     world_sql(world, PATH("INSERT INTO volume_admin_metadata VALUES ('%s', 'readonly', 'True'), "
-                          "('%s', 'secret', 's')",
+                          "('%s', 'extend_reservations', 's')",
                           id, id));
     for (size_t i = 0; i < LENGTH(cases); i++)
         ck_assert_msg(strcmp(names(world, cases[i].query), cases[i].all) == 0, "%s",
@@ -186,6 +186,49 @@ START_TEST(metadata_matches_every_pair_of_user_and_shown_admin_metadata) {
     for (size_t i = 0; i < LENGTH(cases); i++)
         ck_assert_msg(strcmp(names(world, cases[i].query), cases[i].members) == 0, "%s",
                       cases[i].query);
+}
+END_TEST
+
+START_TEST(a_pair_leads_through_the_pages_of_its_project) {
+    static const struct {
+        const char *more, *behind, *names;
+    } cases[] = {
+        { "", NULL, "e d b a" },
+        { "&limit=2", NULL, "e d" },
+        { "&limit=2", "d", "b a" },
+        { "&sort=created_at:asc&limit=3", "a", "b d e" },
+        { "&sort=id:asc,created_at:desc&name=d", NULL, "d" },
+        { "&sort=name:asc", "b", "d e" },
+        { "&sort=size:asc,created_at:desc", "d", "b a" },
+        { "&status=error", NULL, "" },
+        { "&offset=3", NULL, "a" },
+        { "&all_tenants=1", NULL, "z e d b a" },
+        { "&all_tenants=1&limit=2", "e", "d b" },
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *ids[128] = { NULL }, *own = world->token;
+
+    for (const char *name = "abcde"; *name; name++)
+        ids[(int)*name] =
+            make(world, PATH("\"name\": \"%c\", \"metadata\": {\"k\": \"%s\", \"l\": \"w\"}", *name,
+                             *name == 'c' ? "x" : "v"));
+    world->token = "admin:" WORLD_OTHER;
+    make(world, "\"name\": \"z\", \"metadata\": {\"k\": \"v\"}");
+    world->token = own;
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        const char *behind = cases[i].behind ? PATH("&marker=%s", ids[(int)*cases[i].behind]) : "";
+        const char *query = PATH("?metadata={'k':'v'}%s%s", cases[i].more, behind);
+
+        ck_assert_msg(strcmp(names(world, query), cases[i].names) == 0, "%s: %s", query,
+                      world->answer_text);
+    }
+    ck_assert_str_eq(names(world, "?metadata={'k':'v','l':'w'}&limit=1&with_count=true"), "e");
+    ck_assert_int_eq(json_integer_value(json_object_get(world->answer, "count")), 4);
+    world_call(world, "PUT", PATH("/volumes/%s/metadata/k", ids['e']),
+               "{\"meta\": {\"k\": \"x\"}}");
+    world_call(world, "DELETE", PATH("/volumes/%s/metadata/k", ids['d']), NULL);
+    ck_assert_str_eq(names(world, "?metadata={'k':'v'}"), "b a");
+    ck_assert_str_eq(names(world, "?metadata={'k':'x'}"), "e c");
 }
 END_TEST
 
@@ -311,7 +354,7 @@ CHECK_MAIN("volume_list", the_short_list_has_three_keys_and_the_newest_first,
            callers_see_their_project_and_admins_all_when_they_ask,
            migration_targets_are_hidden_from_users, plain_filters_compare_columns,
            metadata_matches_every_pair_of_user_and_shown_admin_metadata,
-           a_filter_of_too_many_pairs_is_refused, image_metadata_filters_for_admins_from_3_4_on,
-           a_host_filters_with_and_without_its_pool, the_summary_counts_and_collects_metadata,
-           the_summary_grew_with_the_versions, the_summary_of_all_projects_is_for_admins,
-           a_table_that_cannot_be_read_is_an_error)
+           a_pair_leads_through_the_pages_of_its_project, a_filter_of_too_many_pairs_is_refused,
+           image_metadata_filters_for_admins_from_3_4_on, a_host_filters_with_and_without_its_pool,
+           the_summary_counts_and_collects_metadata, the_summary_grew_with_the_versions,
+           the_summary_of_all_projects_is_for_admins, a_table_that_cannot_be_read_is_an_error)

@@ -1,3 +1,4 @@
+#include "common/alone_header.h"
 #include "common/md5.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
@@ -200,8 +201,86 @@ START_TEST(tags_count_only_from_3_15_on_and_for_the_two_puts) {
 }
 END_TEST
 
+/* ---- sought among all of a project ---- */
+
+/* Each of the characters has four bytes and comes once: nothing compresses. */
+static const char *longest_value(struct world *world) {
+    char *text = arena_alloc(world->arena, 4 * 255 + 1), *end = text;
+
+    for (unsigned i = 0; i < 255; i++) {
+        unsigned code = (i * i * 131) % 65536;
+
+        *end++ = '\xf0';
+        *end++ = (char)(0x90 + (code >> 12));
+        *end++ = (char)(0x80 + (code >> 6) % 64);
+        *end++ = (char)(0x80 + code % 64);
+    }
+    *end = '\0';
+    return text;
+}
+
+START_TEST(the_longest_pair_of_the_longest_project_has_room) {
+    autoworld struct world *world = world_new(NULL);
+    char longest[256] = "";
+    const char *body;
+
+    memset(longest, 'k', 255);
+    body = PATH("{\"volume\": {\"size\": 1, \"metadata\": {\"%s\": \"%s\"}}}", longest,
+                longest_value(world));
+    world->token = PATH("admin:%s", longest);
+    world->path_project = "";
+    ck_assert_msg(world_call(world, "POST", "/volumes", body) == 202, "%s", world->answer_text);
+}
+END_TEST
+
+/* POST with a key that is to be alone. */
+static int make_alone(struct world *world, const char *kind, const char *key, const char *body) {
+    const struct http_header headers[] = {
+        { "Content-Type", "application/json" },
+        { "X-Auth-Token", world->token },
+        { ALONE_HEADER, key },
+        { NULL, NULL },
+    };
+    const char *project = strchr(world->token, ':') + 1;
+    struct test_exchange *exchange =
+        test_exchange_new("POST", PATH("/v3/%s/%ss", project, kind), headers, body);
+    int status;
+
+    api_handle(world->api, test_exchange_of(exchange));
+    status = test_exchange_await(exchange);
+    test_exchange_free(exchange);
+    return status;
+}
+
+START_TEST(what_is_to_be_alone_is_made_once) {
+    autoworld struct world *world = world_new(NULL);
+    const char *of = world_volume(world, 1), *own = world->token, *id;
+    const char *volume = "{\"volume\": {\"size\": 1, \"metadata\": {\"k\": \"v\"}}}";
+    const char *snapshot = PATH("{\"snapshot\": {\"volume_id\": \"%s\", "
+                                "\"metadata\": {\"k\": \"v\"}}}",
+                                of);
+
+    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 202);
+    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 409);
+    ck_assert_int_eq(make_alone(world, "snapshot", "k", snapshot), 202);
+    ck_assert_int_eq(make_alone(world, "snapshot", "k", snapshot), 409);
+    ck_assert_int_eq(make_alone(world, "volume", "l", volume), 202);
+    world->token = "admin:" WORLD_OTHER;
+    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 202);
+    world->token = own;
+    world_settle(world);
+    ck_assert_int_eq(world_call(world, "GET", "/volumes?metadata={'k':'v'}&limit=1", NULL), 200);
+    id = json_string_value(
+        json_object_get(json_array_get(json_object_get(world->answer, "volumes"), 0), "id"));
+    id = arena_text(world->arena, id);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s/metadata/k", id), NULL), 200);
+    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 409);
+}
+END_TEST
+
 CHECK_MAIN("volume_metadata", post_adds_and_put_replaces, one_key_is_shown_set_and_removed,
            a_bad_change_changes_nothing, maintenance_keeps_the_metadata_as_they_are,
            readers_read_only, the_tag_is_the_digest_of_the_answer_from_3_15_on,
            a_stale_tag_changes_nothing, a_right_tag_in_any_form_lets_the_change_pass,
-           tags_count_only_from_3_15_on_and_for_the_two_puts)
+           tags_count_only_from_3_15_on_and_for_the_two_puts,
+           the_longest_pair_of_the_longest_project_has_room, what_is_to_be_alone_is_made_once)

@@ -5,6 +5,8 @@
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 #include "tests/lib/world.h"
+#include "volume/snapshot.h"
+#include "volume/volume.h"
 
 #include <sqlite3.h>
 #include <string.h>
@@ -46,21 +48,29 @@ static struct world *watched_world(void) {
     return world_new(NULL);
 }
 
+static sqlite3_stmt *explained(struct world *world, const char *sql) {
+    sqlite3_stmt *statement = NULL;
+
+    sql = arena_format(world->arena, "EXPLAIN QUERY PLAN %s", sql);
+    ck_assert_int_eq(sqlite3_prepare_v2(ran.handle, sql, -1, &statement, NULL), SQLITE_OK);
+    return statement;
+}
+
 /* The steps of the plan that find and order the volumes themselves, with '\n' behind each. */
 static const char *plan_of_list(struct world *world, const char *path) {
-    sqlite3_stmt *statement = NULL;
-    const char *sql, *plan = "";
+    sqlite3_stmt *statement;
+    const char *plan = "";
 
     ran.handle = NULL;
     ck_assert_msg(world_call(world, "GET", path, NULL) == 200, "%s: %s", path, world->answer_text);
     ck_assert_ptr_nonnull(ran.handle);
-    sql = arena_format(world->arena, "EXPLAIN QUERY PLAN %s", ran.sql);
-    ck_assert_int_eq(sqlite3_prepare_v2(ran.handle, sql, -1, &statement, NULL), SQLITE_OK);
+    statement = explained(world, ran.sql);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
-            strstr(step, " g ") || strstr(step, " s ") || strstr(step, "ORDER BY"))
+            strstr(step, " g ") || strstr(step, " s ") || strstr(step, " pair ") ||
+            strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -154,10 +164,24 @@ START_TEST(no_list_of_all_projects_is_sorted_as_a_whole) {
 }
 END_TEST
 
+struct list {
+    const char *query, *index;
+};
+
+/* Each list finds its rows, which the plan calls `alias`, by the index, and sorts nothing. */
+static void assert_indexes(struct world *world, const char *path, const char *alias,
+                           const struct list *lists, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const char *plan = plan_of_list(world, PATH("%s%s", path, lists[i].query));
+        const char *wanted = PATH("SEARCH %s USING INDEX %s\n", alias, lists[i].index);
+
+        ck_assert_msg(strstr(plan, wanted) && !strstr(plan, "ORDER BY"), "%s: %s", lists[i].query,
+                      plan);
+    }
+}
+
 START_TEST(a_page_of_snapshots_is_read_in_its_order) {
-    static const struct {
-        const char *query, *index;
-    } lists[] = {
+    static const struct list lists[] = {
         { "?limit=100", "snapshots_by_project (project_id=?)" },
         { "?sort=created_at:asc", "snapshots_by_project (project_id=?)" },
         { "?status=error", "snapshots_by_status (status=? AND project_id=?)" },
@@ -179,12 +203,60 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
 
     autoworld struct world *world = watched_world();
 
-    for (size_t i = 0; i < LENGTH(lists); i++) {
-        const char *plan = plan_of_list(world, PATH("/snapshots/detail%s", lists[i].query));
-        const char *wanted = PATH("SEARCH s USING INDEX %s\n", lists[i].index);
+    assert_indexes(world, "/snapshots/detail", "s", lists, LENGTH(lists));
+}
+END_TEST
 
-        ck_assert_msg(strstr(plan, wanted) && !strstr(plan, "ORDER BY"), "%s: %s", lists[i].query,
-                      plan);
+/* What the caller sees of the other pairs is asked of each row that the first one leads to. */
+START_TEST(a_pair_leads_to_its_page) {
+    static const char *const queries[] = {
+        "?metadata={'a':'b'}",
+        "?metadata={'a':'b'}&sort=created_at:asc",
+        "?metadata={'a':'b','c':'d'}&status=error&limit=1",
+    };
+    static const struct {
+        const char *path, *table, *row;
+    } lists[] = { { "/volumes/detail", "volume_metadata", "v" },
+                  { "/snapshots/detail", "snapshot_metadata", "s" } };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    for (size_t i = 0; i < LENGTH(lists) * LENGTH(queries); i++) {
+        const char *query = queries[i / 2], *table = lists[i % 2].table;
+        const char *plan = plan_of_list(world, PATH("%s%s", lists[i % 2].path, query));
+        const char *first = PATH("SEARCH pair USING COVERING INDEX %s_by_pair "
+                                 "(key=? AND value=? AND project_id=?)\nSEARCH %s USING INDEX ",
+                                 table, lists[i % 2].row);
+
+        ck_assert_msg(strncmp(plan, first, strlen(first)) == 0 && !strstr(plan, "ORDER BY") &&
+                          !strstr(plan, "SCAN"),
+                      "%s: %s", query, plan);
+    }
+}
+END_TEST
+
+START_TEST(who_is_to_be_alone_is_sought_by_the_index) {
+    static const struct pair_rows *const rows[] = { &metadata_rows, &snapshot_metadata_rows };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    plan_of(world, "");
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        sqlite3_stmt *statement = explained(world, rows[i]->sought);
+
+        ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+        ck_assert_str_eq((const char *)sqlite3_column_text(statement, 3),
+                         PATH("SEARCH %s USING COVERING INDEX %s_by_pair (key=? AND value=? AND "
+                              "project_id=?)",
+                              rows[i]->table, rows[i]->table));
+        ck_assert_int_eq(sqlite3_step(statement), SQLITE_DONE);
+        sqlite3_finalize(statement);
     }
 }
 END_TEST
@@ -284,5 +356,6 @@ END_TEST
 CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_projects,
            a_page_of_a_project_is_read_in_its_order, a_status_is_looked_up_and_its_page_is_in_order,
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
-           a_page_of_snapshots_is_read_in_its_order, a_snapshot_costs_the_same_behind_many,
+           a_page_of_snapshots_is_read_in_its_order, a_pair_leads_to_its_page,
+           who_is_to_be_alone_is_sought_by_the_index, a_snapshot_costs_the_same_behind_many,
            others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)

@@ -132,6 +132,53 @@ START_TEST(a_text_is_cut_at_the_ends_of_its_statements) {
 }
 END_TEST
 
+static void make_metadata_old(struct db *db) {
+    sql_run(db, "DROP TABLE volume_metadata");
+    sql_run(db, "DROP TABLE snapshot_metadata");
+    sql_run(db, "CREATE TABLE volume_metadata (volume_id TEXT NOT NULL REFERENCES volumes (id), "
+                "key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (volume_id, key))");
+    sql_run(db, "CREATE TABLE snapshot_metadata (snapshot_id TEXT NOT NULL REFERENCES snapshots "
+                "(id), key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (snapshot_id, key))");
+}
+
+/* On either engine. */
+START_TEST(metadata_get_the_project_and_the_birth_of_what_they_are_of) {
+    struct db *db = scratch_open(database_url(), true);
+    struct error err = { 0 };
+    const struct schema_text *text = schema_texts;
+
+    while (text->number != 21)
+        text++;
+    sql_run(db,
+            "INSERT INTO volumes (id, project_id, user_id, availability_zone, size_gb, "
+            "largest_gb, status, status_by_reset, attach_status, bootable, multiattach, "
+            "use_quota, created_at) VALUES ('v', 'p', 'u', 'z', 1, 1, 'available', 0, "
+            "'detached', 0, 0, 1, 7), ('w', 'q', 'u', 'z', 1, 1, 'available', 0, 'detached', 0, "
+            "0, 1, 8)");
+    sql_run(db, "INSERT INTO snapshots (id, volume_id, project_id, user_id, size_gb, status, "
+                "status_by_reset, use_quota, counted_gb, delete_begun, asked_us, created_at) "
+                "VALUES ('s', 'v', 'p', 'u', 1, 'available', 0, 1, 1, 0, 1, 9)");
+    make_metadata_old(db);
+    sql_run(db,
+            "INSERT INTO volume_metadata VALUES ('v', 'k', 'x'), ('v', 'l', 'y'), ('w', 'k', 'x')");
+    sql_run(db, "INSERT INTO snapshot_metadata VALUES ('s', 'k', 'x')");
+    ck_assert_msg(db_transaction(db, text_body, (void *)(uintptr_t)text->sql, &err) == 0, "%s",
+                  err.message);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_metadata"), 3);
+    ck_assert_int_eq(sql_int(db, "SELECT created_at FROM volume_metadata "
+                                 "WHERE key = 'k' AND value = 'x' AND project_id = 'q'"),
+                     8);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_metadata "
+                                 "WHERE volume_id = 'v' AND project_id = 'p' AND created_at = 7"),
+                     2);
+    ck_assert_int_eq(sql_int(db, "SELECT created_at FROM snapshot_metadata "
+                                 "WHERE key = 'k' AND value = 'x' AND project_id = 'p'"),
+                     9);
+    sql_refused(db, "INSERT INTO volume_metadata VALUES ('none', 'k', 'x', 'p', 1)");
+    db_close(db);
+}
+END_TEST
+
 START_TEST(a_foreign_schema_version_is_an_error) {
     struct db *db = scratch_open("sqlite://", true);
     struct error err = { 0 };
@@ -152,4 +199,6 @@ END_TEST
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
            a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
-           a_text_is_cut_at_the_ends_of_its_statements, a_foreign_schema_version_is_an_error)
+           a_text_is_cut_at_the_ends_of_its_statements,
+           metadata_get_the_project_and_the_birth_of_what_they_are_of,
+           a_foreign_schema_version_is_an_error)

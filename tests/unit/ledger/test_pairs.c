@@ -15,7 +15,7 @@ static void make_table(struct work *work) {
 
 static int put(struct work *work, const char *id, bool merge, struct pairs pairs,
                struct error *err) {
-    return pair_rows_put(work, &things, id, &pairs, merge, err);
+    return pair_rows_put(work, &things, &(struct pair_owner){ .id = id }, &pairs, merge, err);
 }
 
 #define PAIRS(...)                                                       \
@@ -86,7 +86,7 @@ WORK_TEST(a_set_has_a_bound_of_characters_where_its_table_says_so) {
     ck_assert_str_eq(err->message,
                      "MetadataLimitExceeded: Words of thing t1: at most 40 characters are "
                      "allowed.");
-    OK(pair_rows_put(work, &unbounded, "t2", &more, true, err));
+    OK(pair_rows_put(work, &unbounded, &(struct pair_owner){ .id = "t2" }, &more, true, err));
 }
 
 WORK_TEST(a_failing_database_is_reported) {

@@ -92,8 +92,8 @@ START_TEST(many_volumes_with_details_are_read) {
               "size_gb, status, status_by_reset, attach_status, bootable, multiattach, "
               "use_quota, shared_targets, created_at, largest_gb) SELECT 'v' || i, 'p', 'u', "
               "'nova', 1, 'error', 0, 'detached', 0, 0, 0, 1, 1, 1 FROM n");
-    world_sql(world, "INSERT INTO volume_metadata (volume_id, key, value) "
-                     "SELECT id, 'key', 'value' FROM volumes");
+    world_sql(world, "INSERT INTO volume_metadata "
+                     "SELECT id, 'key', 'value', project_id, created_at FROM volumes");
     ck_assert_msg(check_run(&check, &err) == 0, "%s: %s", err.message, heard.text);
 }
 END_TEST

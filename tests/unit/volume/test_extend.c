@@ -212,8 +212,8 @@ START_TEST(a_users_value_is_never_taken_for_the_target) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
 
-    world_sql(world, "INSERT INTO volume_metadata (volume_id, key, value) "
-                     "SELECT id, 'extend_new_size', '999' FROM volumes");
+    world_sql(world, "INSERT INTO volume_metadata SELECT id, 'extend_new_size', '999', "
+                     "project_id, created_at FROM volumes");
     ck_assert_str_eq(metadata_of(world, id, "extend_new_size"), "5");
     world_sql(world, "DELETE FROM volume_admin_metadata WHERE key = 'extend_new_size'");
     ck_assert_ptr_null(metadata_of(world, id, "extend_new_size"));

@@ -42,8 +42,7 @@ WORK_TEST(members_of_a_group_are_read_without_their_metadata) {
 
     for (int i = 0; i < 3; i++) {
         put_made(work, i == 0 ? "v1" : i == 1 ? "v2" : "v3", "node@b#pool");
-        sql(work, "INSERT INTO volume_metadata (volume_id, key, value) VALUES ('v%d', 'k', 'v')",
-            i + 1);
+        sql(work, "INSERT INTO volume_metadata VALUES ('v%d', 'k', 'v', '" PROJECT "', 1)", i + 1);
         sql(work,
             "INSERT INTO attachments (id, volume_id, project_id, attach_status, attach_mode, "
             "created_at) VALUES ('a%d', 'v%d', '" PROJECT "', 'attached', 'rw', %d)",
