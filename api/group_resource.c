@@ -52,7 +52,7 @@ static const struct resource_column columns[] = {
     { "name",                "g.display_name",        COLUMN_TEXT,   true,  0 },
     { "description",         "g.display_description", COLUMN_TEXT,   false, 0 },
     { "status",              "g.status",              COLUMN_STATUS, false, 0 },
-    { "availability_zone",   "g.availability_zone",   COLUMN_TEXT,   false, 0 },
+    { "availability_zone",   "g.availability_zone",   COLUMN_FILLED, false, 0 },
     { "host",                "g.host",                COLUMN_TEXT,   false, 0 },
     { "group_type_id",       "g.group_type_id",       COLUMN_TEXT,   false, 0 },
     { "group_snapshot_id",   "g.group_snapshot_id",   COLUMN_TEXT,   false, 0 },

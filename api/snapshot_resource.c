@@ -29,7 +29,7 @@ static const struct resource_column columns[] = {
     { "display_description", "s.display_description",        COLUMN_TEXT,   false, 0 },
     { "status",              "s.status",                     COLUMN_STATUS, true,  0 },
     { "volume_id",           "s.volume_id",                  COLUMN_FILLED, true,  0 },
-    { "availability_zone",   "s.availability_zone",          COLUMN_TEXT,   true,  MV_STRICT_FILTERS },
+    { "availability_zone",   "s.availability_zone",          COLUMN_FILLED, true,  MV_STRICT_FILTERS },
     { "consumes_quota",      "s.use_quota",                  COLUMN_BOOL,   true,  MV_STRICT_FILTERS },
     { "use_quota",           "s.use_quota",                  COLUMN_BOOL,   false, 0 },
     { "volume_size",         "s.size_gb",                    COLUMN_INT,    false, 0 },

@@ -29,7 +29,7 @@ static const struct resource_column columns[] = {
     { "status",              "v.status",              COLUMN_STATUS, true,  0 },
     { "bootable",            "v.bootable",            COLUMN_BOOL,   true,  0 },
     { "migration_status",    "v.migration_status",    COLUMN_TEXT,   true,  0 },
-    { "availability_zone",   "v.availability_zone",   COLUMN_TEXT,   true,  0 },
+    { "availability_zone",   "v.availability_zone",   COLUMN_FILLED, true,  0 },
     { "group_id",            "v.group_id",            COLUMN_TEXT,   true,  MV_GROUP_FILTER },
     { "size",                "v.size_gb",             COLUMN_INT,    true,  0 },
     { "created_at",          "v.created_at",          COLUMN_TIME,   true,  MV_STRICT_FILTERS },

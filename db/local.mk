@@ -55,7 +55,8 @@ schema_texts = \
 	db/schema/0018_snapshots_taken_over.sql \
 	db/schema/0019_reclaims.sql \
 	db/schema/0020_snapshots_by_zone.sql \
-	db/schema/0021_metadata_pages.sql
+	db/schema/0021_metadata_pages.sql \
+	db/schema/0022_zone_and_group_pages.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -28,7 +28,8 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
             steps_done += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
     } else if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
                 strstr(sql, " FROM messages m ") || strstr(sql, " FROM snapshots s ") ||
-                strstr(sql, " FROM volume_groups g ")) &&
+                strstr(sql, " FROM volume_groups g ") ||
+                strstr(sql, " FROM group_snapshots gs ")) &&
                strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
@@ -69,8 +70,8 @@ static const char *plan_of_list(struct world *world, const char *path) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
-            strstr(step, " g ") || strstr(step, " s ") || strstr(step, " pair ") ||
-            strstr(step, "ORDER BY"))
+            strstr(step, " g ") || strstr(step, " s ") || strstr(step, " gs ") ||
+            strstr(step, " pair ") || strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -195,7 +196,9 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
         { "?sort=size", "snapshots_in_order_of_size (project_id=?)" },
         { "?sort=status", "snapshots_in_order_of_status (project_id=?)" },
         { "?sort=id", "snapshots_in_order_of_id (project_id=?)" },
-        { "?availability_zone=a", "snapshots_by_zone (availability_zone=? AND project_id=?)" },
+        { "?availability_zone=a",
+          "snapshots_in_order_of_zone (project_id=? AND availability_zone=?)" },
+        { "?sort=availability_zone", "snapshots_in_order_of_zone (project_id=?)" },
     };
 
     if (postgresql_given())
@@ -204,6 +207,72 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
     autoworld struct world *world = watched_world();
 
     assert_indexes(world, "/snapshots/detail", "s", lists, LENGTH(lists));
+}
+END_TEST
+
+START_TEST(a_page_by_zone_is_read_in_its_order) {
+    static const struct list lists[] = {
+        { "?availability_zone=a",
+          "volumes_in_order_of_zone (project_id=? AND availability_zone=?)" },
+        { "?sort=availability_zone", "volumes_in_order_of_zone (project_id=?)" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    assert_indexes(world, "/volumes/detail", "v", lists, LENGTH(lists));
+}
+END_TEST
+
+START_TEST(a_page_of_groups_is_read_in_its_order) {
+    static const struct list lists[] = {
+        { "", "volume_groups_by_project (project_id=?)" },
+        { "?name=a", "volume_groups_by_name (display_name=? AND project_id=?)" },
+        { "?description=a",
+          "volume_groups_by_description (display_description=? AND project_id=?)" },
+        { "?status=error", "volume_groups_by_status (status=? AND project_id=?)" },
+        { "?availability_zone=a",
+          "volume_groups_in_order_of_zone (project_id=? AND availability_zone=?)" },
+        { "?group_type_id=a", "volume_groups_by_type (group_type_id=? AND project_id=?)" },
+        { "?sort=availability_zone", "volume_groups_in_order_of_zone (project_id=?)" },
+        { "?sort=name", "volume_groups_in_order_of_name (project_id=?)" },
+        { "?sort=name:asc", "volume_groups_in_order_of_name (project_id=?)" },
+        { "?sort=status", "volume_groups_in_order_of_status (project_id=?)" },
+        { "?sort=updated_at", "volume_groups_in_order_of_change (project_id=?)" },
+        { "?sort=id", "volume_groups_in_order_of_id (project_id=?)" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    assert_indexes(world, "/groups/detail", "g", lists, LENGTH(lists));
+}
+END_TEST
+
+START_TEST(a_page_of_group_snapshots_is_read_in_its_order) {
+    static const struct list lists[] = {
+        { "", "group_snapshots_by_project (project_id=?)" },
+        { "?name=a", "group_snapshots_by_name (display_name=? AND project_id=?)" },
+        { "?description=a",
+          "group_snapshots_by_description (display_description=? AND project_id=?)" },
+        { "?status=error", "group_snapshots_by_status (status=? AND project_id=?)" },
+        { "?group_id=a", "group_snapshots_by_group (group_id=? AND project_id=?)" },
+        { "?sort=name", "group_snapshots_in_order_of_name (project_id=?)" },
+        { "?sort=status", "group_snapshots_in_order_of_status (project_id=?)" },
+        { "?sort=updated_at", "group_snapshots_in_order_of_change (project_id=?)" },
+        { "?sort=id", "group_snapshots_in_order_of_id (project_id=?)" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    assert_indexes(world, "/group_snapshots/detail", "gs", lists, LENGTH(lists));
 }
 END_TEST
 
@@ -356,6 +425,8 @@ END_TEST
 CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_projects,
            a_page_of_a_project_is_read_in_its_order, a_status_is_looked_up_and_its_page_is_in_order,
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
-           a_page_of_snapshots_is_read_in_its_order, a_pair_leads_to_its_page,
-           who_is_to_be_alone_is_sought_by_the_index, a_snapshot_costs_the_same_behind_many,
-           others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
+           a_page_of_snapshots_is_read_in_its_order, a_page_by_zone_is_read_in_its_order,
+           a_page_of_groups_is_read_in_its_order, a_page_of_group_snapshots_is_read_in_its_order,
+           a_pair_leads_to_its_page, who_is_to_be_alone_is_sought_by_the_index,
+           a_snapshot_costs_the_same_behind_many, others_than_admins_have_the_same_plans,
+           no_list_of_all_projects_is_sorted_as_a_whole)
