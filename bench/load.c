@@ -6,7 +6,8 @@
  * A line of REQUESTS is METHOD, PATH, status that must come, text that must be in the answer, body:
  * five fields with tabs between them, the last two may be empty.  The bodies of the answers go to
  * the file ANSWERS ("" for none), one a line.  With UNTIL-PATH the work counts as done when a GET
- * of it answers with UNTIL-TEXT.  A token in the environment's LOAD_TOKEN goes with each request.
+ * of it answers with UNTIL-TEXT.  A token in the environment's LOAD_TOKEN goes with each request,
+ * and so does a microversion in LOAD_VERSION ("3.71").
  * Prints one line: requests, of them failed, seconds, median and 99th percentile of one request in
  * microseconds, CPU seconds of this program.  The first wrong answer is shown on stderr.
  */
@@ -96,11 +97,14 @@ static struct request make_request(const char *method, const char *path, const c
 }
 
 static void read_requests(void) {
-    const char *token = getenv("LOAD_TOKEN");
+    const char *token = getenv("LOAD_TOKEN"), *version = getenv("LOAD_VERSION");
     char *line = NULL, *headers;
     size_t room = 0, most = 0;
 
-    if (asprintf(&headers, token && *token ? "X-Auth-Token: %s\r\n" : "%s", token ? token : "") < 0)
+    if (asprintf(&headers, "%s%s%s%s%s%s", token && *token ? "X-Auth-Token: " : "",
+                 token ? token : "", token && *token ? "\r\n" : "",
+                 version ? "OpenStack-API-Version: volume " : "", version ? version : "",
+                 version ? "\r\n" : "") < 0)
         die("load");
     while (getline(&line, &room, stdin) > 0) {
         char *fields[FIELDS], *rest = line;
