@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	ledger/service_log.c ledger/service_log.h \
 	ledger/settings.c ledger/settings.h \
 	ledger/status.c ledger/status.h \
+	ledger/turn.c ledger/turn.private.h \
 	ledger/work.c ledger/work.h
 
 if HAVE_CHECK

@@ -199,12 +199,13 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
 
 int operation_assisted(struct work *work, const char *volume_id, struct operation *ret,
                        struct error *err) {
-    return operation_one(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE "
-                                  "volume_id = $1 AND target_id <> volume_id AND " IS_ASSISTED,
-                                  DB_TEXT(volume_id)),
-                         ret, err);
+    return operation_one(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE "
+                 "volume_id = $1 AND target_id <> volume_id AND " IS_ASSISTED("operations"),
+                 DB_TEXT(volume_id)),
+        ret, err);
 }
 
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,

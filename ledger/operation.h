@@ -99,6 +99,9 @@ static inline bool operation_awaits_report(const struct operation *operation) {
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err);
+/* Of one that was just inserted: it reads a part of the files of another volume, and does not begin
+ * while a snapshot is taken out of them. */
+int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err);
 /* The same, unless one of the kind with the same arguments waits for a worker on the volume: then
  * that one serves, and has all its attempts again. */
 int operation_insert_once(struct work *work, const struct operation_kind *kind,
@@ -130,7 +133,7 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
  * answered, it is not waiting for a deadline that is still to come, nothing cancelled is left on
- * the volume, and it is its turn.  A queued one becomes running; a cancelled one stays so.  1
+ * the volume, it is its turn, and it may begin at the volume's files (ledger/turn.private.h).  A queued one becomes running; a cancelled one stays so.  1
  * claimed (*ret filled), 0 not (gone or taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,

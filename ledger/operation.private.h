@@ -15,8 +15,8 @@
 #define TARGETS_ITSELF(of) of ".target_id = " of ".id" /* as all that are cancelled */
 #define IS_NOT_CANCELLED   "phase <> 'cancelled'"
 #define AWAITS_REPORT      "phase IN ('sending', 'waiting')"
-#define IS_ASSISTED \
-    "deadline IS NOT NULL AND phase IN ('preparing', 'sending', 'waiting', 'completing')"
+#define IS_ASSISTED(of) \
+    of ".deadline IS NOT NULL AND " of ".phase IN ('preparing', 'sending', 'waiting', 'completing')"
 #define IS_ANSWERED   "phase = 'answered'"
 #define HAS_NO_ANSWER "phase <> 'answered'"
 /* What may be handed to a worker; `now`: the place of an instant. */

@@ -2,47 +2,11 @@
  * Who works on an operation, and whose turn is next: claims and leases, retries and deadlines, ends
  * and cancels, and what a dead worker has left.
  */
-#include "ledger/operation.private.h"
-
-#include "ledger/query.h"
+#include "ledger/turn.private.h"
 
 #include <string.h>
 
-/* Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
- * for a report, and those that only read what the turn is about, because they are about another
- * object, do not wait for each other.  What is cancelled waits for none. */
-#define IS_IN_LINE "phase NOT IN ('sending', 'waiting', 'answered')"
-#define IS_IN_FRONT                                                           \
-    "other.id <> operations.id AND (COALESCE(other.owner, '') <> '' OR "      \
-    "(other." IS_IN_LINE " AND (other.created_at < operations.created_at OR " \
-    "(other.created_at = operations.created_at AND other.id < operations.id))))"
-#define NONE_IN_FRONT(those) "NOT EXISTS (SELECT 1 FROM " those " AND " IS_IN_FRONT ")"
-#define CHANGES(of)          of ".turn_of = " of ".object_id"
-/* Its one turn, or each of its several, against one and several of others. */
-#define ONE_ONE "operations other WHERE other.turn_of = operations.turn_of"
-#define ONE_SEVERAL                                                                   \
-    "operation_turns theirs JOIN operations other ON other.id = theirs.operation_id " \
-    "WHERE theirs.turn_of = operations.turn_of"
-#define SEVERAL_ONE                                                               \
-    "operation_turns mine JOIN operations other ON other.turn_of = mine.turn_of " \
-    "WHERE mine.operation_id = operations.id"
-#define SEVERAL_SEVERAL                                                                  \
-    "operation_turns mine JOIN operation_turns theirs ON theirs.turn_of = mine.turn_of " \
-    "JOIN operations other ON other.id = theirs.operation_id "                           \
-    "WHERE mine.operation_id = operations.id"
-#define ONE_CHANGES(those, of)    those " AND (" CHANGES("operations") " OR " of ")"
-#define SEVERAL_CHANGE(those, of) those " AND (mine.only_reads = 0 OR " of ")"
-#define THEIRS                    "theirs.only_reads = 0"
-/* Of one turn those that change what it is about are found by an index of theirs, so that many that
- * read cost nobody anything. */
 /* clang-format off */
-#define IS_ITS_TURN \
-    "(" IS_CANCELLED " OR (" \
-    NONE_IN_FRONT(ONE_ONE " AND " CHANGES("other")) " AND " \
-    "(turn_of IS NULL OR NOT " CHANGES("operations") " OR " NONE_IN_FRONT(ONE_ONE) ") AND " \
-    NONE_IN_FRONT(ONE_CHANGES(ONE_SEVERAL, THEIRS)) " AND " \
-    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
-    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) "))"
 #define IS_LEFT TARGETS_ITSELF("other") " AND other." IS_CANCELLED
 #define NOTHING_CANCELLED_IS_LEFT \
     "(" IS_CANCELLED " OR (NOT EXISTS (SELECT 1 FROM operations other WHERE " \
@@ -69,83 +33,9 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
         ret, err);
 }
 
-/* ---- whose turn it is next ---- */
-
-static int notify_all(struct work *work, struct db_rows *query, struct error *err) {
-    struct operation *left;
-    int count = operation_all(work, query, &left, err);
-
-    for (int i = 0; i < count; i++)
-        if (operation_notify(work, &left[i], NULL, err) < 0)
-            return -1;
-    return count < 0 ? -1 : 0;
-}
-
-/* Whoever was told in vain to begin, and has nobody in front of it any more: the first in line, or
- * all that read in front of the first that changes something. */
-/* clang-format off */
-#define FIRST_IN_LINE(those) \
-    "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (" those ") AND " IS_IN_LINE \
-    " AND " IS_NOT_CANCELLED " AND owner IS NULL AND " IS_ITS_TURN " ORDER BY created_at, id"
-#define THERE     "SELECT next.id FROM operations next WHERE next.turn_of = $1"
-#define THERE_TOO "SELECT next.operation_id FROM operation_turns next WHERE next.turn_of = $1"
-#define WITH_MINE(next_table) \
-    " FROM operation_turns mine JOIN " next_table " next ON next.turn_of = mine.turn_of " \
-    "WHERE mine.operation_id = $1"
-
-static const char next_of_change[] = FIRST_IN_LINE(THERE " UNION ALL " THERE_TOO);
-/* Those that read need not be told by one of their own: nothing that changed kept them waiting. */
-static const char next_of_reader[] =
-    FIRST_IN_LINE(THERE " AND " CHANGES("next") " UNION ALL " THERE_TOO " AND next.only_reads = 0");
-/* Each once, however many turns it has with this one. */
-static const char next_of_several[] = FIRST_IN_LINE(
-    "SELECT next.id" WITH_MINE("operations") " AND " CHANGES("next") " UNION ALL "
-    "SELECT next.id" WITH_MINE("operations") " AND mine.only_reads = 0 UNION ALL "
-    "SELECT next.operation_id" WITH_MINE("operation_turns")
-    " AND (mine.only_reads = 0 OR next.only_reads = 0)");
-/* clang-format on */
-
-static int tell_next(struct work *work, const char *which, const char *of, struct error *err) {
-    return notify_all(work, db_query(work->tx, err, which, DB_TEXT(of)), err);
-}
-
-/* What a statement tells of the operation that it has ended, or that has lost its worker. */
-struct passed {
-    const char *turn_of; /* NULL: it waits for none, or for several */
-    bool only_read;
-};
-#define RETURNING_PASSED " RETURNING turn_of, CASE WHEN turn_of <> object_id THEN 1 ELSE 0 END"
-
-static int passed_read(struct work *work, const struct db_rows *rows, void *item,
-                       struct error *err) {
-    (void)err;
-    *(struct passed *)item = (struct passed){ db_copy(rows, 0, work->arena), db_bool(rows, 1) };
-    return 0;
-}
-
-/* How many it has ended, 1 or 0; or -1. */
-static int pass_on(struct work *work, const char *id, struct db_rows *query, struct error *err) {
-    struct passed passed;
-    int ended = query_one(work, query, passed_read, &passed, err);
-
-    if (ended <= 0)
-        return ended;
-    return (!passed.turn_of    ? tell_next(work, next_of_several, id, err)
-            : passed.only_read ? tell_next(work, next_of_reader, passed.turn_of, err)
-                               : tell_next(work, next_of_change, passed.turn_of, err)) < 0
-               ? -1
-               : 1;
-}
-
-/* Of one that is deleted. */
-static int pass_on_for_good(struct work *work, const char *id, struct db_rows *query,
-                            struct error *err) {
-    int ended = pass_on(work, id, query, err);
-
-    if (ended > 0 && db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
-                            DB_TEXT(id)) < 0)
-        return -1;
-    return ended;
+int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
+    return db_change(work->tx, err, "UPDATE operations SET reads_of = $1 WHERE id = $2",
+                     DB_TEXT(volume_id), DB_TEXT(id));
 }
 
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
@@ -156,14 +46,15 @@ int operation_move(struct work *work, const char *id, const char *owner, enum op
                       "WHERE id = $3 AND phase = $4 AND owner = $5",
                       DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
                       DB_TEXT(operation_phase_text(from)), DB_TEXT(owner));
-    return pass_on(work, id,
-                   db_query(work->tx, err,
-                            "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
-                            "updated_at = $2 WHERE id = $3 AND phase = $4 AND "
-                            "owner = $5" RETURNING_PASSED,
-                            DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
-                            DB_TEXT(operation_phase_text(from)), DB_TEXT(owner)),
-                   err);
+    return turn_pass_on(
+        work,
+        db_query(work->tx, err,
+                 "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                 "updated_at = $2 WHERE id = $3 AND phase = $4 AND "
+                 "owner = $5" RETURNING_PASSED,
+                 DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
+                 DB_TEXT(operation_phase_text(from)), DB_TEXT(owner)),
+        err);
 }
 
 int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err) {
@@ -218,25 +109,26 @@ int operation_part_ended(struct work *work, const char *target_id, bool failed, 
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
-    return pass_on(work, id,
-                   db_query(work->tx, err,
-                            "UPDATE operations SET deadline = $1, owner = NULL, "
-                            "lease_until = NULL, updated_at = $2 "
-                            "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
-                            DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
-                   err);
+    return turn_pass_on(work,
+                        db_query(work->tx, err,
+                                 "UPDATE operations SET deadline = $1, owner = NULL, "
+                                 "lease_until = NULL, updated_at = $2 "
+                                 "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
+                                 DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id),
+                                 DB_TEXT(owner)),
+                        err);
 }
 
 static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
                   int64_t uncounted, struct error *err) {
-    return pass_on(work, id,
-                   db_query(work->tx, err,
-                            "UPDATE operations SET owner = '', lease_until = $1, "
-                            "attempts = attempts - $2, updated_at = $3 "
-                            "WHERE id = $4 AND owner = $5" RETURNING_PASSED,
-                            DB_INT(retry_at), DB_INT(uncounted), DB_INT(work->clock_us),
-                            DB_TEXT(id), DB_TEXT(owner)),
-                   err);
+    return turn_pass_on(work,
+                        db_query(work->tx, err,
+                                 "UPDATE operations SET owner = '', lease_until = $1, "
+                                 "attempts = attempts - $2, updated_at = $3 "
+                                 "WHERE id = $4 AND owner = $5" RETURNING_PASSED,
+                                 DB_INT(retry_at), DB_INT(uncounted), DB_INT(work->clock_us),
+                                 DB_TEXT(id), DB_TEXT(owner)),
+                        err);
 }
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
@@ -305,11 +197,11 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
-    return pass_on_for_good(work, id,
-                            db_query(work->tx, err,
-                                     "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
-                                     DB_TEXT(id)),
-                            err) < 0
+    return turn_pass_on_for_good(work,
+                                 db_query(work->tx, err,
+                                          "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
+                                          DB_TEXT(id)),
+                                 err) < 0
                ? -1
                : 0;
 }
@@ -361,34 +253,22 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     return operation_notify(work, operation, NULL, err);
 }
 
-/* Those that wait on the volume for what was cancelled there, and not for a turn of its own. */
-static int tell_volume(struct work *work, const char *volume_id, struct error *err) {
-    return notify_all(work,
-                      db_query(work->tx, err,
-                               "SELECT " OPERATION_COLUMNS " FROM operations WHERE "
-                               "((volume_id = $1 AND COALESCE(turn_of, '') <> volume_id) OR "
-                               "id IN (SELECT operation_id FROM operation_turns WHERE "
-                               "turn_of = $1)) AND owner IS NULL AND "
-                               "phase IN ('queued', 'completing') ORDER BY created_at, id",
-                               DB_TEXT(volume_id)),
-                      err);
-}
-
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err) {
     const char *volume_id = operation->volume_id;
     bool others = operation->turn_of && strcmp(operation->turn_of, volume_id) != 0;
-    int closed = pass_on_for_good(work, operation->id,
-                                  db_query(work->tx, err,
-                                           "DELETE FROM operations WHERE id = $1 AND owner = $2 "
-                                           "AND " IS_CANCELLED RETURNING_PASSED,
-                                           DB_TEXT(operation->id), DB_TEXT(owner)),
-                                  err);
+    int closed =
+        turn_pass_on_for_good(work,
+                              db_query(work->tx, err,
+                                       "DELETE FROM operations WHERE id = $1 AND owner = $2 "
+                                       "AND " IS_CANCELLED RETURNING_PASSED,
+                                       DB_TEXT(operation->id), DB_TEXT(owner)),
+                              err);
 
     if (closed <= 0)
         return closed;
-    if (tell_volume(work, volume_id, err) < 0 ||
-        (others && tell_next(work, next_of_change, volume_id, err) < 0))
+    if (turn_tell_volume(work, volume_id, err) < 0 ||
+        (others && turn_tell_next(work, volume_id, err) < 0))
         return -1;
     return 1;
 }
@@ -422,8 +302,5 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
     if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
         return freed <= 0 ? freed : -1;
     /* Its dead worker kept others waiting, too. */
-    if (!orphan->owner)
-        return 0;
-    return orphan->turn_of ? tell_next(work, next_of_change, orphan->turn_of, err)
-                           : tell_next(work, next_of_several, orphan->id, err);
+    return orphan->owner ? turn_pass_on_of(work, orphan, err) : 0;
 }

@@ -3,13 +3,11 @@
 #include "common/cleanup.h"
 #include "manager/host.h"
 #include "volume/attachment.h"
-#include "volume/snapshot_assist.h"
 
 #include <string.h>
 
 #define RETRY_PAUSE_US     SECOND_US
 #define ASK_AGAIN_PAUSE_US 10000000
-#define ASSIST_PAUSE_US    2000000 /* a guest's host is at the volume: looks again */
 
 static const struct {
     const struct operation_kind *kind;
@@ -78,19 +76,13 @@ int job_end(struct job *job, struct error *err) {
 
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
-    int claimed, blocked;
+    int claimed;
 
     if (manager_is_draining(job->manager))
         return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
     if (claimed <= 0)
         return claimed;
-    blocked = snapshot_assist_blocks(work, &job->operation, err);
-    if (blocked != 0)
-        return blocked < 0 || operation_put_back(work, job->operation.id, job_owner(job),
-                                                 work->clock_us + ASSIST_PAUSE_US, err) < 0
-                   ? -1
-                   : 0;
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
     if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
         return -1;

@@ -168,13 +168,15 @@ static int start(struct work *work, const struct volume *volume, const struct vo
         .host = volume->host,
         .project_id = volume->project_id,
     };
+    const char *operation_id;
 
     volume_source_note(source, &fields);
     if (!volume->host)
         return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
                            "003", err);
     if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
-        operation_insert(work, &kind_create, &fields, NULL, err) < 0)
+        operation_insert(work, &kind_create, &fields, &operation_id, err) < 0 ||
+        (source->given && operation_reads(work, operation_id, source->volume.id, err) < 0))
         return -1;
     return notification_put(work, "volume.create.start", volume, err);
 }

@@ -79,56 +79,6 @@ int snapshot_assist_stay(struct work *work, const struct operation *held, void *
                           held->object_id, held->kind->message_action, "009", err);
 }
 
-static int is_assisted(struct work *work, const char *volume_id, const struct operation *but,
-                       struct error *err) {
-    struct operation other;
-    int found = operation_assisted(work, volume_id, &other, err);
-
-    return found > 0 ? strcmp(other.id, but->id) != 0 : found;
-}
-
-/* What is read, when it is not of the volume itself: another volume, or a snapshot. */
-static int find_source(struct work *work, const struct operation *operation, const char **ret,
-                       struct error *err) {
-    struct snapshot snapshot;
-
-    *ret = operation->turn_of;
-    if (snapshot_row(work, operation->turn_of, &snapshot, err) == 0)
-        *ret = snapshot.volume_id;
-    else if (err->kind != ERROR_NOT_FOUND)
-        return -1;
-    return 0;
-}
-
-static int is_member_assisted(struct work *work, const struct operation *operation,
-                              struct error *err) {
-    struct snapshot *snapshots;
-    int count = snapshot_of_group(work, operation->object_id, &snapshots, err);
-    int assisted = count < 0 ? -1 : 0;
-
-    for (int i = 0; i < count && assisted == 0; i++)
-        assisted = is_assisted(work, snapshots[i].volume_id, operation, err);
-    return assisted;
-}
-
-int snapshot_assist_blocks(struct work *work, const struct operation *operation,
-                           struct error *err) {
-    const char *source;
-    int blocked;
-
-    if (operation->phase == PHASE_CANCELLED || operation->kind->is[PHASE_RUNNING] == 0)
-        return 0;
-    if (operation->kind->object == &group_snapshot_objects)
-        return is_member_assisted(work, operation, err);
-    blocked = is_assisted(work, operation->volume_id, operation, err);
-    if (blocked != 0 || !operation->turn_of || operation->kind->object != &volume_objects ||
-        strcmp(operation->turn_of, operation->volume_id) == 0)
-        return blocked;
-    return find_source(work, operation, &source, err) < 0
-               ? -1
-               : is_assisted(work, source, operation, err);
-}
-
 int snapshot_assist_follow(struct work *work, const struct volume *volume, struct error *err) {
     struct operation operation;
     int found;

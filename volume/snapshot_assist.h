@@ -33,7 +33,5 @@ operation_body snapshot_assist_done;
 /* Waits for as long again: nobody can tell yet. */
 operation_body snapshot_assist_stay;
 
-/* Must the operation wait for such work on its volume, or on the one that it reads?  1, 0. */
-int snapshot_assist_blocks(struct work *work, const struct operation *operation, struct error *err);
 /* Those who use the volume have changed: without any of them nobody is left who could report. */
 int snapshot_assist_follow(struct work *work, const struct volume *volume, struct error *err);

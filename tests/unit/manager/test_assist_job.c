@@ -233,18 +233,12 @@ START_TEST(others_wait_for_the_host) {
                                 PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume)),
                      400);
     ck_assert_int_eq(report(world, first, host_done), 202);
-    for (int i = 0; i < 5; i++) {
-        world_settle(world);
-        world_advance(world, 5);
-    }
+    world_settle(world);
     assert_snapshot(world, first, "available");
     ck_assert_uint_eq(world->assist_count, 2);
     ck_assert_uint_eq(world->event_count, 0);
     ck_assert_int_eq(report(world, second, host_done), 202);
-    for (int i = 0; i < 5; i++) {
-        world_settle(world);
-        world_advance(world, 5);
-    }
+    world_settle(world);
     ck_assert_uint_eq(world->event_count, 1);
     guest_grows(world, volume, 5);
     ck_assert_int_eq(world_action(world, volume, COMPLETE_OK), 202);
@@ -258,6 +252,33 @@ START_TEST(others_wait_for_the_host) {
     world_settle(world);
     ck_assert_str_eq(world_status(world, clone), "available");
     assert_at_rest(world);
+}
+END_TEST
+
+/* Nobody has a worker meanwhile, or looks again and again; the end tells them. */
+START_TEST(the_end_of_a_hosts_part_tells_who_waits) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *old, *id, *copy;
+
+    memory_defer_snapshots(world->memory, false);
+    old = snapshot_of_volume(world, volume);
+    memory_defer_snapshots(world->memory, true);
+    world->on_assist = do_it;
+    id = pending(world, volume);
+    world_advance(world, 1);
+    world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}", old));
+    copy = world_answer_id(world, "volume");
+    new_snapshot(world, volume);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE attempts > 0"), 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE owner <> '' OR "
+                                        "lease_until IS NOT NULL"),
+                     0);
+    ck_assert_str_eq(world_status(world, copy), "creating");
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_snapshot(world, id, "available");
+    ck_assert_uint_eq(world->assist_count, 2);
 }
 END_TEST
 
@@ -797,13 +818,14 @@ CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_ca
            a_refusal_undoes_it, at_the_deadline_the_files_decide,
            the_files_are_believed_before_a_report, one_report_counts,
            one_attachment_of_an_instance_is_asked_for, a_lock_that_no_row_explains_fails,
-           others_wait_for_the_host, a_guest_that_leaves_is_not_waited_for,
-           what_nobody_can_tell_waits, files_that_cannot_be_made_ready_fail_it,
-           a_forced_delete_ends_the_wait, a_reset_does_not_end_the_work,
-           death_at_any_effect_strands_nothing, death_at_any_effect_of_an_undoing_strands_nothing,
-           a_host_merges_what_the_storage_cannot, a_merge_that_nobody_takes_changes_nothing,
-           the_files_say_how_a_merge_ended, a_reset_ends_the_wait_for_a_merge,
-           a_cascade_asks_no_host, death_at_any_effect_of_a_merge_strands_nothing,
+           others_wait_for_the_host, the_end_of_a_hosts_part_tells_who_waits,
+           a_guest_that_leaves_is_not_waited_for, what_nobody_can_tell_waits,
+           files_that_cannot_be_made_ready_fail_it, a_forced_delete_ends_the_wait,
+           a_reset_does_not_end_the_work, death_at_any_effect_strands_nothing,
+           death_at_any_effect_of_an_undoing_strands_nothing, a_host_merges_what_the_storage_cannot,
+           a_merge_that_nobody_takes_changes_nothing, the_files_say_how_a_merge_ended,
+           a_reset_ends_the_wait_for_a_merge, a_cascade_asks_no_host,
+           death_at_any_effect_of_a_merge_strands_nothing,
            an_agent_that_has_lost_its_work_is_asked_again, a_silence_is_borne_for_longer_each_time,
            an_agent_at_work_is_not_asked_again, an_agent_that_never_ends_is_given_up,
            a_refusal_of_what_was_taken_before_ends_nothing,

@@ -262,9 +262,39 @@ START_TEST(a_dead_worker_keeps_nobody_in_front_of_it) {
 }
 END_TEST
 
+/* They would wait in the driver, each with a worker; here they wait, and are told. */
+START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
+    enum { MANY = 9 };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *goes = snapshot_of_volume(world, volume);
+    const char *snapshot = snapshot_of_volume(world, volume), *other = world_volume(world, 1);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", goes), NULL), 202);
+    hold_oldest(world);
+    world_advance(world, 1);
+    for (int i = 0; i < MANY; i++) {
+        copy_of(world, "snapshot_id", snapshot);
+        copy_of(world, "source_volid", volume);
+    }
+    ck_assert_str_eq(world_status(world, copy_of(world, "source_volid", other)), "creating");
+    world_settle(world);
+    ck_assert_int_eq(COUNT("operations WHERE attempts > 0"), 1);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), 2 * MANY);
+    /* Nobody looks again and again. */
+    world_advance(world, 5);
+    ck_assert_uint_eq(steps(world), 0);
+    let_go_oldest(world);
+    ck_assert_uint_le(steps(world), 4 * MANY + 2);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), 0);
+    assert_snapshot(world, goes, "gone");
+    assert_rests(world);
+}
+END_TEST
+
 CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
            those_that_read_do_not_wait_for_each_other,
            a_copy_of_a_snapshot_keeps_only_who_deletes_that,
+           copies_do_not_begin_while_a_snapshot_is_taken_out,
            a_volume_is_not_deleted_with_a_snapshot_that_is_read,
            a_copy_of_a_volume_keeps_only_who_changes_that, snapshots_of_a_volume_take_two_workers,
            each_end_tells_the_next_one_alone, the_end_of_a_change_tells_all_that_read,

@@ -1,0 +1,87 @@
+/*
+ * Whose turn it is: what the statements ask of the row `operations`, and who is told that it is his.
+ *
+ * Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
+ * for a report, and those that only read what the turn is about, because they are about another
+ * object, do not wait for each other.  What is cancelled waits for none.
+ *
+ * Besides, a volume's files may be one chain.  From the moment that a guest's host has a part in
+ * one of its snapshots nothing else begins there; and while a snapshot is taken out of it nobody
+ * begins to read any part: he would have a worker, and wait with it.
+ */
+#pragma once
+
+#include "ledger/operation.private.h"
+
+#define IS_IN_LINE "phase NOT IN ('sending', 'waiting', 'answered')"
+#define IS_IN_FRONT                                                           \
+    "other.id <> operations.id AND (COALESCE(other.owner, '') <> '' OR "      \
+    "(other." IS_IN_LINE " AND (other.created_at < operations.created_at OR " \
+    "(other.created_at = operations.created_at AND other.id < operations.id))))"
+#define NONE_IN_FRONT(those) "NOT EXISTS (SELECT 1 FROM " those " AND " IS_IN_FRONT ")"
+#define CHANGES(of)          of ".turn_of = " of ".object_id"
+/* Its one turn, or each of its several, against one and several of others. */
+#define ONE_ONE "operations other WHERE other.turn_of = operations.turn_of"
+#define ONE_SEVERAL                                                                   \
+    "operation_turns theirs JOIN operations other ON other.id = theirs.operation_id " \
+    "WHERE theirs.turn_of = operations.turn_of"
+#define SEVERAL_ONE                                                               \
+    "operation_turns mine JOIN operations other ON other.turn_of = mine.turn_of " \
+    "WHERE mine.operation_id = operations.id"
+#define SEVERAL_SEVERAL                                                                  \
+    "operation_turns mine JOIN operation_turns theirs ON theirs.turn_of = mine.turn_of " \
+    "JOIN operations other ON other.id = theirs.operation_id "                           \
+    "WHERE mine.operation_id = operations.id"
+#define ONE_CHANGES(those, of)    those " AND (" CHANGES("operations") " OR " of ")"
+#define SEVERAL_CHANGE(those, of) those " AND (mine.only_reads = 0 OR " of ")"
+#define THEIRS                    "theirs.only_reads = 0"
+
+/* A volume at whose files another one is. */
+/* clang-format off */
+#define NO_HOST_IS_AT(volume) \
+    "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
+    "other.id <> operations.id AND other.target_id <> other.volume_id AND " \
+    IS_ASSISTED("other") ")"
+#define NO_HOST_IS_AT_ITS_VOLUMES \
+    "NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
+    "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " \
+    "other.target_id <> other.volume_id AND " IS_ASSISTED("other") ")"
+#define NOTHING_IS_TAKEN_OUT_OF(volume) \
+    "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
+    "other.object_id <> other.volume_id AND " CHANGES("other") " AND other.owner <> '') AND " \
+    "NOT EXISTS (SELECT 1 FROM operation_turns theirs JOIN operations other ON " \
+    "other.id = theirs.operation_id WHERE theirs.turn_of = " volume " AND other.owner <> '' AND " \
+    "EXISTS (SELECT 1 FROM operation_turns theirs WHERE theirs.operation_id = other.id AND " \
+    THEIRS "))"
+#define MAY_BEGIN_AT_FILES \
+    "(turn_of IS NULL OR " NO_HOST_IS_AT("operations.volume_id") ") AND " \
+    "(reads_of IS NULL OR (" NO_HOST_IS_AT("operations.reads_of") " AND " \
+    NOTHING_IS_TAKEN_OUT_OF("operations.reads_of") ")) AND " NO_HOST_IS_AT_ITS_VOLUMES
+
+/* Of one turn those that change what it is about are found by an index of theirs, so that many that
+ * read cost nobody anything. */
+#define IS_ITS_TURN \
+    "(" IS_CANCELLED " OR (" \
+    NONE_IN_FRONT(ONE_ONE " AND " CHANGES("other")) " AND " \
+    "(turn_of IS NULL OR NOT " CHANGES("operations") " OR " NONE_IN_FRONT(ONE_ONE) ") AND " \
+    NONE_IN_FRONT(ONE_CHANGES(ONE_SEVERAL, THEIRS)) " AND " \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) " AND " MAY_BEGIN_AT_FILES "))"
+/* clang-format on */
+
+/* What a statement tells of the operation that it has ended, or that has lost its worker. */
+#define RETURNING_PASSED                                                \
+    " RETURNING id, turn_of, object_id, volume_id, CASE WHEN deadline " \
+    "IS NULL THEN 0 ELSE 1 END"
+
+/* Runs `query`, which has that at its end, and tells whoever was told in vain to begin, and has
+ * nobody in front of it any more.  How many it has ended, 1 or 0; or -1. */
+int turn_pass_on(struct work *work, struct db_rows *query, struct error *err);
+/* The same of one that is not there any more. */
+int turn_pass_on_for_good(struct work *work, struct db_rows *query, struct error *err);
+/* The dead worker of one that is still there kept them waiting. */
+int turn_pass_on_of(struct work *work, const struct operation *operation, struct error *err);
+/* What was cancelled on the volume has ended: those that wait for that. */
+int turn_tell_volume(struct work *work, const char *volume_id, struct error *err);
+/* The first in line of those with the turn. */
+int turn_tell_next(struct work *work, const char *turn_of, struct error *err);
