@@ -79,6 +79,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reclaim_trim \
 	tests/unit/volume/test_reset \
+	tests/unit/volume/test_snapshot_resets \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_turns \
 	tests/unit/volume/test_type \

@@ -7,6 +7,7 @@
 #include "volume/conflict.h"
 #include "volume/extend.h"
 #include "volume/notification.h"
+#include "volume/snapshot_assist.h"
 
 #include <string.h>
 
@@ -60,7 +61,10 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
         return -1;
     if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
         return -1;
-    return operation_settle(work, volume->id, err); /* X30: nobody is left to report */
+    /* X30: nobody is left to report */
+    if (snapshot_assist_follow(work, &(struct volume){ .id = volume->id }, err) < 0)
+        return -1;
+    return operation_settle(work, volume->id, err);
 }
 
 static int reset_migration_status(struct work *work, const struct volume *volume,

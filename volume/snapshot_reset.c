@@ -99,42 +99,61 @@ static int report_sign(struct work *work, const struct operation *operation, str
                      operation->object_id);
 }
 
-/* Who works on it here says itself how that ends, but for what a guest's host was asked to do. */
-static int report_ours(struct work *work, const struct snapshot *snapshot, unsigned wanted,
-                       const char *progress, struct error *err) {
-    struct operation operation;
-    int found = operation_of(work, snapshot->id, &operation, err);
+/* What an operator has called it meanwhile ends no work of a host, and is no reason to wait in vain
+ * for the end of that. */
+static enum snapshot_status status_to_reporter(const struct snapshot *snapshot,
+                                               const struct operation *operation) {
+    return operation && operation_awaits_report(operation)
+               ? (enum snapshot_status)operation->kind->meanwhile
+               : snapshot->status;
+}
+
+/* Who works on it here says itself how that ends, but for what a guest's host was asked to do.
+ * `operation`: NULL when there is none on the snapshot. */
+static int report_ours(struct work *work, const struct snapshot *snapshot,
+                       const struct operation *operation, unsigned wanted, const char *progress,
+                       struct error *err) {
+    bool same = wanted == status_to_reporter(snapshot, operation);
     bool failed = wanted == SNAPSHOT_ERROR || wanted == SNAPSHOT_ERROR_DELETING;
     bool done = progress && strcmp(progress, HOST_IS_DONE) == 0;
+    struct operation of_group;
+    int found = operation != NULL;
 
-    if (found > 0 && operation_awaits_report(&operation) &&
-        (failed || (wanted == snapshot->status && done)))
-        return assist_report(work, &operation, failed, err);
-    if (found > 0 && wanted == snapshot->status && !done)
-        return report_sign(work, &operation, err) < 0 ? -1 : 1;
-    if (found == 0 && snapshot->group_snapshot_id)
-        found = operation_of(work, snapshot->group_snapshot_id, &operation, err);
-    if (found > 0 && wanted != snapshot->status)
+    if (found && operation_awaits_report(operation) && (failed || (same && done)))
+        return assist_report(work, operation, failed, err);
+    if (found && same && !done)
+        return report_sign(work, operation, err) < 0 ? -1 : 1;
+    if (!found && snapshot->group_snapshot_id) {
+        found = operation_of(work, snapshot->group_snapshot_id, &of_group, err);
+        operation = &of_group;
+    }
+    if (found > 0 && !same)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: The %s of snapshot %s goes on in this service, which "
                          "tells its end itself.",
-                         operation.kind->name, snapshot->id);
-    return found < 0 ? -1 : found;
+                         operation->kind->name, snapshot->id);
+    return found;
 }
 
 int snapshot_report_status(struct work *work, const struct snapshot *snapshot, const char *status,
                            const char *progress, struct error *err) {
+    struct operation operation;
+    const struct operation *own = NULL;
     unsigned wanted;
-    int ours;
+    int ours = operation_of(work, snapshot->id, &operation, err);
 
+    if (ours < 0)
+        return -1;
+    if (ours > 0)
+        own = &operation;
     if (status_find(&snapshot_objects, status, &wanted) < 0 ||
-        !may_report(snapshot->status, wanted))
+        !may_report(status_to_reporter(snapshot, own), wanted))
         return error_set(
             err, ERROR_BAD_REQUEST,
             "Invalid input received: The status of snapshot %s, which is %s, cannot be "
             "updated to '%.64s'.",
             snapshot->id, snapshot_status_shown(snapshot->status), status);
-    ours = report_ours(work, snapshot, wanted, progress, err);
+    ours = report_ours(work, snapshot, own, wanted, progress, err);
     if (ours < 0 || (ours == 0 && write_status(work, snapshot, wanted, err) < 0))
         return -1;
     if (!progress)
