@@ -99,7 +99,21 @@ static enum round_end tell_progress(struct assist_job *job, struct arena *arena)
 
 /* ---- the work ---- */
 
-static enum round_end end_done(struct assist_job *job) {
+/* A merge that comes while the guest is off would make it untrue, and the guest could not be
+ * started.  The snapshot is what it is without that. */
+static void forget_chain(struct assist_job *job, struct arena *arena, const struct disk *disk) {
+    struct hypervisor *hypervisor = job->assists->settings.hypervisor;
+    struct error err;
+
+    if (hypervisor->forget_chain(hypervisor, arena, disk, &err) < 0)
+        log_warning(&job->log, "the definition of a guest still names a chain of images",
+                    "volume_id", job->volume_id, "instance_uuid", disk->instance_uuid, "reason",
+                    err.message, NULL);
+}
+
+static enum round_end end_done(struct assist_job *job, struct arena *arena,
+                               const struct overlay *overlay) {
+    forget_chain(job, arena, &overlay->disk);
     job->verdict = VERDICT_DONE;
     log_info(&job->log,
              job->change.remove ? "images merged below a guest" : "overlay below a guest",
@@ -189,7 +203,7 @@ static enum round_end begin(struct assist_job *job, struct arena *arena, struct 
     /* Success is seen, not believed; and so is a failure. */
     seen = overlay_look(overlay, arena, &looked);
     if (seen == OVERLAY_DONE)
-        return end_done(job);
+        return end_done(job, arena, overlay);
     if (begun == OVERLAY_READY)
         error_set(&err, ERROR_BACKEND, "the guest does not write to the overlay");
     if (seen == OVERLAY_UNREACHABLE || seen == OVERLAY_RUNS || seen == OVERLAY_BUSY)
@@ -209,7 +223,7 @@ static enum round_end follow(struct assist_job *job, struct arena *arena) {
 
     switch (outcome) {
     case OVERLAY_DONE:
-        return end_done(job);
+        return end_done(job, arena, &overlay);
     case OVERLAY_FAILED:
         return end_failed(job, &err);
     case OVERLAY_READY:

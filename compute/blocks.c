@@ -93,6 +93,24 @@ int blocks_merge(const struct guest *guest, const struct disk *disk, const char 
     return result < 0 ? virt_fail(guest->connection, "merging images of the disk", err) : 0;
 }
 
+int blocks_forget(const struct guest *guest, const struct disk *disk, struct error *err) {
+    const unsigned whole = VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE;
+    int persistent = virDomainIsPersistent(guest->domain), found;
+    autofree char *xml = persistent > 0 ? virDomainGetXMLDesc(guest->domain, whole) : NULL;
+    const char *alone;
+
+    if (persistent == 0)
+        return 0;
+    if (!xml)
+        return virt_fail_looking(guest->connection, "reading the domain's definition", err);
+    found = domain_xml_without_chain(xml, disk->serial, disk->source, guest->arena, &alone, err);
+    if (found <= 0)
+        return found;
+    if (virDomainUpdateDeviceFlags(guest->domain, alone, VIR_DOMAIN_AFFECT_CONFIG) < 0)
+        return virt_fail(guest->connection, "changing the domain's definition", err);
+    return 0;
+}
+
 static bool is_quiet(const json_t *job) {
     static const char *const quiet[] = { "running", "paused", "ready", "standby" };
     const char *status = json_text_of(job, "status");

@@ -18,6 +18,7 @@ int blocks_snapshot(const struct guest *guest, const struct disk *disk, const ch
                     struct error *err);
 int blocks_merge(const struct guest *guest, const struct disk *disk, const char *top,
                  const char *base, struct error *err);
+int blocks_forget(const struct guest *guest, const struct disk *disk, struct error *err);
 
 /*
  * Is a job of the guest's ending just now, on any of its disks?  Until libvirt has taken note of

@@ -155,6 +155,40 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
     return count > 0 ? 1 : 0;
 }
 
+static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,
+                     struct error *err) {
+    xmlBufferPtr buffer = xmlBufferCreate();
+    int size = buffer ? xmlNodeDump(buffer, node->doc, (xmlNode *)node, 0, 0) : -1;
+
+    if (size >= 0)
+        *ret = arena_text(arena, (const char *)xmlBufferContent(buffer));
+    xmlBufferFree(buffer);
+    return size < 0 ? error_set(err, ERROR_INTERNAL, "a disk's XML cannot be written") : 0;
+}
+
+int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
+                             struct arena *arena, const char **ret, struct error *err) {
+    autodocument xmlDocPtr document = NULL;
+    const xmlNode *devices, *node;
+    xmlNode *below;
+    struct disk disk = { 0 };
+    int found;
+
+    if (parse_domain(xml, &document, &devices, err) < 0)
+        return -1;
+    found = find_in_devices(devices, serial, &node, err);
+    if (found <= 0)
+        return found;
+    if (read_disk(node, &disk, err) < 0)
+        return -1;
+    below = (xmlNode *)find_child(node, "backingStore");
+    if (strcmp(disk.source, source) != 0 || !find_child(below, "source"))
+        return 0;
+    xmlUnlinkNode(below);
+    xmlFreeNode(below);
+    return dump_node(node, arena, ret, err) < 0 ? -1 : 1;
+}
+
 static void add_overlay(xmlNode *disk, const char *overlay) {
     xmlNode *driver = xmlNewChild(disk, NULL, (const xmlChar *)"driver", NULL);
     xmlNode *source = xmlNewChild(disk, NULL, (const xmlChar *)"source", NULL);

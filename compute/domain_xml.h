@@ -19,6 +19,13 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
                           const char *const **ret, struct error *err);
 
 /*
+ * The disk's element, XML in the arena, without the images below `source`, which it writes to.  1;
+ * or 0: no disk has the serial, it is in another file, or names no image below.
+ */
+int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
+                             struct arena *arena, const char **ret, struct error *err);
+
+/*
  * What to ask libvirt for, XML in the arena: that the disk with the serial goes on in the qcow2
  * image `overlay` and all others stay as they are.  The disk is named by `source`, as what it is
  * in.  1, or 0: no disk has the serial.

@@ -62,6 +62,10 @@ struct hypervisor {
      * disk's any more. */
     int (*merge_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                       const char *top, const char *base, struct error *err);
+    /* What the guest is started from the next time names of disk->source's chain that image alone:
+     * what lies below it then, its header says.  Nothing when it names another image, or none. */
+    int (*forget_chain)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                        struct error *err);
     /* The guest that has the disk trims its file systems, if one of them lies there.  0: it has;
      * 1: it is at it, and asked again with the same `id` it says how that has ended; the one behind
      * patience.h says this, libvirt's own returns at the end.  ERROR_BAD_REQUEST: it cannot. */

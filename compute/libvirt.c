@@ -315,6 +315,17 @@ static int libvirt_merge_disk(struct hypervisor *hypervisor, struct arena *arena
     return act_on_guest(hypervisor, arena, &act, err);
 }
 
+static int act_forget(const struct guest *guest, const struct act *act, struct error *err) {
+    return blocks_forget(guest, act->disk, err);
+}
+
+static int libvirt_forget_chain(struct hypervisor *hypervisor, struct arena *arena,
+                                const struct disk *disk, struct error *err) {
+    const struct act act = { .run = act_forget, .disk = disk };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
 static int act_trim(const struct guest *guest, const struct act *act, struct error *err) {
     return guest_agent_trim(guest, act->disk, err);
 }
@@ -382,6 +393,7 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .list_chain = libvirt_list_chain,
         .snapshot_disk = libvirt_snapshot_disk,
         .merge_disk = libvirt_merge_disk,
+        .forget_chain = libvirt_forget_chain,
         .trim_disk = libvirt_trim_disk,
         .list_used = libvirt_list_used,
         .tidy = libvirt_tidy,

@@ -282,6 +282,21 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return errand ? end(errand, err) : -1;
 }
 
+static void run_forget_chain(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->forget_chain(inner, errand->arena, &errand->disk, &errand->err);
+}
+
+static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                        struct error *err) {
+    struct errand *errand =
+        run(errand_on_disk(hypervisor, run_forget_chain, disk, NULL, NULL), err);
+
+    (void)arena;
+    return errand ? end(errand, err) : -1;
+}
+
 /* ---- trims ---- */
 
 static void run_trim_disk(struct errand *errand) {
@@ -424,6 +439,7 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .list_chain = list_chain,
         .snapshot_disk = snapshot_disk,
         .merge_disk = merge_disk,
+        .forget_chain = forget_chain,
         .trim_disk = trim_disk,
         .list_used = list_used,
         .tidy = tidy,

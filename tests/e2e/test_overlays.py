@@ -160,6 +160,24 @@ class Overlays(OverlayCase):
                                      f"volume-{volume_id}.info")]
             self.assertEqual(kept, [])
 
+    def test_what_merges_while_a_domain_is_off_leaves_it_startable(self):
+        volume_id, attachment_id, domain = self.persistent()
+        domain.write_disk(volume_id, 1, "64k")
+        old = self.api.snapshot(volume_id)
+        if self.shares_blocks(attachment_id):
+            self.skipTest("files share blocks here")
+        domain.write_disk(volume_id, 2, "64k")
+        new = self.api.snapshot(volume_id)
+        domain.power_off()
+        self.api.detach(attachment_id)
+        self.delete_snapshot(old)
+        attachment = self.attach(volume_id)
+        domain.run()
+        self.api.attach_complete(attachment["id"])
+        disk = self.disk(attachment["id"])
+        self.assertEqual(self.first_byte(disk.path, disk.format), 2)
+        self.assert_content(new, 2)
+
     def test_a_domain_that_is_off_cannot_be_asked_and_needs_not(self):
         volume_id, attachment_id, domain = self.persistent()
         domain.write_disk(volume_id, 1, "64k")

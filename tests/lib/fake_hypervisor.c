@@ -14,6 +14,7 @@ struct fake_disk {
     char chain[MOST][200]; /* the present one first */
     unsigned chain_length;
     unsigned merged_at, merged; /* what the job takes out of the chain */
+    char alone[200];            /* the image that its guest is started from, and no other named */
 };
 
 struct fake_fault {
@@ -232,6 +233,22 @@ static int fake_merge_disk(struct hypervisor *hypervisor, struct arena *arena,
     return result == 0 ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
 }
 
+static int fake_forget_chain(struct hypervisor *hypervisor, struct arena *arena,
+                             const struct disk *disk, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_disk *found;
+    struct fake_fault fault;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_FORGET_CHAIN);
+    found = find_source(fake, disk);
+    if (found && (fault.times == 0 || fault.after))
+        memcpy(found->alone, found->chain[0], sizeof(found->alone));
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
 static int fake_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
                           const struct disk *disk, const char *id, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
@@ -295,6 +312,7 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .list_chain = fake_list_chain,
         .snapshot_disk = fake_snapshot_disk,
         .merge_disk = fake_merge_disk,
+        .forget_chain = fake_forget_chain,
         .trim_disk = fake_trim_disk,
         .list_used = fake_list_used,
         .tidy = fake_tidy,
@@ -380,6 +398,17 @@ char *fake_hypervisor_chain(struct fake_hypervisor *fake, const char *volume_id)
     }
     pthread_mutex_unlock(&fake->lock);
     return strdup(text);
+}
+
+bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id) {
+    const struct fake_disk *found;
+    bool forgot;
+
+    pthread_mutex_lock(&fake->lock);
+    found = find(fake, NULL, volume_id);
+    forgot = found && strcmp(found->alone, found->disk.source) == 0;
+    pthread_mutex_unlock(&fake->lock);
+    return forgot;
 }
 
 void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, int64_t done,

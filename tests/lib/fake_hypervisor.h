@@ -13,6 +13,7 @@ enum fake_call {
     FAKE_LIST_CHAIN,
     FAKE_SNAPSHOT_DISK,
     FAKE_MERGE_DISK,
+    FAKE_FORGET_CHAIN,
     FAKE_TRIM_DISK,
     FAKE_LIST_USED,
     FAKE_TIDY,
@@ -69,5 +70,8 @@ void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on);
 void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);
 void fake_hypervisor_release(struct fake_hypervisor *fake);
+
+/* Does what its guest is started from name no image below the one that the disk has now? */
+bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id);
 
 unsigned fake_hypervisor_count(struct fake_hypervisor *fake, enum fake_call call);

@@ -170,6 +170,25 @@ START_TEST(an_overlay_goes_on_top_and_is_reported) {
 }
 END_TEST
 
+/* So the guest can be started when images were merged while it was off. */
+START_TEST(the_definition_forgets_what_lies_below) {
+    for (int fails = 0; fails <= 1; fails++) {
+        struct scene *scene = scene_new();
+
+        if (fails)
+            fake_hypervisor_fail(scene->fake, FAKE_FORGET_CHAIN, ERROR_BACKEND, 1, false);
+        answer(scene, ACTION, 202, 0);
+        run(scene, &create);
+        assert_chain_of(scene->fake, FIRST " " BASE);
+        ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
+        ck_assert_int_eq(fake_hypervisor_forgot_chain(scene->fake, VOLUME), !fails);
+        run(scene, &create); /* as an agent is asked whose report was lost */
+        ck_assert(fake_hypervisor_forgot_chain(scene->fake, VOLUME));
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(what_is_there_already_is_reported_as_done) {
     struct scene *scene = scene_with_chain();
     const struct assist requests[] = { create, merge(SECOND, ""),
@@ -575,10 +594,11 @@ START_TEST(so_many_are_open_and_no_more) {
 END_TEST
 
 CHECK_MAIN("assist_job", an_overlay_goes_on_top_and_is_reported,
-           what_is_there_already_is_reported_as_done, images_are_merged_as_asked,
-           the_last_overlay_takes_all_that_is_below, what_does_not_fit_the_chain_is_not_begun,
-           an_overlay_of_another_volume_is_not_used, what_nobody_awaits_is_not_begun,
-           a_late_call_changes_nothing, a_failure_is_reported_unless_it_took_effect,
+           the_definition_forgets_what_lies_below, what_is_there_already_is_reported_as_done,
+           images_are_merged_as_asked, the_last_overlay_takes_all_that_is_below,
+           what_does_not_fit_the_chain_is_not_begun, an_overlay_of_another_volume_is_not_used,
+           what_nobody_awaits_is_not_begun, a_late_call_changes_nothing,
+           a_failure_is_reported_unless_it_took_effect,
            a_hypervisor_that_answers_late_is_waited_for,
            what_stays_silent_or_busy_is_a_failure_in_the_end, a_job_shows_how_far_it_is,
            a_job_that_nobody_awaits_is_not_watched, a_job_that_ends_without_success_is_a_failure,

@@ -233,7 +233,34 @@ START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
 }
 END_TEST
 
+/* Only of the disk that writes to what is believed. */
+START_TEST(a_disk_is_described_without_its_chain) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+    const char *alone = NULL;
+
+    ck_assert_int_eq(
+        domain_xml_without_chain(DOMAIN(OTHER LAYERED), SERIAL, "/a&b/top", arena, &alone, &err),
+        1);
+    ck_assert_str_eq(alone, "<disk type=\"file\" device=\"disk\">"
+                            "<driver name=\"qemu\" type=\"qcow2\"/>"
+                            "<source file=\"/a&amp;b/top\"/>"
+                            "<target dev=\"vda\"/><serial>" SERIAL "</serial></disk>");
+    alone = NULL;
+    ck_assert_int_eq(
+        domain_xml_without_chain(DOMAIN(LAYERED), SERIAL, "/a&b/new", arena, &alone, &err), 0);
+    ck_assert_int_eq(
+        domain_xml_without_chain(DOMAIN(DISK), SERIAL, "/mnt/a&b/volume-1", arena, &alone, &err),
+        0);
+    ck_assert_int_eq(domain_xml_without_chain(DOMAIN(OTHER), SERIAL, "/a", arena, &alone, &err), 0);
+    ck_assert_int_eq(domain_xml_without_chain(DOMAIN(DISK DISK), SERIAL, "/a", arena, &alone, &err),
+                     -1);
+    ck_assert_ptr_null(alone);
+}
+END_TEST
+
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
+           a_disk_is_described_without_its_chain,
            a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
            a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
            a_network_disk_has_no_path, an_absent_serial_finds_nothing_and_changes_nothing,

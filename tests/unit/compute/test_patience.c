@@ -89,6 +89,15 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return !top && strcmp(base, "/low") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not up");
 }
 
+static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                        struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    (void)err;
+    ask(disk->instance_uuid);
+    return 0;
+}
+
 static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      const char *id, struct error *err) {
     (void)hypervisor;
@@ -132,6 +141,7 @@ static struct hypervisor *patience(void) {
                                             .list_chain = list_chain,
                                             .snapshot_disk = snapshot_disk,
                                             .merge_disk = merge_disk,
+                                            .forget_chain = forget_chain,
                                             .trim_disk = trim_disk,
                                             .list_used = list_used,
                                             .tidy = tidy,
@@ -229,6 +239,8 @@ START_TEST(what_is_asked_of_a_chain_comes_through) {
            err.kind == ERROR_UNAVAILABLE)
         continue;
     ck_assert_str_eq(err.message, "not up");
+    while (hypervisor->forget_chain(hypervisor, NULL, &disk, &err) < 0)
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     hypervisor->free(hypervisor);
     await_freed();
 }
