@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	client/compute_snapshots.c client/compute_snapshots.h \
 	client/compute_trims.c client/compute_trims.h \
 	client/groups.c client/groups.h \
+	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \
 	client/servers.c client/servers.h \
 	client/snapshots.c client/snapshots.h \

@@ -3,6 +3,7 @@
  */
 #include "csi/controller.private.h"
 
+#include "client/messages.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
@@ -133,15 +134,23 @@ static int make(const struct grpc_call *call, const struct client *api,
     return strcmp(ret->id, mine.id) == 0 ? 0 : delete_one(call, api, mine.id, err);
 }
 
+/* "create snapshot": the volume is in use, and its storage takes no snapshot of it meanwhile. */
+#define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
+
 static int throw_away(const struct grpc_call *call, const struct client *api,
                       const struct remote_snapshot *snapshot, struct error *err) {
+    struct remote_message why = { "", "its messages and the service's log may say why" };
+    struct error unknown;
     int result = 0;
 
+    messages_newest(api, call->arena, snapshot->id, &why, &unknown);
     if (controller_is_untold(snapshot->metadata))
         result = delete_one(call, api, snapshot->id, err);
-    return result != 0
-               ? result
-               : grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s could not be made.", snapshot->id);
+    if (result != 0)
+        return result;
+    return grpc_refuse(
+        err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
+        "Snapshot %s could not be made: %s", snapshot->id, why.text);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,

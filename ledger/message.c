@@ -79,6 +79,7 @@ static const struct numbered_text details[] = {
     { "907", "The driver failed to let go of the snapshot." },
     { "908", "The driver failed to give back room of the volume." },
     { "909", "The storage of the volume gives back no room." },
+    { "910", "The volume is in use, and its storage takes no snapshot of it meanwhile." },
 };
 /* clang-format on */
 

@@ -26,25 +26,25 @@ static int clean_up(struct job *job, const struct making *making, struct error *
     return making->take_away(job, err);
 }
 
-/* `failure`: NULL when it is made. */
-static int end_create(struct job *job, const struct making *making,
-                      const struct driver_created *created, struct error *failure,
+static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
                       struct error *err) {
     const char *kind = job->operation.kind->name, *id = job->operation.object_id;
-    struct create_ending ending = { created->provider_location, created->format, NULL, failure };
+    const struct error *failure = ending->failure;
     int ended;
 
     if (failure) {
-        if (job_check_lease(job, failure) < 0) {
+        struct error lost = { 0 };
+
+        if (job_check_lease(job, &lost) < 0) {
             ended = clean_up(job, making, err);
-            return ended > 0 ? error_pass(err, failure) : ended;
+            return ended > 0 ? error_pass(err, &lost) : ended;
         }
         if (job_is_uncertain(job, failure))
             return job_ask_again(job, failure, err);
         log_error(&job->context.log, "create failed", "kind", kind, "volume_id",
                   job->operation.volume_id, "object_id", id, "reason", failure->message, NULL);
     }
-    ended = job_finish(job, &ending, err);
+    ended = job_finish(job, ending, err);
     if (ended > 0)
         return clean_up(job, making, err) < 0 ? -1 : 0;
     if (ended == 0 && !failure)
@@ -123,15 +123,18 @@ static int take_volume_away(struct job *job, struct error *err) {
 int job_create(struct job *job, struct error *err) {
     static const struct making making = { volume_unwanted, take_volume_away };
     struct driver_created created = { 0 };
+    struct create_ending ending = { 0 };
     struct error failure = { 0 };
-    int made;
 
     if (!job->has_volume)
         return job_end(job, err);
     if (job_read(job, source_body, job, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
-    made = make_volume(job, &created, &failure);
-    return end_create(job, &making, &created, made < 0 ? &failure : NULL, err);
+    if (make_volume(job, &created, &failure) < 0)
+        ending.failure = &failure;
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    return end_create(job, &making, &ending, err);
 }
 
 /* ---- a snapshot ---- */
@@ -189,7 +192,8 @@ int job_clean_up_snapshot(struct job *job, struct error *err) {
  * between leaves nothing to clean up. */
 static int end_assisted(struct job *job, bool done, const struct driver_created *created,
                         struct error *err) {
-    struct create_ending ending = { created->provider_location, created->format, NULL, NULL };
+    struct create_ending ending = { .location = created->provider_location,
+                                    .format = created->format };
     struct error failure = { 0 };
     int ended;
 
@@ -211,6 +215,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
 int job_snapshot_create(struct job *job, struct error *err) {
     static const struct job_assist assist = { false, end_assisted };
     struct driver_created created = { 0 };
+    struct create_ending ending = { 0 };
     struct error failure = { 0 };
     int made;
 
@@ -224,6 +229,11 @@ int job_snapshot_create(struct job *job, struct error *err) {
 
         if (alone <= 0)
             return alone;
+        ending.in_use = true;
     }
-    return end_create(job, &making_snapshot, &created, made != 0 ? &failure : NULL, err);
+    if (made != 0)
+        ending.failure = &failure;
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    return end_create(job, &making_snapshot, &ending, err);
 }

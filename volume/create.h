@@ -28,4 +28,5 @@ struct create_ending {
     const char *location, *format; /* that the driver made */
     const char *connection_info;   /* of a snapshot below a guest, which is elsewhere since */
     const struct error *failure;   /* NULL: made */
+    bool in_use;                   /* it failed as nobody can take a snapshot below who uses it */
 };

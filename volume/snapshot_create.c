@@ -171,7 +171,8 @@ static int tell(struct work *work, const struct operation *held, const struct cr
                 struct error *err) {
     return ending->failure
                ? message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                                held->object_id, held->kind->message_action, "013", err)
+                                held->object_id, held->kind->message_action,
+                                ending->in_use ? "910" : "013", err)
                : 0;
 }
 

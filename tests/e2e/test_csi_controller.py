@@ -540,6 +540,21 @@ class Snapshots(DriverCase):
         for snapshot_id in FOREIGN:
             self.driver.controller("DeleteSnapshot", snapshot_id=snapshot_id)
 
+    def test_a_published_volume_where_files_share_no_blocks(self):
+        volume_id = self.create().volume_id
+        self.publish(volume_id)
+        for _ in range(2):
+            try:
+                self.snapshot(volume_id, "of-a-published-one")
+            except Refused as refused:
+                self.assertEqual(refused.code, Code.FAILED_PRECONDITION, refused)
+                self.assertIn("is in use", refused.message)
+            else:
+                self.skipTest("files share blocks here")
+            self.assertEqual(self.api.snapshots(), [])
+        self.unpublish(volume_id)
+        self.assertTrue(self.snapshot(volume_id, "of-a-published-one").ready_to_use)
+
     def test_lists(self):
         volumes = [self.create().volume_id for _ in range(2)]
         made = [self.snapshot(volumes[i % 2]) for i in range(5)]

@@ -7,6 +7,7 @@
 #include "tests/lib/snapshots.h"
 
 #define CREATE_MESSAGE "VOLUME_VOLUME_SNAPSHOT_009_013"
+#define IN_USE_MESSAGE "VOLUME_VOLUME_SNAPSHOT_009_910"
 
 static const char host_done[] = "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
                                 "\"progress\": \"90%\"}}";
@@ -59,7 +60,8 @@ static void assert_made(struct world *world, const char *id, int64_t content) {
 /* Nor can a host that is late make it. */
 static void assert_not_made(struct world *world, const char *id) {
     assert_snapshot(world, id, "error");
-    ck_assert(world_has_message(world, id, CREATE_MESSAGE));
+    ck_assert(world_has_message(world, id, CREATE_MESSAGE) !=
+              world_has_message(world, id, IN_USE_MESSAGE));
     ck_assert(!memory_assist(world->memory, id));
     ck_assert_int_eq(memory_read_snapshot(world->memory, id), -1);
     assert_at_rest(world);
@@ -195,6 +197,7 @@ START_TEST(one_attachment_of_an_instance_is_asked_for) {
     id = snapshot_of_volume(world, volume);
     ck_assert_uint_eq(world->assist_count, 0);
     assert_not_made(world, id);
+    ck_assert(world_has_message(world, id, IN_USE_MESSAGE));
 }
 END_TEST
 
@@ -208,6 +211,7 @@ START_TEST(a_lock_that_no_row_explains_fails) {
     id = snapshot_of_volume(world, volume);
     ck_assert_uint_eq(world->assist_count, 0);
     assert_not_made(world, id);
+    ck_assert(world_has_message(world, id, IN_USE_MESSAGE));
 }
 END_TEST
 
