@@ -9,9 +9,11 @@ libscoria_a_SOURCES += \
 	grpc/stream.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/grpc/test_calls tests/unit/grpc/test_limits tests/unit/grpc/test_server
+check_PROGRAMS += tests/unit/grpc/test_calls tests/unit/grpc/test_limits \
+	tests/unit/grpc/test_message tests/unit/grpc/test_server
 tests_unit_grpc_test_calls_SOURCES = tests/unit/grpc/service.h tests/unit/grpc/test_calls.c
 tests_unit_grpc_test_limits_SOURCES = tests/unit/grpc/service.h tests/unit/grpc/test_limits.c
+tests_unit_grpc_test_message_SOURCES = tests/unit/grpc/test_message.c
 tests_unit_grpc_test_server_SOURCES = tests/unit/grpc/service.h tests/unit/grpc/test_server.c
 endif
 endif

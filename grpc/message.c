@@ -3,10 +3,14 @@
 #include "common/heap.h"
 #include "common/utf8.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* No type of ours is so deep; one that contains itself could be. */
 #define DEEPEST 32
+/* An empty field has two bytes on the wire and dozens in memory: so many are more than anybody
+ * needs, names and ids of all volumes in one call included. */
+#define MOST_FIELDS 16384
 
 enum wire_type { WIRE_VARINT, WIRE_64_BITS, WIRE_BYTES, WIRE_32_BITS = 5 };
 
@@ -14,7 +18,7 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-/* ---- texts ---- */
+/* ---- what is checked ---- */
 
 static int malformed(struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "the request is no well-formed message");
@@ -75,8 +79,23 @@ static int check_text(const struct reader *text, const ProtobufCFieldDescriptor 
     return 0;
 }
 
-static int check_texts(struct reader reader, const ProtobufCMessageDescriptor *type, unsigned depth,
-                       struct error *err) {
+/* The second message of a field that has one is to be merged with the first, and protobuf-c copies
+ * for that all lists that have gathered so far: a small request could need gigabytes.  No library
+ * writes one. */
+static bool is_again(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *field,
+                     uint64_t *seen) {
+    uint64_t bit = (uint64_t)1 << (field - type->fields);
+    bool again = *seen & bit;
+
+    *seen |= bit;
+    return again && field->label != PROTOBUF_C_LABEL_REPEATED;
+}
+
+static int check(struct reader reader, const ProtobufCMessageDescriptor *type, unsigned depth,
+                 unsigned *left, struct error *err) {
+    uint64_t seen = 0;
+
+    assert(type->n_fields <= 64);
     while (reader.at < reader.end) {
         const ProtobufCFieldDescriptor *field;
         struct reader value;
@@ -86,13 +105,18 @@ static int check_texts(struct reader reader, const ProtobufCMessageDescriptor *t
         if (depth == DEEPEST || !read_varint(&reader, &key) || key >> 3 == 0 || key > UINT32_MAX ||
             !read_value(&reader, key & 7, &value))
             return malformed(err);
+        if ((*left)-- == 0)
+            return error_set(err, ERROR_TOO_LARGE, "the request has more than %d fields",
+                             MOST_FIELDS);
         field = protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
         if (!field || (key & 7) != WIRE_BYTES)
             continue;
         if (field->type == PROTOBUF_C_TYPE_STRING)
             result = check_text(&value, field, err);
         else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-            result = check_texts(value, field->descriptor, depth + 1, err);
+            result = is_again(type, field, &seen)
+                         ? error_set(err, ERROR_BAD_REQUEST, "%s comes twice", field->name)
+                         : check(value, field->descriptor, depth + 1, left, err);
         if (result < 0)
             return -1;
     }
@@ -115,9 +139,10 @@ const void *grpc_message_read(struct arena *arena, const ProtobufCMessageDescrip
     ProtobufCAllocator allocator = { allocate, forget, arena };
     const uint8_t *start = size > 0 ? bytes : nothing;
     const struct reader reader = { start, start + size };
+    unsigned left = MOST_FIELDS;
     const void *message;
 
-    if (check_texts(reader, type, 0, err) < 0)
+    if (check(reader, type, 0, &left, err) < 0)
         return NULL;
     message = protobuf_c_message_unpack(type, &allocator, size, start);
     if (!message)

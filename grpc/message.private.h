@@ -11,7 +11,8 @@
 
 #define GRPC_PREFIX_SIZE 5 /* one byte: is it compressed?; four: how long is the message */
 
-/* In the arena; NULL: it is malformed, or one of its texts is no UTF-8 or has a zero byte. */
+/* In the arena; NULL: it is malformed, has a message twice where one may be or more fields than
+ * anybody needs, or one of its texts is no UTF-8 or has a zero byte. */
 const void *grpc_message_read(struct arena *arena, const ProtobufCMessageDescriptor *type,
                               const uint8_t *bytes, size_t size, struct error *err);
 

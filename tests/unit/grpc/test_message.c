@@ -1,0 +1,74 @@
+/*
+ * What a message may cost: a request of the largest size that comes is a few MiB in memory.
+ */
+#include "common/cleanup.h"
+#include "csi/proto/proto.h"
+#include "grpc/message.private.h"
+#include "tests/lib/check_main.h"
+
+#include <string.h>
+
+#define WHOLE ((size_t)256 * 1024)
+#define MOST  ((size_t)4 * 1024 * 1024)
+#define PAIRS 16384
+
+/* The bytes, again and again. */
+static const Csi__V1__CreateVolumeRequest *read_many(struct arena *arena, const char *bytes,
+                                                     size_t size, size_t count, struct error *err) {
+    uint8_t *message = arena_alloc(arena, size * count);
+
+    for (size_t i = 0; i < count; i++)
+        memcpy(message + i * size, bytes, size);
+    return grpc_message_read(arena, &csi__v1__create_volume_request__descriptor, message,
+                             size * count, err);
+}
+
+/* accessibility_requirements with one topology. */
+START_TEST(a_message_that_comes_twice_is_not_merged) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { .kind = ERROR_NONE };
+
+    ck_assert_ptr_nonnull(read_many(arena, "\x3a\2\n\0", 4, 1, &err));
+    ck_assert_ptr_null(read_many(arena, "\x3a\2\n\0", 4, 4000, &err));
+    ck_assert_msg(strstr(err.message, "accessibility_requirements comes twice"), "%s", err.message);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    ck_assert_uint_lt(arena_bytes(arena), MOST);
+}
+END_TEST
+
+/* With others between them. */
+START_TEST(however_they_come) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { .kind = ERROR_NONE };
+
+    ck_assert_ptr_null(read_many(arena, "\x12\0\x3a\2\n\0\x1a\0", 8, 2, &err));
+    ck_assert_msg(strstr(err.message, "comes twice"), "%s", err.message);
+}
+END_TEST
+
+START_TEST(lists_are_as_long_as_anybody_needs) {
+    autoarena struct arena *arena = arena_new();
+    const Csi__V1__CreateVolumeRequest *request;
+    struct error err = { .kind = ERROR_NONE };
+
+    request = read_many(arena, "\x22\0", 2, PAIRS, &err);
+    ck_assert_msg(request, "%s", err.message);
+    ck_assert_uint_eq(request->n_parameters, PAIRS);
+    ck_assert_uint_lt(arena_bytes(arena), MOST);
+    ck_assert_ptr_null(read_many(arena, "\x22\0", 2, PAIRS + 1, &err));
+    ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
+}
+END_TEST
+
+START_TEST(fields_that_nobody_knows_count_too) {
+    autoarena struct arena *arena = arena_new();
+    struct error err = { .kind = ERROR_NONE };
+
+    ck_assert_ptr_null(read_many(arena, "\x7a\0", 2, WHOLE / 2, &err));
+    ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
+    ck_assert_uint_lt(arena_bytes(arena), MOST);
+}
+END_TEST
+
+CHECK_MAIN("grpc messages", a_message_that_comes_twice_is_not_merged, however_they_come,
+           lists_are_as_long_as_anybody_needs, fields_that_nobody_knows_count_too)
