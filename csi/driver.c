@@ -104,12 +104,18 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
         "/identity.Identity/GetCapabilities",
         NULL,
     };
+    static const char *const ahead[] = {
+        "/csi.v1.Identity/Probe",
+        "/identity.Identity/Probe",
+        NULL,
+    };
     const struct grpc_server_settings server = {
         .endpoint = settings->endpoint,
         .file = { .mode = config_text(settings->config, SECTION, "socket_mode"),
                   .group = config_text(settings->config, SECTION, "socket_group") },
         .services = services,
         .quick = quick,
+        .ahead = ahead,
         .workers = (unsigned)config_int(settings->config, SECTION, "workers"),
     };
 

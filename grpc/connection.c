@@ -175,9 +175,10 @@ int grpc_connection_callbacks(nghttp2_session_callbacks **ret) {
 
 /* ---- the socket ---- */
 
+/* Who takes no answers is not listened to: what it sends makes more of them. */
 static void watch(struct grpc_connection *connection, int how) {
     struct epoll_event event = {
-        .events = connection->waits_for_room ? EPOLLIN | EPOLLOUT : EPOLLIN,
+        .events = connection->waits_for_room ? EPOLLOUT : EPOLLIN,
         .data.ptr = connection,
     };
 
@@ -325,16 +326,17 @@ void grpc_connection_check_time(struct grpc_connection *connection, int64_t now_
     int64_t due_us = connection->since_us +
                      (connection->waits_for_room ? server->answer_us : server->request_us);
     bool waits = !connection->greeted || connection->waits_for_room;
+    bool late = waits && now_us >= due_us;
     struct grpc_stream *stream;
 
-    if (waits && now_us >= due_us) {
-        grpc_connection_close(connection);
-        return;
-    }
     if (waits)
         grpc_server_look_at(server, due_us);
     LIST_FOREACH(stream, &connection->streams, next) {
-        grpc_stream_check_time(stream, now_us);
+        if (!grpc_stream_check_time(stream, now_us))
+            late |= connection->waits_for_room; /* that it is reset would wait, too */
     }
-    grpc_connection_flush(connection);
+    if (late)
+        grpc_connection_close(connection);
+    else
+        grpc_connection_flush(connection);
 }

@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	grpc/connection.c \
 	grpc/head.c grpc/head.private.h \
 	grpc/message.c grpc/message.private.h \
+	grpc/methods.c \
 	grpc/server.c grpc/server.h grpc/server.private.h \
 	grpc/status.c grpc/status.h \
 	grpc/stream.c

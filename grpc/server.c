@@ -18,61 +18,8 @@
 #define DEAF_US             (SECOND_US / 10)
 #define LAST_WORDS_US       SECOND_US /* for the answers to calls that were cut */
 #define DEFAULT_WORKERS     8
+#define WORKERS_AHEAD       2
 #define DEFAULT_PATIENCE_MS 30000
-
-/* ---- methods ---- */
-
-const struct grpc_entry *grpc_server_find(const struct grpc_server *server, const char *path) {
-    for (size_t i = 0; i < server->entry_count; i++)
-        if (strcmp(server->entries[i].path, path) == 0)
-            return &server->entries[i];
-    return NULL;
-}
-
-static grpc_handler *handler_of(const struct grpc_service *service, const char *name) {
-    for (const struct grpc_method *method = service->methods; method->name; method++)
-        if (strcmp(method->name, name) == 0)
-            return method->handler;
-    return NULL;
-}
-
-static void check_methods(const struct grpc_service *service) {
-    for (const struct grpc_method *method = service->methods; method->name; method++)
-        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
-}
-
-static void add_methods(struct grpc_server *server, const struct grpc_service *service) {
-    const ProtobufCServiceDescriptor *descriptor = service->descriptor;
-
-    check_methods(service);
-    for (unsigned i = 0; i < descriptor->n_methods; i++) {
-        const ProtobufCMethodDescriptor *method = &descriptor->methods[i];
-
-        server->entries[server->entry_count++] = (struct grpc_entry){
-            .path = arena_format(server->arena, "/%s/%s", descriptor->name, method->name),
-            .request = method->input,
-            .response = method->output,
-            .handler = handler_of(service, method->name),
-            .arg = service->arg,
-        };
-    }
-}
-
-static void mark_quick(struct grpc_server *server, const char *const *paths) {
-    for (size_t i = 0; i < server->entry_count; i++)
-        for (const char *const *path = paths; path && *path; path++)
-            server->entries[i].quick |= strcmp(server->entries[i].path, *path) == 0;
-}
-
-static void add_services(struct grpc_server *server, const struct grpc_service *services) {
-    size_t count = 0;
-
-    for (const struct grpc_service *service = services; service->descriptor; service++)
-        count += service->descriptor->n_methods;
-    server->entries = arena_alloc(server->arena, count * sizeof(struct grpc_entry));
-    for (const struct grpc_service *service = services; service->descriptor; service++)
-        add_methods(server, service);
-}
 
 /* ---- work ---- */
 
@@ -142,7 +89,7 @@ void grpc_server_work(struct grpc_stream *stream) {
     }
     LIST_INSERT_HEAD(&server->at_work, stream, at_work);
     server->working++;
-    worker_pool_put(server->pool, &item);
+    worker_pool_put(stream->entry->ahead ? server->ahead : server->pool, &item);
 }
 
 static struct grpc_stream *next_done(struct grpc_server *server) {
@@ -355,8 +302,7 @@ static struct grpc_server *server_new(const struct grpc_server_settings *setting
     LIST_INIT(&server->at_work);
     STAILQ_INIT(&server->done);
     pthread_mutex_init(&server->lock, NULL);
-    add_services(server, settings->services);
-    mark_quick(server, settings->quick);
+    grpc_methods_add(server, settings);
     return server;
 }
 
@@ -395,6 +341,11 @@ static int prepare(struct grpc_server *server, struct error *err) {
     return 0;
 }
 
+static void stop_workers(struct grpc_server *server) {
+    worker_pool_stop(server->pool);
+    worker_pool_stop(server->ahead);
+}
+
 int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_server **ret,
                       struct error *err) {
     struct grpc_server *server = server_new(settings);
@@ -408,8 +359,9 @@ int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_s
         return -1;
     }
     server->pool = worker_pool_new("grpc", settings->workers ? settings->workers : DEFAULT_WORKERS);
+    server->ahead = worker_pool_new("grpc-ahead", WORKERS_AHEAD);
     if (thread_start(&server->loop, "grpc", run, server) != 0) {
-        worker_pool_stop(server->pool);
+        stop_workers(server);
         server_free(server);
         return error_set(err, ERROR_INTERNAL, "cannot start the gRPC server's thread");
     }
@@ -426,7 +378,7 @@ void grpc_server_stop(struct grpc_server *server, int64_t grace_ms) {
     server->stopping = true;
     wake_loop(server);
     pthread_join(server->loop, NULL);
-    worker_pool_stop(server->pool);
+    stop_workers(server);
     while ((stream = LIST_FIRST(&server->at_work))) {
         LIST_REMOVE(stream, at_work);
         grpc_stream_free(stream);

@@ -25,6 +25,9 @@ struct grpc_server_settings {
      * thread that reads and writes for all connections runs them itself. Ended with NULL; NULL:
      * none. */
     const char *const *quick;
+    /* Paths of methods that are asked whether all is well, and must be answered while every worker
+     * is busy: they have threads of their own. As `quick`. */
+    const char *const *ahead;
     unsigned workers;     /* 8 */
     unsigned connections; /* 128 */
     unsigned streams;     /* of one connection at once: 64 */
@@ -32,7 +35,7 @@ struct grpc_server_settings {
     size_t waiting_bytes; /* of all requests that are not whole, and again of all
                                             answers that are not taken: 32 MiB */
     int64_t request_ms;   /* for the first frame, and for all of a request: 30 000 */
-    int64_t answer_ms;    /* for each piece of an answer to be taken: 30 000 */
+    int64_t answer_ms;    /* for each MiB that an answer begins, to be taken: 30 000 */
 };
 
 /* -1: ERROR_BAD_REQUEST, also when somebody else listens there. */

@@ -22,7 +22,7 @@ struct grpc_entry {
     const char *path;
     const ProtobufCMessageDescriptor *request, *response;
     grpc_handler *handler; /* NULL: it is not offered */
-    bool quick;
+    bool quick, ahead;
     void *arg;
 };
 
@@ -44,7 +44,7 @@ struct grpc_stream {
     bool head_refused;
     bool ended;          /* the client sends nothing more */
     bool told;           /* how it ends, while a worker has it */
-    int64_t since_us;    /* begun, or answered, or a piece of the answer was taken */
+    int64_t since_us;    /* begun, or answered */
     int64_t deadline_us; /* as the client said; 0: none */
 
     uint8_t prefix[GRPC_PREFIX_SIZE];
@@ -106,7 +106,7 @@ struct grpc_server {
 
     struct unix_socket socket;
     int listener, poll, wake; /* wake: an eventfd */
-    struct worker_pool *pool;
+    struct worker_pool *pool, *ahead;
     pthread_t loop;
 
     struct grpc_connections connections;
@@ -154,15 +154,19 @@ void grpc_stream_answer(struct grpc_stream *stream);
 /* What nobody hears any more goes when nobody works on it any more. */
 void grpc_stream_close(struct grpc_stream *stream);
 void grpc_stream_free(struct grpc_stream *stream);
-/* Too late in coming, in being answered or in being taken. */
-void grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us);
+/* Too late in coming, in being answered or in being taken; false: in being taken. */
+bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us);
 /* The server goes, and has given it all the time that there was. */
 void grpc_stream_leave(struct grpc_stream *stream);
+
+/* ---- methods.c ---- */
+
+void grpc_methods_add(struct grpc_server *server, const struct grpc_server_settings *settings);
+const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, const char *path);
 
 /* ---- server.c ---- */
 
 /* The clock is looked at by then. */
 void grpc_server_look_at(struct grpc_server *server, int64_t instant_us);
-const struct grpc_entry *grpc_server_find(const struct grpc_server *server, const char *path);
 /* A call that is whole: for the pool, unless it is quick. */
 void grpc_server_work(struct grpc_stream *stream);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define FIRST_ROOM   1024
+#define ANSWER_PIECE ((size_t)1024 * 1024)
 #define MOST_HEADERS 6
 #define MOST_WORKING 1024 /* calls that were given up count until their handlers end */
 #define PAST_US      1
@@ -55,6 +56,14 @@ static void drop_body(struct grpc_stream *stream) {
     stream->room = 0;
 }
 
+/* All that is left of the request; what nobody takes is the answer alone. */
+static void forget_request(struct grpc_stream *stream) {
+    drop_body(stream);
+    stream->head = (struct grpc_head){ 0 };
+    stream->call.metadata = NULL;
+    arena_reset(stream->call.arena);
+}
+
 void grpc_stream_free(struct grpc_stream *stream) {
     drop_body(stream);
     stream->server->answer_bytes -= stream->counted_bytes;
@@ -88,20 +97,25 @@ static nghttp2_nv header(const char *name, const char *value) {
     };
 }
 
+static int64_t answer_due_us(const struct grpc_stream *stream) {
+    return stream->since_us +
+           stream->server->answer_us * (int64_t)(1 + stream->frame_size / ANSWER_PIECE);
+}
+
 static void begin_answer(struct grpc_stream *stream) {
-    drop_body(stream);
+    forget_request(stream);
     stream->state = GRPC_ANSWERED;
     stream->since_us = clock_monotonic_us();
-    grpc_server_look_at(stream->server, stream->since_us + stream->server->answer_us);
+    grpc_server_look_at(stream->server, answer_due_us(stream));
 }
 
 /* All in one: headers that are trailers, too. */
 static void submit(struct grpc_stream *stream, const nghttp2_nv *headers, size_t count,
                    const nghttp2_data_provider *data) {
-    begin_answer(stream);
     if (nghttp2_submit_response(stream->connection->session, stream->id, headers, count, data) != 0)
         nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
                                   NGHTTP2_INTERNAL_ERROR);
+    begin_answer(stream);
 }
 
 static void answer_http(struct grpc_stream *stream, const char *status) {
@@ -137,7 +151,6 @@ static ssize_t read_frame(nghttp2_session *session, int32_t id, uint8_t *room, s
     (void)arg;
     memcpy(room, stream->frame + stream->frame_sent, taken);
     stream->frame_sent += taken;
-    stream->since_us = clock_monotonic_us();
     if (taken == left) {
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
         if (nghttp2_submit_trailer(session, id, trailers, LENGTH(trailers)) != 0)
@@ -183,7 +196,7 @@ static void set_deadline(struct grpc_stream *stream) {
 void grpc_stream_take_head(struct grpc_stream *stream) {
     const struct grpc_head *head = &stream->head;
 
-    stream->entry = head->path ? grpc_server_find(stream->server, head->path) : NULL;
+    stream->entry = head->path ? grpc_methods_find(stream->server, head->path) : NULL;
     if (stream->head_refused)
         refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the headers are too large");
     else if (!head->post)
@@ -325,24 +338,27 @@ static int64_t due_us(const struct grpc_stream *stream) {
     int64_t deadline_us = stream->deadline_us;
 
     if (stream->state == GRPC_ANSWERED)
-        return stream->since_us + stream->server->answer_us;
+        return answer_due_us(stream);
     if (stream->state == GRPC_WORKED_ON)
         return stream->told ? 0 : deadline_us;
     return deadline_us != 0 && deadline_us < patience_us ? deadline_us : patience_us;
 }
 
-void grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
+bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
     int64_t due = due_us(stream);
 
     if (due == 0)
-        return;
-    if (now_us < due)
+        return true;
+    if (now_us < due) {
         grpc_server_look_at(stream->server, due);
-    else if (stream->state == GRPC_WORKED_ON)
+    } else if (stream->state == GRPC_WORKED_ON) {
         answer_before_handler(stream, "4", "the deadline has passed");
-    else if (stream->state == GRPC_ARRIVING)
+    } else if (stream->state == GRPC_ARRIVING) {
         refuse(stream, GRPC_DEADLINE_EXCEEDED, "the request did not come in time");
-    else
+    } else {
         nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
                                   NGHTTP2_CANCEL);
+        return false;
+    }
+    return true;
 }

@@ -28,6 +28,7 @@ struct scene {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     unsigned entered, over, left; /* calls of GET: begun, found to be over, ended */
+    unsigned forgotten;           /* of LIST, whose memory is free */
     bool open;                    /* they may end */
 };
 
@@ -87,6 +88,15 @@ static int linger(struct grpc_call *call, const void *request, void *response, s
     return 0;
 }
 
+static void forget(void *arg) {
+    struct scene *scene = arg;
+
+    pthread_mutex_lock(&scene->lock);
+    scene->forgotten++;
+    pthread_cond_broadcast(&scene->changed);
+    pthread_mutex_unlock(&scene->lock);
+}
+
 /* max_entries bytes. */
 static int list(struct grpc_call *call, const void *request, void *response, struct error *err) {
     const Csi__V1__ListVolumesRequest *asked = request;
@@ -94,6 +104,7 @@ static int list(struct grpc_call *call, const void *request, void *response, str
     char *token = arena_alloc(call->arena, (size_t)asked->max_entries + 1);
 
     (void)err;
+    arena_defer(call->arena, forget, call->service);
     memset(token, 'x', (size_t)asked->max_entries);
     answer->next_token = token;
     return 0;
@@ -126,7 +137,7 @@ static inline struct scene *scene_new(void) {
 
 static inline int scene_listen(struct scene *scene, struct grpc_server_settings settings,
                                struct error *err) {
-    static const char *const quick[] = { INFO, NULL };
+    static const char *const quick[] = { INFO, NULL }, *const ahead[] = { DELETE, NULL };
     const struct grpc_service services[] = {
         { &csi__v1__identity__descriptor, identity_methods, scene },
         { &csi__v1__controller__descriptor, controller_methods, scene },
@@ -134,6 +145,7 @@ static inline int scene_listen(struct scene *scene, struct grpc_server_settings 
     };
 
     settings.quick = quick;
+    settings.ahead = ahead;
     if (!settings.endpoint)
         settings.endpoint = scene->endpoint;
     settings.services = services;

@@ -60,6 +60,26 @@ START_TEST(a_quick_method_waits_for_no_other) {
 }
 END_TEST
 
+START_TEST(a_method_with_threads_of_its_own_waits_for_no_other) {
+    struct scene *scene = SCENE(.workers = 1);
+    autofree struct wire_answer *ahead = NULL, *first = NULL;
+
+    wire_call(scene->wire, 1, GET, "", 0);
+    wire_call(scene->wire, 3, GET, "", 0);
+    scene_await(scene, &scene->entered, 1);
+    ahead = scene_ask(scene, 5, DELETE,
+                      "\n\1"
+                      "5",
+                      3);
+    assert_status(ahead, "5", "");
+    ck_assert_uint_eq(scene_count(scene, &scene->left), 0);
+    scene_open(scene);
+    first = wire_await(scene->wire, 1);
+    assert_status(first, "0", "");
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_deadline_has_a_number_and_a_unit) {
     static const char *const wrong[] = { "abc", "S", "1", "1x", "1SS", "-1S", "123456789S", "1 S" };
     static const char *const right[] = { "99999999H", "1M", "60S", "60000m", "99999999u" };
@@ -199,7 +219,7 @@ END_TEST
 
 CHECK_MAIN("grpc calls", a_deadline_ends_the_call_and_tells_its_handler,
            a_call_whose_deadline_passes_in_the_queue_never_begins,
-           a_quick_method_waits_for_no_other, a_deadline_has_a_number_and_a_unit,
-           a_handler_hears_that_its_call_was_given_up, a_handler_hears_that_its_client_has_gone,
-           calls_that_run_when_it_goes_are_answered, calls_that_run_longer_than_it_waits_are_cut,
-           idle_clients_do_not_keep_it)
+           a_quick_method_waits_for_no_other, a_method_with_threads_of_its_own_waits_for_no_other,
+           a_deadline_has_a_number_and_a_unit, a_handler_hears_that_its_call_was_given_up,
+           a_handler_hears_that_its_client_has_gone, calls_that_run_when_it_goes_are_answered,
+           calls_that_run_longer_than_it_waits_are_cut, idle_clients_do_not_keep_it)

@@ -3,7 +3,9 @@
  */
 #include "tests/unit/grpc/service.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define SHORT_MS 100 /* of a server whose patience is tried */
@@ -222,7 +224,69 @@ START_TEST(who_does_not_read_is_shown_out) {
 }
 END_TEST
 
+/* A byte of it now and then. */
+START_TEST(an_answer_that_is_taken_too_slowly_is_given_up) {
+    const struct timespec pause = { .tv_nsec = SHORT_MS * 1000000 / 5 };
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = 10 * SHORT_MS);
+    struct wire_frame frame = { .type = NGHTTP2_DATA };
+
+    begin_list(scene, 1, 100000);
+    for (unsigned i = 0; frame.type != NGHTTP2_RST_STREAM; i++) {
+        ck_assert_uint_lt(i, 10 * 50); /* ten times as long as it may take */
+        wire_send(scene->wire, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\0\1", 4);
+        wire_send(scene->wire, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+        ck_assert(wire_read(scene->wire, &frame));
+        ck_assert_uint_ne(frame.type, NGHTTP2_GOAWAY);
+        nanosleep(&pause, NULL);
+    }
+    ck_assert(wire_ping(scene->wire));
+    scene_end(scene);
+}
+END_TEST
+
+/* What the server has not read of what was sent. */
+static int unread(const struct wire *wire) {
+    int size = 0;
+
+    ck_assert_int_eq(ioctl(wire->fd, SIOCOUTQ, &size), 0);
+    return size;
+}
+
+/* Each of these calls has to be reset, and the resets would gather behind the answer. */
+START_TEST(who_takes_no_answers_is_not_listened_to) {
+    static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
+    int size;
+
+    wire_begin(scene->wire, 1, PROBE, NULL);
+    wire_send(scene->wire, NGHTTP2_WINDOW_UPDATE, 0, 0, wide, sizeof(wide));
+    wire_send(scene->wire, NGHTTP2_SETTINGS, 0, 0, "\0\4\x3f\0\0\0", 6);
+    begin_list(scene, 3, 10000000);
+    scene_await(scene, &scene->forgotten, 1);
+    assert_alive(scene); /* so it has written what it could */
+    for (int32_t stream = 5; stream < 25; stream += 2)
+        ck_assert(wire_headers(scene->wire, 0, stream, malformed));
+    size = unread(scene->wire);
+    ck_assert_int_gt(size, 0);
+    assert_alive(scene);
+    ck_assert_int_eq(unread(scene->wire), size);
+    scene_end(scene);
+}
+END_TEST
+
 /* ---- room ---- */
+
+START_TEST(what_waits_to_be_taken_is_the_answer_alone) {
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
+    struct wire_frame frame = { .type = NGHTTP2_SETTINGS };
+
+    begin_list(scene, 1, 100000);
+    while (frame.type != NGHTTP2_DATA)
+        ck_assert(wire_read(scene->wire, &frame));
+    scene_await(scene, &scene->forgotten, 1);
+    scene_end(scene);
+}
+END_TEST
 
 START_TEST(requests_that_arrive_have_room_together) {
     struct scene *scene = SCENE(.workers = 1, .waiting_bytes = 6000);
@@ -298,5 +362,7 @@ CHECK_MAIN("grpc limits", more_calls_at_once_than_there_may_be_are_refused,
            headers_without_end_are_cut, who_does_not_speak_http_2_is_shown_out,
            an_idle_client_may_stay, a_request_that_does_not_come_is_given_up,
            an_answer_for_which_there_is_no_window_is_given_up, who_does_not_read_is_shown_out,
-           requests_that_arrive_have_room_together, answers_that_are_not_taken_have_room_together,
+           an_answer_that_is_taken_too_slowly_is_given_up, who_takes_no_answers_is_not_listened_to,
+           what_waits_to_be_taken_is_the_answer_alone, requests_that_arrive_have_room_together,
+           answers_that_are_not_taken_have_room_together,
            a_client_that_is_silent_goes_for_a_new_one, clients_that_work_keep_their_places)

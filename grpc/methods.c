@@ -1,0 +1,70 @@
+/*
+ * The calls that a server answers, found by their paths.
+ */
+#include "grpc/server.private.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, const char *path) {
+    for (size_t i = 0; i < server->entry_count; i++)
+        if (strcmp(server->entries[i].path, path) == 0)
+            return &server->entries[i];
+    return NULL;
+}
+
+static grpc_handler *handler_of(const struct grpc_service *service, const char *name) {
+    for (const struct grpc_method *method = service->methods; method->name; method++)
+        if (strcmp(method->name, name) == 0)
+            return method->handler;
+    return NULL;
+}
+
+static void check_methods(const struct grpc_service *service) {
+    for (const struct grpc_method *method = service->methods; method->name; method++)
+        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
+}
+
+static void add_methods(struct grpc_server *server, const struct grpc_service *service) {
+    const ProtobufCServiceDescriptor *descriptor = service->descriptor;
+
+    check_methods(service);
+    for (unsigned i = 0; i < descriptor->n_methods; i++) {
+        const ProtobufCMethodDescriptor *method = &descriptor->methods[i];
+
+        server->entries[server->entry_count++] = (struct grpc_entry){
+            .path = arena_format(server->arena, "/%s/%s", descriptor->name, method->name),
+            .request = method->input,
+            .response = method->output,
+            .handler = handler_of(service, method->name),
+            .arg = service->arg,
+        };
+    }
+}
+
+static bool is_among(const char *path, const char *const *paths) {
+    for (; paths && *paths; paths++)
+        if (strcmp(path, *paths) == 0)
+            return true;
+    return false;
+}
+
+static void mark(struct grpc_server *server, const struct grpc_server_settings *settings) {
+    for (size_t i = 0; i < server->entry_count; i++) {
+        struct grpc_entry *entry = &server->entries[i];
+
+        entry->quick = is_among(entry->path, settings->quick);
+        entry->ahead = is_among(entry->path, settings->ahead);
+    }
+}
+
+void grpc_methods_add(struct grpc_server *server, const struct grpc_server_settings *settings) {
+    size_t count = 0;
+
+    for (const struct grpc_service *service = settings->services; service->descriptor; service++)
+        count += service->descriptor->n_methods;
+    server->entries = arena_alloc(server->arena, count * sizeof(struct grpc_entry));
+    for (const struct grpc_service *service = settings->services; service->descriptor; service++)
+        add_methods(server, service);
+    mark(server, settings);
+}
