@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* A gateway's 502 and 504, too, say nothing about what was asked. */
+/* A service that fails, or a gateway in front of it, says nothing about what was asked. */
 static enum error_kind kind_of_status(int status) {
-    if (status == 502 || status == 504)
+    if (status >= 500)
         return ERROR_UNAVAILABLE;
     for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
         if (error_http_status(kind) == status)

@@ -8,9 +8,9 @@
  * PATCH) also what had no answer, or 429, 502, 503 or 504.
  *
  * A failure's kind is the one whose HTTP status was answered (error.def; ERROR_BACKEND for any
- * other), its message the fault's; ERROR_UNAVAILABLE also when no whole answer came or it made no
- * sense.  Thread-safe; calls block for at most `timeout_ms`, and as long again for each answer of
- * Keystone that they need.
+ * other below 500), its message the fault's; ERROR_UNAVAILABLE for all from 500 on, and when no
+ * whole answer came or it made no sense.  Thread-safe; calls block for at most `timeout_ms`, and as
+ * long again for each answer of Keystone that they need.
  */
 #pragma once
 

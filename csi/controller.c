@@ -50,7 +50,7 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
 const struct grpc_method csi_controller_methods[] = {
     { "ControllerGetCapabilities", get_capabilities },
     { "CreateVolume", controller_create_volume },
-    { "DeleteVolume", controller_delete },
+    { "DeleteVolume", controller_delete_volume },
     { "ControllerGetVolume", controller_get_volume },
     { "ListVolumes", controller_list_volumes },
     { "ValidateVolumeCapabilities", controller_validate },

@@ -53,27 +53,64 @@ bool controller_is_untold(const json_t *metadata);
 int controller_tell(const struct client *api, struct arena *arena, const char *kind, const char *id,
                     struct error *err);
 
-/* ---- lists ---- */
+/* ---- things (controller_things.c) ---- */
 
-typedef int controller_page(const struct client *api, struct arena *arena, const char *query,
-                            const char *marker, unsigned limit, void **ret, struct error *err);
-
-/* What a list is made of: each row begins with its id. */
-struct controller_list {
-    controller_page *page;
+/* One kind of what the API has: a row of it begins with its id and its status. */
+struct controller_kind {
+    const char *label; /* "volume" */
     size_t row_size;
+    const char *const *passing; /* statuses that end by themselves */
+    size_t passing_count;
+    int (*read)(const struct client *api, struct arena *arena, const char *id, void *ret,
+                struct error *err);
+    int (*page)(const struct client *api, struct arena *arena, const char *query,
+                const char *marker, unsigned limit, void **ret, struct error *err);
+    /* Those that may have the name, and has this one it? */
+    const char *(*query)(struct arena *arena, const char *name);
+    bool (*is_named)(const void *row, const char *name);
+    /* May it go?  NULL: the API says. */
+    int (*check_delete)(const struct client *api, struct arena *arena, const void *row,
+                        struct error *err);
+    int (*destroy)(const struct client *api, struct arena *arena, const char *id,
+                   struct error *err);
 };
+
+extern const struct controller_kind volume_kind, snapshot_kind;
+
+/* GRPC_NOT_FOUND for what there is not, in whatever form the id comes. */
+int controller_read(const struct client *api, struct arena *arena,
+                    const struct controller_kind *kind, const char *id, void *ret,
+                    struct error *err);
+/* Waits until the row's status is none of the passing ones. GRPC_ABORTED; GRPC_NOT_FOUND when it
+ * has gone meanwhile. */
+int controller_settle(const struct grpc_call *call, const struct client *api,
+                      const struct controller_kind *kind, void *row, struct error *err);
+/* What has begun may go on whatever this failure is: then no code may say that it is over, or the
+ * caller would forget what there will be. */
+int controller_unsure(int result, struct error *err);
+/* FOUND with the oldest of the name, 0 when there is none. */
+int controller_find(const struct client *api, struct arena *arena,
+                    const struct controller_kind *kind, const char *name, void *ret,
+                    struct error *err);
+#define FOUND (GRPC_CODES + 1)
+/* The same after one was made: 0; is the oldest that one? */
+int controller_find_made(const struct client *api, struct arena *arena,
+                         const struct controller_kind *kind, const char *name, const char *made_id,
+                         void *ret, bool *ret_mine, struct error *err);
+/* Deletes and waits until it is gone. */
+int controller_delete(const struct grpc_call *call, const struct client *api,
+                      const struct controller_kind *kind, const char *id, struct error *err);
+
+/* ---- lists ---- */
 
 /*
  * Rows behind the token (""), at most max_entries (0: as many as one answer may have) of them, and
  * the token of the next ("": there are no more).  Returns how many; -1, or a code of gRPC.
  */
 int controller_collect(const struct client *api, struct arena *arena,
-                       const struct controller_list *list, const char *query, int32_t max_entries,
+                       const struct controller_kind *kind, const char *query, int32_t max_entries,
                        const char *token, void **ret, unsigned *ret_count, char **ret_next,
                        struct error *err);
-
-extern const struct controller_list volume_rows;
 
 /* ---- volumes ---- */
 
@@ -84,20 +121,14 @@ int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64
 int controller_check_capability(const Csi__V1__VolumeCapability *capability, bool multiattach,
                                 struct error *err);
 bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability);
-/* GRPC_NOT_FOUND for what there is not, in whatever form the id comes. */
-int controller_read_volume(const struct client *api, struct arena *arena, const char *id,
-                           struct remote_volume *ret, struct error *err);
 Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume);
 /* Of an attachment without instance: the node; NULL: it is no node of ours. */
 const char *controller_node(const struct remote_attachment *attachment);
 /* Nodes that have it, in the arena. */
 char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
-/* Waits until the volume's status is none of those that end by themselves. GRPC_ABORTED. */
-int controller_settled(const struct grpc_call *call, const struct client *api,
-                       struct remote_volume *volume, struct error *err);
-/* Deletes and waits until it is gone. */
-int controller_delete_volume(const struct grpc_call *call, const struct client *api, const char *id,
-                             struct error *err);
+/* Removes attachments that a call has begun and left; of which node they would be, nobody can tell. */
+int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
+                            struct error *err);
 
 typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_mutable;
 /* Parameters that may be modified later, as metadata, with `more` (may be NULL) behind them. */
@@ -107,14 +138,11 @@ int controller_read_mutable(struct arena *arena, const controller_mutable *const
 
 /* ---- snapshots ---- */
 
-/* As controller_read_volume(). */
-int controller_read_snapshot(const struct client *api, struct arena *arena, const char *id,
-                             struct remote_snapshot *ret, struct error *err);
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_snapshot *snapshot);
 
 /* ---- the calls ---- */
 
-grpc_handler controller_create_volume, controller_delete, controller_get_volume,
+grpc_handler controller_create_volume, controller_delete_volume, controller_get_volume,
     controller_list_volumes, controller_validate, controller_get_capacity, controller_publish,
     controller_unpublish, controller_expand, controller_create_snapshot, controller_delete_snapshot,
     controller_list_snapshots, controller_get_snapshot, controller_modify;

@@ -124,20 +124,20 @@ static const char *id_of(const void *rows, size_t row_size, unsigned i) {
     return *(const char *const *)((const char *)rows + i * row_size);
 }
 
-/* What a token that is none, or of something that is gone, makes the API say. */
-static int page_refused(const char *token, struct error *err) {
-    if (*token && (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST))
-        return grpc_refuse(err, GRPC_ABORTED, "starting_token is not one to go on from.");
+/* What a token that is none, or the mark of a row that has gone meanwhile, makes the API say. */
+static int page_refused(const char *marker, struct error *err) {
+    if (marker && (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST))
+        return grpc_refuse(err, GRPC_ABORTED, "There is no %.64s any more to go on from.", marker);
     return -1;
 }
 
 int controller_collect(const struct client *api, struct arena *arena,
-                       const struct controller_list *list, const char *query, int32_t max_entries,
+                       const struct controller_kind *kind, const char *query, int32_t max_entries,
                        const char *token, void **ret, unsigned *ret_count, char **ret_next,
                        struct error *err) {
     unsigned most = max_entries > 0 && max_entries < ROWS_MOST ? (unsigned)max_entries : ROWS_MOST;
     const char *marker = *token ? token : NULL;
-    char *rows = arena_alloc(arena, (most + 1) * list->row_size);
+    char *rows = arena_alloc(arena, (most + 1) * kind->row_size);
     unsigned count = 0;
 
     if (max_entries < 0)
@@ -145,19 +145,19 @@ int controller_collect(const struct client *api, struct arena *arena,
     while (count <= most) {
         unsigned limit = most + 1 - count < PAGE_MOST ? most + 1 - count : PAGE_MOST;
         void *page = NULL;
-        int got = list->page(api, arena, query, marker, limit, &page, err);
+        int got = kind->page(api, arena, query, marker, limit, &page, err);
 
         if (got < 0)
-            return page_refused(count > 0 ? "" : token, err);
+            return page_refused(marker, err);
         if (got == 0)
             break;
         if ((unsigned)got > limit)
             got = (int)limit;
-        memcpy(rows + count * list->row_size, page, (size_t)got * list->row_size);
+        memcpy(rows + count * kind->row_size, page, (size_t)got * kind->row_size);
         count += (unsigned)got;
-        marker = id_of(rows, list->row_size, count - 1);
+        marker = id_of(rows, kind->row_size, count - 1);
     }
-    *ret_next = arena_text(arena, count > most ? id_of(rows, list->row_size, most - 1) : "");
+    *ret_next = arena_text(arena, count > most ? id_of(rows, kind->row_size, most - 1) : "");
     *ret_count = count > most ? most : count;
     *ret = rows;
     return 0;

@@ -99,22 +99,6 @@ static int read_request(const Csi__V1__CreateVolumeRequest *request, struct aren
 
 /* ---- the one that has the name ---- */
 
-/* The oldest; 1 when there is one. */
-static int find(const struct client *api, struct arena *arena, const char *name,
-                struct remote_volume *ret, struct error *err) {
-    const char *query =
-        arena_join(arena, controller_query(arena, name), "&sort=created_at:asc,id:asc", NULL);
-    struct remote_volume *volumes = NULL;
-    int count = volumes_list(api, arena, query, NULL, 0, &volumes, err);
-
-    for (int i = 0; i < count; i++)
-        if (controller_named(volumes[i].metadata, name)) {
-            *ret = volumes[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
-}
-
 static bool same(const char *left, const char *right) {
     return strcmp(left ? left : "", right ? right : "") == 0;
 }
@@ -134,7 +118,7 @@ static int check_type(const struct client *api, struct arena *arena, const struc
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
                                  wanted->volume.type)
-                   : -1;
+                   : controller_unsure(-1, err);
     return same(type.name, volume->type) ? 0 : differs(volume, "type", err);
 }
 
@@ -173,7 +157,7 @@ static int size_of_source(const struct client *api, struct arena *arena,
 
     *ret_gb = 1;
     if (volume->snapshot_id) {
-        result = controller_read_snapshot(api, arena, volume->snapshot_id, &snapshot, err);
+        result = controller_read(api, arena, &snapshot_kind, volume->snapshot_id, &snapshot, err);
         if (result != 0)
             return result;
         *ret_gb = snapshot.size_gb;
@@ -182,7 +166,7 @@ static int size_of_source(const struct client *api, struct arena *arena,
                    : source_busy(snapshot.id, snapshot.status, err);
     }
     if (volume->source_volid) {
-        result = controller_read_volume(api, arena, volume->source_volid, &source, err);
+        result = controller_read(api, arena, &volume_kind, volume->source_volid, &source, err);
         if (result != 0)
             return result;
         *ret_gb = source.size_gb;
@@ -220,6 +204,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
                 struct remote_volume *ret, struct error *err) {
     struct remote_volume mine;
     int64_t least_gb;
+    bool is_mine = false;
     int result = size_of_source(api, call->arena, wanted, &least_gb, err);
 
     if (result == 0)
@@ -231,12 +216,12 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
         return result;
     if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
         return create_refused(err);
-    result = find(api, call->arena, wanted->request->name, ret, err);
-    if (result < 0)
-        return -1;
-    if (result == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is gone again.", mine.id);
-    return strcmp(ret->id, mine.id) == 0 ? 0 : controller_delete_volume(call, api, mine.id, err);
+    result = controller_find_made(api, call->arena, &volume_kind, wanted->request->name, mine.id,
+                                  ret, &is_mine, err);
+    if (result != 0 || is_mine)
+        return result;
+    result = controller_unsure(controller_delete(call, api, &volume_kind, mine.id, err), err);
+    return result != 0 ? result : check_same(api, call->arena, wanted, ret, err);
 }
 
 /* It could not be made, and nobody has heard of it. */
@@ -246,7 +231,7 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
     int result = 0;
 
     if (controller_is_untold(volume->metadata))
-        result = controller_delete_volume(call, api, id, err);
+        result = controller_unsure(controller_delete(call, api, &volume_kind, id, err), err);
     return result != 0 ? result
                        : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
                                      "Volume %s could not be made where the type and the zone say; "
@@ -256,19 +241,20 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_volume *volume, struct error *err) {
-    int result = controller_settled(call, api, volume, err);
+    int result = controller_settle(call, api, &volume_kind, volume, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.");
     if (result != 0)
-        return result;
+        return controller_unsure(result, err);
     if (strcmp(volume->status, "error") == 0)
         return throw_away(call, api, volume, err);
     if (strcmp(volume->status, "error_deleting") == 0)
         return grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
                            volume->id);
     return controller_is_untold(volume->metadata)
-               ? controller_tell(api, call->arena, "volumes", volume->id, err)
+               ? controller_unsure(controller_tell(api, call->arena, "volumes", volume->id, err),
+                                   err)
                : 0;
 }
 
@@ -283,15 +269,13 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
 
     if (result != 0)
         return result;
-    result = find(&api, call->arena, request->name, &volume, err);
-    if (result < 0)
-        return -1;
-    if (result > 0 && strcmp(volume.status, "deleting") != 0)
-        result = check_same(&api, call->arena, &wanted, &volume, err);
-    else if (result == 0)
+    result = controller_find(&api, call->arena, &volume_kind, request->name, &volume, err);
+    if (result == 0)
         result = make(call, &api, &wanted, &volume, err);
-    else
-        result = 0;
+    else if (result == FOUND)
+        result = strcmp(volume.status, "deleting") == 0
+                     ? 0
+                     : check_same(&api, call->arena, &wanted, &volume, err);
     if (result == 0)
         result = ready(call, &api, &volume, err);
     if (result == 0)

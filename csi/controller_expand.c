@@ -41,8 +41,8 @@ static int extend(const struct grpc_call *call, const struct client *api,
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id)
                    : controller_refused(err);
-    result = controller_read_volume(api, call->arena, id, volume, err);
-    return result != 0 ? result : controller_settled(call, api, volume, err);
+    result = controller_read(api, call->arena, &volume_kind, id, volume, err);
+    return result != 0 ? result : controller_settle(call, api, &volume_kind, volume, err);
 }
 
 static int judge(const struct remote_volume *volume, int64_t new_gb, struct error *err) {
@@ -79,9 +79,9 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
     int result = check_request(request, &new_gb, err);
 
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
-        result = controller_settled(call, &api, &volume, err);
+        result = controller_settle(call, &api, &volume_kind, &volume, err);
     if (result == 0 && volume.size_gb < new_gb)
         result = extend(call, &api, &volume, new_gb, err);
     if (result == 0)

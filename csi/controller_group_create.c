@@ -105,23 +105,6 @@ static int read_request(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* The oldest; 1 when there is one. */
-static int find(const struct client *api, struct arena *arena, const char *name,
-                struct remote_group *ret, struct error *err) {
-    const char *query =
-        arena_join(arena, "name=", http_encode(arena, name), "&sort=created_at:asc,id:asc", NULL);
-    struct remote_group *groups = NULL;
-    int count = groups_list(api, arena, query, NULL, 0, &groups, err);
-
-    for (int i = 0; i < count; i++)
-        if (groups[i].name && strcmp(groups[i].name, name) == 0 && groups[i].description &&
-            strcmp(groups[i].description, OURS) == 0) {
-            *ret = groups[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
-}
-
 /* Without its volumes, which there are none of. */
 static int take_back(const struct client *api, struct arena *arena, const char *id,
                      struct error *err) {
@@ -131,6 +114,7 @@ static int take_back(const struct client *api, struct arena *arena, const char *
 static int make(const struct client *api, struct arena *arena, struct wanted *wanted,
                 struct remote_group *ret, struct error *err) {
     const char *mine;
+    bool is_mine = false;
     int result = find_group_type(api, arena, &wanted->group, err);
 
     if (result == 0)
@@ -141,12 +125,10 @@ static int make(const struct client *api, struct arena *arena, struct wanted *wa
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message)
                    : -1;
-    result = find(api, arena, wanted->group.name, ret, err);
-    if (result < 0)
-        return -1;
-    if (result == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Volume group %s is gone again.", mine);
-    return strcmp(ret->id, mine) == 0 ? 0 : take_back(api, arena, mine, err);
+    result =
+        controller_find_made(api, arena, &group_kind, wanted->group.name, mine, ret, &is_mine, err);
+    return result != 0 || is_mine ? result
+                                  : controller_unsure(take_back(api, arena, mine, err), err);
 }
 
 static int check_same(struct arena *arena, const struct wanted *wanted,
@@ -185,17 +167,15 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
 
     if (result != 0)
         return result;
-    result = find(&api, call->arena, wanted.group.name, &group, err);
-    if (result < 0)
-        return -1;
+    result = controller_find(&api, call->arena, &group_kind, wanted.group.name, &group, err);
     if (result == 0) {
         result = make(&api, call->arena, &wanted, &group, err);
         made = true;
-    } else {
+    } else if (result == FOUND) {
         result = check_same(call->arena, &wanted, &group, err);
     }
     if (result == 0)
-        result = group_settled(call, &api, &group, err);
+        result = controller_settle(call, &api, &group_kind, &group, err);
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group of this name has just been deleted.");
     if (result == 0 && strcmp(group.status, "error") == 0) {
@@ -204,6 +184,9 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
     }
     if (result == 0)
         result = fill(&api, call->arena, &wanted, &group, made, err);
-    return result != 0 ? result
-                       : group_show_again(&api, call->arena, group.id, &answer->volume_group, err);
+    if (result == 0)
+        result = group_again(call, &api, &group, err);
+    if (result == 0)
+        result = check_same(call->arena, &wanted, &group, err); /* others may have filled it, too */
+    return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
 }

@@ -31,89 +31,128 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
 
 /* ---- one of them ---- */
 
-static int read_one(const struct client *api, struct arena *arena, const char *id,
-                    struct remote_group_snapshot *ret, struct error *err) {
-    if (group_snapshots_read(api, arena, id, ret, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no group snapshot %s.", id);
-    return -1;
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return group_snapshots_read(api, arena, id, ret, err);
 }
 
-static int settled(const struct grpc_call *call, const struct client *api,
-                   struct remote_group_snapshot *row, struct error *err) {
-    static const char *const statuses[] = { "creating", "deleting", "updating" };
-    struct patience patience = patience_of(call);
-    const char *id = row->id;
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_group_snapshot *rows = NULL;
+    int count = group_snapshots_list(api, arena, query, marker, limit, &rows, err);
 
-    while (words_have(statuses, LENGTH(statuses), row->status)) {
-        int result;
+    *ret = rows;
+    return count;
+}
 
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Group snapshot %s is still %s.", id,
-                               row->status);
-        result = read_one(api, call->arena, id, row, err);
-        if (result != 0)
-            return result;
-    }
+static bool is_named(const void *row, const char *name) {
+    const struct remote_group_snapshot *snapshot = row;
+
+    return group_is_named(snapshot->name, snapshot->description, name);
+}
+
+static const char *const passing[] = { "creating", "deleting", "updating" };
+
+static const struct controller_kind kind = {
+    .label = "group snapshot",
+    .row_size = sizeof(struct remote_group_snapshot),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = group_query,
+    .is_named = is_named,
+    .destroy = group_snapshots_delete,
+};
+
+static bool is_member(const struct remote_group_snapshot *row,
+                      const struct remote_snapshot *snapshot) {
+    return snapshot->group_snapshot_id && strcmp(snapshot->group_snapshot_id, row->id) == 0;
+}
+
+static bool shows(const Csi__V1__VolumeGroupSnapshot *shown, const char *snapshot_id) {
+    for (size_t i = 0; i < shown->n_snapshots; i++)
+        if (strcmp(shown->snapshots[i]->snapshot_id, snapshot_id) == 0)
+            return true;
+    return false;
+}
+
+/* The one of a volume; the API has no filter for them. */
+static int add_member(const struct client *api, struct arena *arena,
+                      const struct remote_group_snapshot *row, const char *volume_id,
+                      Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
+    const char *query = arena_join(arena, "volume_id=", http_encode(arena, volume_id), NULL);
+    const struct remote_snapshot *snapshots;
+    unsigned count;
+    char *next;
+    void *rows;
+    int result =
+        controller_collect(api, arena, &snapshot_kind, query, 0, "", &rows, &count, &next, err);
+
+    if (result != 0)
+        return result;
+    snapshots = rows;
+    for (unsigned i = 0; i < count; i++)
+        if (is_member(row, &snapshots[i])) {
+            shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshots[i]);
+            break;
+        }
     return 0;
 }
 
-/* Its snapshots: those of the group's volumes that say so; the API has no filter for them. */
+/* Of a volume that has left the group the caller knows the snapshot; `all`: each that he names must
+ * be there, as while nothing of it was deleted. */
+static int add_named(const struct client *api, struct arena *arena,
+                     const struct remote_group_snapshot *row, const char *snapshot_id, bool all,
+                     Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
+    struct remote_snapshot snapshot;
+    int result;
+
+    if (shows(shown, snapshot_id))
+        return 0;
+    result = controller_read(api, arena, &snapshot_kind, snapshot_id, &snapshot, err);
+    if (result == GRPC_NOT_FOUND && !all)
+        return 0;
+    if (result != 0 && result != GRPC_NOT_FOUND)
+        return result;
+    if (result != 0 || !is_member(row, &snapshot))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s is not of group snapshot %s.",
+                           snapshot_id, row->id);
+    shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshot);
+    return 0;
+}
+
+/* With its snapshots: those of the group's volumes, and those of `ids`, which must be its. */
 static int show(const struct client *api, struct arena *arena,
-                const struct remote_group_snapshot *row, Csi__V1__VolumeGroupSnapshot **ret,
-                struct error *err) {
+                const struct remote_group_snapshot *row, char *const *ids, size_t count,
+                Csi__V1__VolumeGroupSnapshot **ret, struct error *err) {
     Csi__V1__VolumeGroupSnapshot *shown =
         CSI_NEW(arena, Csi__V1__VolumeGroupSnapshot, csi__v1__volume_group_snapshot);
     struct remote_group group;
+    int result = 0;
 
     shown->group_snapshot_id = arena_text(arena, row->id);
     shown->ready_to_use = strcmp(row->status, "available") == 0;
     shown->creation_time = controller_timestamp(arena, row->created_us);
     if (groups_read(api, arena, row->group_id, &group, err) < 0)
         return -1;
-    shown->snapshots =
-        arena_alloc(arena, (json_array_size(group.volumes) + 1) * sizeof(*shown->snapshots));
-    for (size_t i = 0; i < json_array_size(group.volumes); i++) {
-        const char *volume_id = json_string_value(json_array_get(group.volumes, i));
-        const char *query = arena_join(arena, "volume_id=", http_encode(arena, volume_id), NULL);
-        struct remote_snapshot *snapshots;
-        int count = snapshots_list(api, arena, query, NULL, 0, &snapshots, err);
-
-        if (count < 0)
-            return -1;
-        for (int k = 0; k < count; k++)
-            if (snapshots[k].group_snapshot_id &&
-                strcmp(snapshots[k].group_snapshot_id, row->id) == 0) {
-                shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshots[k]);
-                break;
-            }
-    }
+    shown->snapshots = arena_alloc(arena, (json_array_size(group.volumes) + count + 1) *
+                                              sizeof(*shown->snapshots));
+    for (size_t i = 0; i < json_array_size(group.volumes) && result == 0; i++)
+        result = add_member(api, arena, row, json_string_value(json_array_get(group.volumes, i)),
+                            shown, err);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_named(api, arena, row, ids[i], shown->ready_to_use, shown, err);
     *ret = shown;
-    return 0;
-}
-
-/* Are all that the caller names in it?  It may name none. */
-static int check_named(const Csi__V1__VolumeGroupSnapshot *shown, char *const *ids, size_t count,
-                       struct error *err) {
-    for (size_t i = 0; i < count; i++) {
-        bool found = false;
-
-        for (size_t k = 0; k < shown->n_snapshots; k++)
-            found |= strcmp(shown->snapshots[k]->snapshot_id, ids[i]) == 0;
-        if (!found)
-            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                               "Snapshot %s is not of group snapshot %s.", ids[i],
-                               shown->group_snapshot_id);
-    }
-    return 0;
+    return result;
 }
 
 /* ---- create ---- */
 
 /* The group that has exactly these volumes. */
-static int find_group(const struct client *api, struct arena *arena, char *const *ids, size_t count,
-                      struct remote_group *ret, struct error *err) {
+static int find_group(const struct grpc_call *call, const struct client *api, char *const *ids,
+                      size_t count, struct remote_group *ret, struct error *err) {
+    struct arena *arena = call->arena;
     const char *group_id = NULL;
     int result = 0;
 
@@ -122,7 +161,7 @@ static int find_group(const struct client *api, struct arena *arena, char *const
 
         result = controller_need(ids[i], "A volume id", err);
         if (result == 0)
-            result = controller_read_volume(api, arena, ids[i], &volume, err);
+            result = controller_read(api, arena, &volume_kind, ids[i], &volume, err);
         if (result == 0 &&
             (!volume.group_id || (group_id && strcmp(group_id, volume.group_id) != 0) ||
              words_have((const char *const *)ids, i, ids[i])))
@@ -134,10 +173,12 @@ static int find_group(const struct client *api, struct arena *arena, char *const
         if (result == 0)
             group_id = volume.group_id;
     }
+    if (result == 0)
+        result = controller_read(api, arena, &group_kind, group_id, ret, err);
+    if (result == 0)
+        result = controller_settle(call, api, &group_kind, ret, err);
     if (result != 0)
         return result;
-    if (groups_read(api, arena, group_id, ret, err) < 0)
-        return -1;
     return json_array_size(ret->volumes) == count
                ? 0
                : grpc_refuse(err, GRPC_FAILED_PRECONDITION,
@@ -145,64 +186,19 @@ static int find_group(const struct client *api, struct arena *arena, char *const
                              group_id);
 }
 
-static int find(const struct client *api, struct arena *arena, const char *name,
-                struct remote_group_snapshot *ret, struct error *err) {
-    const char *query =
-        arena_join(arena, "name=", http_encode(arena, name), "&sort=created_at:asc,id:asc", NULL);
-    struct remote_group_snapshot *rows = NULL;
-    int count = group_snapshots_list(api, arena, query, NULL, 0, &rows, err);
-
-    for (int i = 0; i < count; i++)
-        if (rows[i].name && strcmp(rows[i].name, name) == 0 && rows[i].description &&
-            strcmp(rows[i].description, OURS) == 0) {
-            *ret = rows[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
-}
-
-static int delete_one(const struct grpc_call *call, const struct client *api,
-                      struct remote_group_snapshot *row, struct error *err) {
-    const char *id = row->id;
-    int result = 0;
-
-    if (strcmp(row->status, "deleting") != 0) {
-        result = settled(call, api, row, err);
-        if (result == 0 && group_snapshots_delete(api, call->arena, id, err) < 0)
-            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
-        if (result == 0)
-            result = read_one(api, call->arena, id, row, err);
-    }
-    if (result == 0)
-        result = settled(call, api, row, err);
-    if (result == GRPC_NOT_FOUND)
-        return 0;
-    return result != 0
-               ? result
-               : grpc_refuse(err, GRPC_INTERNAL,
-                             "Group snapshot %s could not be deleted: it is %s.", id, row->status);
-}
-
 static int make(const struct grpc_call *call, const struct client *api,
                 const struct remote_group *group, const char *name,
                 struct remote_group_snapshot *ret, struct error *err) {
-    struct remote_group_snapshot mine;
+    bool is_mine = false;
     const char *id;
     int result;
 
     if (group_snapshots_create(api, call->arena, group->id, name, OURS, &id, err) < 0)
-        return controller_refused(err);
-    result = find(api, call->arena, name, ret, err);
-    if (result < 0)
-        return -1;
-    if (result == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Group snapshot %s is gone again.", id);
-    if (strcmp(ret->id, id) == 0)
-        return 0;
-    result = read_one(api, call->arena, id, &mine, err);
-    if (result == 0)
-        result = delete_one(call, api, &mine, err);
-    return result == GRPC_NOT_FOUND ? 0 : result;
+        return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
+    result = controller_find_made(api, call->arena, &kind, name, id, ret, &is_mine, err);
+    return result != 0 || is_mine
+               ? result
+               : controller_unsure(controller_delete(call, api, &kind, id, err), err);
 }
 
 /* Of exactly these volumes? */
@@ -222,13 +218,13 @@ static int check_same(const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_group_snapshot *row, struct error *err) {
-    int result = settled(call, api, row, err);
+    int result = controller_settle(call, api, &kind, row, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group snapshot has just been deleted.");
     if (result != 0 || strcmp(row->status, "error") != 0)
-        return result;
-    result = delete_one(call, api, row, err);
+        return controller_unsure(result, err);
+    result = controller_unsure(controller_delete(call, api, &kind, row->id, err), err);
     return result != 0 ? result : grpc_refuse(err, GRPC_INTERNAL, "The volumes could not be cut.");
 }
 
@@ -244,20 +240,20 @@ static int create(struct grpc_call *call, const void *message, void *response, s
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "source_volume_ids is missing.");
     if (result != 0)
         return result;
-    result = find(&api, call->arena, request->name, &row, err);
-    if (result < 0)
-        return -1;
+    result = controller_find(&api, call->arena, &kind, request->name, &row, err);
     if (result == 0) {
-        result = find_group(&api, call->arena, request->source_volume_ids,
-                            request->n_source_volume_ids, &group, err);
+        result = find_group(call, &api, request->source_volume_ids, request->n_source_volume_ids,
+                            &group, err);
         if (result == 0)
             result = make(call, &api, &group, request->name, &row, err);
-        if (result != 0)
-            return result;
+    } else if (result == FOUND) {
+        result = 0;
     }
-    result = ready(call, &api, &row, err);
     if (result == 0)
-        result = show(&api, call->arena, &row, &answer->group_snapshot, err);
+        result = ready(call, &api, &row, err);
+    if (result == 0)
+        result = controller_unsure(
+            show(&api, call->arena, &row, NULL, 0, &answer->group_snapshot, err), err);
     return result != 0 ? result : check_same(request, answer->group_snapshot, err);
 }
 
@@ -271,12 +267,10 @@ static int get(struct grpc_call *call, const void *message, void *response, stru
     int result = controller_need(request->group_snapshot_id, "group_snapshot_id", err);
 
     if (result == 0)
-        result = read_one(&api, call->arena, request->group_snapshot_id, &row, err);
-    if (result == 0)
-        result = show(&api, call->arena, &row, &answer->group_snapshot, err);
+        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
     return result != 0 ? result
-                       : check_named(answer->group_snapshot, request->snapshot_ids,
-                                     request->n_snapshot_ids, err);
+                       : show(&api, call->arena, &row, request->snapshot_ids,
+                              request->n_snapshot_ids, &answer->group_snapshot, err);
 }
 
 static int delete (struct grpc_call *call, const void *message, void *response, struct error *err) {
@@ -288,14 +282,13 @@ static int delete (struct grpc_call *call, const void *message, void *response, 
 
     (void)response;
     if (result == 0)
-        result = read_one(&api, call->arena, request->group_snapshot_id, &row, err);
+        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
     if (result == GRPC_NOT_FOUND)
         return 0;
-    if (result == 0)
-        result = show(&api, call->arena, &row, &shown, err);
     if (result == 0 && strcmp(row.status, "deleting") != 0)
-        result = check_named(shown, request->snapshot_ids, request->n_snapshot_ids, err);
-    return result != 0 ? result : delete_one(call, &api, &row, err);
+        result = show(&api, call->arena, &row, request->snapshot_ids, request->n_snapshot_ids,
+                      &shown, err);
+    return result != 0 ? result : controller_delete(call, &api, &kind, row.id, err);
 }
 
 const struct grpc_method csi_group_controller_methods[] = {

@@ -8,15 +8,18 @@
 
 #define OURS "made by CSI" /* description of what is ours */
 
-/* GRPC_NOT_FOUND. */
-int group_read(const struct client *api, struct arena *arena, const char *id,
-               struct remote_group *ret, struct error *err);
-/* As controller_settled(). */
-int group_settled(const struct grpc_call *call, const struct client *api,
-                  struct remote_group *group, struct error *err);
-/* As it is now, with its members. */
-int group_show_again(const struct client *api, struct arena *arena, const char *id,
-                     Volumegroup__VolumeGroup **ret, struct error *err);
+/* It goes with its volumes. */
+extern const struct controller_kind group_kind;
+
+/* A query for what has the name, and whether a row of that is ours. */
+const char *group_query(struct arena *arena, const char *name);
+bool group_is_named(const char *have, const char *description, const char *name);
+/* Read anew, when it does not change any more. */
+int group_again(const struct grpc_call *call, const struct client *api, struct remote_group *group,
+                struct error *err);
+/* With its members. */
+int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
+               Volumegroup__VolumeGroup **ret, struct error *err);
 
 /* Lists with commas: of the wanted ones those that are not in it, each once; and of those in it
  * those that are not wanted. */

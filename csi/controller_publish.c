@@ -148,7 +148,7 @@ static int attach_refused(const struct client *api, struct arena *arena, const c
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_CONFLICT &&
         err->kind != ERROR_NOT_FOUND)
         return -1;
-    result = controller_read_volume(api, arena, volume_id, &volume, err);
+    result = controller_read(api, arena, &volume_kind, volume_id, &volume, err);
     if (result != 0)
         return result;
     return grpc_refuse(err,
@@ -177,7 +177,7 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
     struct client api = csi_api(call);
     const struct remote_attachment *attachment;
     struct remote_volume volume;
-    int result = controller_read_volume(&api, call->arena, publish->volume_id, &volume, err);
+    int result = controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
 
     if (result != 0)
         return result;
@@ -190,7 +190,8 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
         if (result == 0)
             result = attach(&api, call->arena, publish, err);
         if (result == 0)
-            result = controller_read_volume(&api, call->arena, publish->volume_id, &volume, err);
+            result =
+                controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
         if (result != 0)
             return result;
         attachment = attached_to(&volume, publish->node_id);
@@ -230,9 +231,8 @@ static int detach(const struct client *api, struct arena *arena, const char *id,
                : -1;
 }
 
-/* One that a call has begun and left; of which node it would be, nobody can tell. */
-static int detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
-                        struct error *err) {
+int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
+                            struct error *err) {
     struct remote_connection *connections = NULL;
     int count = attachments_list(api, arena, volume_id, &connections, err), result = 0;
 
@@ -251,7 +251,7 @@ int controller_unpublish(struct grpc_call *call, const void *message, void *resp
 
     (void)response;
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result != 0)
         return result == GRPC_NOT_FOUND ? 0 : result;
     for (unsigned i = 0; i < volume.attachment_count && result == 0; i++) {
@@ -260,5 +260,5 @@ int controller_unpublish(struct grpc_call *call, const void *message, void *resp
         if (node && (!*request->node_id || strcmp(node, request->node_id) == 0))
             result = detach(&api, call->arena, volume.attachments[i].id, err);
     }
-    return result != 0 ? result : detach_begun(&api, call->arena, volume.id, err);
+    return result != 0 ? result : controller_detach_begun(&api, call->arena, volume.id, err);
 }

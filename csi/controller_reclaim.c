@@ -31,7 +31,7 @@ static int begin(const struct client *api, struct arena *arena, struct remote_vo
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_NOT_FOUND)
         return -1; /* a conflict is ABORTED */
     refusal = *err;
-    result = controller_read_volume(api, arena, volume->id, volume, err);
+    result = controller_read(api, arena, &volume_kind, volume->id, volume, err);
     *ret_needs_nothing = result == 0 && volume->attachment_count > 0;
     if (result != 0 || *ret_needs_nothing)
         return result;
@@ -87,7 +87,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     int result = controller_need(request->volume_id, "volume_id", err);
 
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
         result = begin(&api, call->arena, &volume, &needs_nothing, err);
     if (result != 0 || needs_nothing)

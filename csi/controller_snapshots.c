@@ -9,15 +9,6 @@
 
 #include <string.h>
 
-int controller_read_snapshot(const struct client *api, struct arena *arena, const char *id,
-                             struct remote_snapshot *ret, struct error *err) {
-    if (snapshots_read(api, arena, id, ret, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no snapshot %s.", id);
-    return -1;
-}
-
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena,
                                        const struct remote_snapshot *snapshot) {
     Csi__V1__Snapshot *shown = CSI_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot);
@@ -32,50 +23,7 @@ Csi__V1__Snapshot *controller_snapshot(struct arena *arena,
     return shown;
 }
 
-static int settled(const struct grpc_call *call, const struct client *api,
-                   struct remote_snapshot *snapshot, struct error *err) {
-    static const char *const statuses[] = { "creating", "deleting", "updating", "unmanaging" };
-    struct patience patience = patience_of(call);
-    const char *id = snapshot->id;
-
-    while (words_have(statuses, LENGTH(statuses), snapshot->status)) {
-        int result;
-
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s is still %s.", id, snapshot->status);
-        result = controller_read_snapshot(api, call->arena, id, snapshot, err);
-        if (result != 0)
-            return result;
-    }
-    return 0;
-}
-
 /* ---- delete ---- */
-
-static int delete_one(const struct grpc_call *call, const struct client *api, const char *id,
-                      struct error *err) {
-    struct remote_snapshot snapshot;
-    int result = controller_read_snapshot(api, call->arena, id, &snapshot, err);
-
-    if (result == 0 && snapshot.group_snapshot_id)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
-                           id, snapshot.group_snapshot_id);
-    if (result == 0 && strcmp(snapshot.status, "deleting") != 0) {
-        result = settled(call, api, &snapshot, err);
-        if (result == 0 && snapshots_delete(api, call->arena, id, err) < 0)
-            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
-        if (result == 0)
-            result = controller_read_snapshot(api, call->arena, id, &snapshot, err);
-    }
-    if (result == 0)
-        result = settled(call, api, &snapshot, err);
-    if (result == GRPC_NOT_FOUND)
-        return 0;
-    return result != 0
-               ? result
-               : grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s could not be deleted: it is %s.", id,
-                             snapshot.status);
-}
 
 int controller_delete_snapshot(struct grpc_call *call, const void *message, void *response,
                                struct error *err) {
@@ -84,25 +32,26 @@ int controller_delete_snapshot(struct grpc_call *call, const void *message, void
     int result = controller_need(request->snapshot_id, "snapshot_id", err);
 
     (void)response;
-    return result != 0 ? result : delete_one(call, &api, request->snapshot_id, err);
+    return result != 0 ? result
+                       : controller_delete(call, &api, &snapshot_kind, request->snapshot_id, err);
 }
 
 /* ---- create ---- */
 
-/* The oldest; 1 when there is one. */
-static int find(const struct client *api, struct arena *arena, const char *name,
-                struct remote_snapshot *ret, struct error *err) {
-    const char *query =
-        arena_join(arena, controller_query(arena, name), "&sort=created_at:asc,id:asc", NULL);
-    struct remote_snapshot *snapshots = NULL;
-    int count = snapshots_list(api, arena, query, NULL, 0, &snapshots, err);
+static int check_same(const Csi__V1__CreateSnapshotRequest *request,
+                      const struct remote_snapshot *snapshot, struct error *err) {
+    return strcmp(snapshot->volume_id, request->source_volume_id) == 0
+               ? 0
+               : grpc_refuse(err, GRPC_ALREADY_EXISTS,
+                             "Snapshot %s has the name already, of another volume.", snapshot->id);
+}
 
-    for (int i = 0; i < count; i++)
-        if (controller_named(snapshots[i].metadata, name)) {
-            *ret = snapshots[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
+/* A conflict is one with a call of the same name, which goes on. */
+static int create_refused(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+    if (err->kind == ERROR_NOT_FOUND)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
+                           request->source_volume_id);
+    return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
 }
 
 /* Makes it, and takes it back when another one is older. */
@@ -114,24 +63,23 @@ static int make(const struct grpc_call *call, const struct client *api,
                                             { NULL, NULL } };
     struct remote_snapshot mine;
     struct remote_volume volume;
-    int result = controller_read_volume(api, call->arena, request->source_volume_id, &volume, err);
+    bool is_mine = false;
+    int result =
+        controller_read(api, call->arena, &volume_kind, request->source_volume_id, &volume, err);
 
     if (result == 0)
-        result = controller_settled(call, api, &volume, err);
+        result = controller_settle(call, api, &volume_kind, &volume, err);
     if (result != 0)
         return result;
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
                          CSI_NAME_KEY, &mine, err) < 0)
-        return err->kind == ERROR_NOT_FOUND
-                   ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
-                                 request->source_volume_id)
-                   : controller_refused(err);
-    result = find(api, call->arena, request->name, ret, err);
-    if (result < 0)
-        return -1;
-    if (result == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s is gone again.", mine.id);
-    return strcmp(ret->id, mine.id) == 0 ? 0 : delete_one(call, api, mine.id, err);
+        return create_refused(request, err);
+    result = controller_find_made(api, call->arena, &snapshot_kind, request->name, mine.id, ret,
+                                  &is_mine, err);
+    if (result != 0 || is_mine)
+        return result;
+    result = controller_unsure(controller_delete(call, api, &snapshot_kind, mine.id, err), err);
+    return result != 0 ? result : check_same(request, ret, err);
 }
 
 /* "create snapshot": the volume is in use, and its storage takes no snapshot of it meanwhile. */
@@ -145,7 +93,8 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
 
     messages_newest(api, call->arena, snapshot->id, &why, &unknown);
     if (controller_is_untold(snapshot->metadata))
-        result = delete_one(call, api, snapshot->id, err);
+        result =
+            controller_unsure(controller_delete(call, api, &snapshot_kind, snapshot->id, err), err);
     if (result != 0)
         return result;
     return grpc_refuse(
@@ -155,19 +104,20 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_snapshot *snapshot, struct error *err) {
-    int result = settled(call, api, snapshot, err);
+    int result = controller_settle(call, api, &snapshot_kind, snapshot, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
     if (result != 0)
-        return result;
+        return controller_unsure(result, err);
     if (strcmp(snapshot->status, "error") == 0)
         return throw_away(call, api, snapshot, err);
     if (strcmp(snapshot->status, "error_deleting") == 0)
         return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s has the name and could not be deleted.",
                            snapshot->id);
     return controller_is_untold(snapshot->metadata)
-               ? controller_tell(api, call->arena, "snapshots", snapshot->id, err)
+               ? controller_unsure(
+                     controller_tell(api, call->arena, "snapshots", snapshot->id, err), err)
                : 0;
 }
 
@@ -193,13 +143,11 @@ int controller_create_snapshot(struct grpc_call *call, const void *message, void
         result = check_parameters(request, err);
     if (result != 0)
         return result;
-    result = find(&api, call->arena, request->name, &snapshot, err);
-    if (result < 0)
-        return -1;
-    if (result > 0 && strcmp(snapshot.volume_id, request->source_volume_id) != 0)
-        return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                           "Snapshot %s has the name already, of another volume.", snapshot.id);
-    result = result > 0 ? 0 : make(call, &api, request, &snapshot, err);
+    result = controller_find(&api, call->arena, &snapshot_kind, request->name, &snapshot, err);
+    if (result == 0)
+        result = make(call, &api, request, &snapshot, err);
+    else if (result == FOUND)
+        result = check_same(request, &snapshot, err);
     if (result == 0)
         result = ready(call, &api, &snapshot, err);
     if (result == 0)
@@ -218,19 +166,11 @@ int controller_get_snapshot(struct grpc_call *call, const void *message, void *r
     int result = controller_need(request->snapshot_id, "snapshot_id", err);
 
     if (result == 0)
-        result = controller_read_snapshot(&api, call->arena, request->snapshot_id, &snapshot, err);
+        result = controller_read(&api, call->arena, &snapshot_kind, request->snapshot_id, &snapshot,
+                                 err);
     if (result == 0)
         answer->snapshot = controller_snapshot(call->arena, &snapshot);
     return result;
-}
-
-static int snapshot_page(const struct client *api, struct arena *arena, const char *query,
-                         const char *marker, unsigned limit, void **ret, struct error *err) {
-    struct remote_snapshot *snapshots = NULL;
-    int count = snapshots_list(api, arena, query, marker, limit, &snapshots, err);
-
-    *ret = snapshots;
-    return count;
 }
 
 /* The one of that id, if it fits the other filter as well. */
@@ -238,7 +178,7 @@ static int list_one(const struct client *api, struct arena *arena,
                     const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
                     struct error *err) {
     struct remote_snapshot *snapshot = arena_alloc(arena, sizeof(*snapshot));
-    int result = controller_read_snapshot(api, arena, request->snapshot_id, snapshot, err);
+    int result = controller_read(api, arena, &snapshot_kind, request->snapshot_id, snapshot, err);
 
     *ret = snapshot;
     *ret_count = result == 0 && strcmp(snapshot->status, "available") == 0 &&
@@ -251,13 +191,12 @@ static int list_one(const struct client *api, struct arena *arena,
 static int list_many(const struct client *api, struct arena *arena,
                      const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
                      char **ret_next, struct error *err) {
-    static const struct controller_list rows = { snapshot_page, sizeof(struct remote_snapshot) };
     const char *query = "status=available";
 
     if (*request->source_volume_id)
         query = arena_join(arena, query,
                            "&volume_id=", http_encode(arena, request->source_volume_id), NULL);
-    return controller_collect(api, arena, &rows, query, request->max_entries,
+    return controller_collect(api, arena, &snapshot_kind, query, request->max_entries,
                               request->starting_token, ret, ret_count, ret_next, err);
 }
 
@@ -285,3 +224,49 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
     }
     return 0;
 }
+
+/* ---- as one kind ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return snapshots_read(api, arena, id, ret, err);
+}
+
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_snapshot *snapshots = NULL;
+    int count = snapshots_list(api, arena, query, marker, limit, &snapshots, err);
+
+    *ret = snapshots;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    return controller_named(((const struct remote_snapshot *)row)->metadata, name);
+}
+
+static int check_delete(const struct client *api, struct arena *arena, const void *row,
+                        struct error *err) {
+    const struct remote_snapshot *snapshot = row;
+
+    (void)api, (void)arena;
+    return snapshot->group_snapshot_id
+               ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
+                             snapshot->id, snapshot->group_snapshot_id)
+               : 0;
+}
+
+static const char *const passing[] = { "creating", "deleting", "updating", "unmanaging" };
+
+const struct controller_kind snapshot_kind = {
+    .label = "snapshot",
+    .row_size = sizeof(struct remote_snapshot),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = controller_query,
+    .is_named = is_named,
+    .check_delete = check_delete,
+    .destroy = snapshots_delete,
+};

@@ -15,34 +15,6 @@
 
 /* ---- what is said of one ---- */
 
-int group_read(const struct client *api, struct arena *arena, const char *id,
-               struct remote_group *ret, struct error *err) {
-    if (groups_read(api, arena, id, ret, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume group %s.", id);
-    return -1;
-}
-
-int group_settled(const struct grpc_call *call, const struct client *api,
-                  struct remote_group *group, struct error *err) {
-    static const char *const statuses[] = { "creating", "deleting", "updating" };
-    struct patience patience = patience_of(call);
-    const char *id = group->id;
-
-    while (words_have(statuses, LENGTH(statuses), group->status)) {
-        int result;
-
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume group %s is still %s.", id,
-                               group->status);
-        result = group_read(api, call->arena, id, group, err);
-        if (result != 0)
-            return result;
-    }
-    return 0;
-}
-
 /* All that the API says of the members are their ids; a list of them has their sizes. */
 static int put_members(const struct client *api, struct arena *arena,
                        const struct remote_group *group, Volumegroup__VolumeGroup *shown,
@@ -55,7 +27,7 @@ static int put_members(const struct client *api, struct arena *arena,
 
     if (json_array_size(group->volumes) == 0)
         return 0;
-    result = controller_collect(api, arena, &volume_rows, query, 0, "", &rows, &count, &next, err);
+    result = controller_collect(api, arena, &volume_kind, query, 0, "", &rows, &count, &next, err);
     if (result != 0)
         return result;
     shown->volumes = arena_alloc(arena, (count + 1) * sizeof(*shown->volumes));
@@ -65,8 +37,8 @@ static int put_members(const struct client *api, struct arena *arena,
     return 0;
 }
 
-static int show(const struct client *api, struct arena *arena, const struct remote_group *group,
-                Volumegroup__VolumeGroup **ret, struct error *err) {
+int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
+               Volumegroup__VolumeGroup **ret, struct error *err) {
     Volumegroup__VolumeGroup *shown =
         CSI_NEW(arena, Volumegroup__VolumeGroup, volumegroup__volume_group);
     int result;
@@ -78,12 +50,11 @@ static int show(const struct client *api, struct arena *arena, const struct remo
     return result;
 }
 
-int group_show_again(const struct client *api, struct arena *arena, const char *id,
-                     Volumegroup__VolumeGroup **ret, struct error *err) {
-    struct remote_group group;
-    int result = group_read(api, arena, id, &group, err);
+int group_again(const struct grpc_call *call, const struct client *api, struct remote_group *group,
+                struct error *err) {
+    int result = controller_read(api, call->arena, &group_kind, group->id, group, err);
 
-    return result != 0 ? result : show(api, arena, &group, ret, err);
+    return result != 0 ? result : controller_settle(call, api, &group_kind, group, err);
 }
 
 /* ---- members ---- */
@@ -137,7 +108,7 @@ int group_read_members(const struct client *api, struct arena *arena, char **ids
         int result = controller_need(ids[i], "A volume id", err);
 
         if (result == 0)
-            result = controller_read_volume(api, arena, ids[i], &volumes[i], err);
+            result = controller_read(api, arena, &volume_kind, ids[i], &volumes[i], err);
         if (result != 0)
             return result;
         ids[i] = arena_text(arena, volumes[i].id);
@@ -157,6 +128,55 @@ int group_change(const struct client *api, struct arena *arena, const char *id, 
     return grpc_refuse(err, code, "%s", err->message);
 }
 
+/* ---- as one kind ---- */
+
+const char *group_query(struct arena *arena, const char *name) {
+    return arena_join(arena, "name=", http_encode(arena, name), NULL);
+}
+
+bool group_is_named(const char *have, const char *description, const char *name) {
+    return have && strcmp(have, name) == 0 && description && strcmp(description, OURS) == 0;
+}
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return groups_read(api, arena, id, ret, err);
+}
+
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_group *groups = NULL;
+    int count = groups_list(api, arena, query, marker, limit, &groups, err);
+
+    *ret = groups;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    const struct remote_group *group = row;
+
+    return group_is_named(group->name, group->description, name);
+}
+
+static int destroy(const struct client *api, struct arena *arena, const char *id,
+                   struct error *err) {
+    return groups_delete(api, arena, id, true, err);
+}
+
+static const char *const passing[] = { "creating", "deleting", "updating" };
+
+const struct controller_kind group_kind = {
+    .label = "volume group",
+    .row_size = sizeof(struct remote_group),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = group_query,
+    .is_named = is_named,
+    .destroy = destroy,
+};
+
 /* ---- change, delete ---- */
 
 static int modify_group(struct grpc_call *call, const void *message, void *response,
@@ -173,46 +193,32 @@ static int modify_group(struct grpc_call *call, const void *message, void *respo
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
                              request->parameters[0]->key);
     if (result == 0)
-        result = group_read(&api, arena, request->volume_group_id, &group, err);
+        result = controller_read(&api, arena, &group_kind, request->volume_group_id, &group, err);
     if (result == 0)
         result = group_read_members(&api, arena, request->volume_ids, request->n_volume_ids,
                                     &members, err);
     if (result == 0)
-        result = group_settled(call, &api, &group, err);
+        result = controller_settle(call, &api, &group_kind, &group, err);
     if (result == 0)
         result =
             group_change(&api, arena, group.id,
                          group_missing(arena, &group, request->volume_ids, request->n_volume_ids),
                          group_surplus(arena, &group, request->volume_ids, request->n_volume_ids),
                          GRPC_INVALID_ARGUMENT, err);
-    return result != 0 ? result
-                       : group_show_again(&api, arena, group.id, &answer->volume_group, err);
+    if (result == 0)
+        result = group_again(call, &api, &group, err);
+    return result != 0 ? result : group_show(&api, arena, &group, &answer->volume_group, err);
 }
 
 static int delete_group(struct grpc_call *call, const void *message, void *response,
                         struct error *err) {
     const Volumegroup__DeleteVolumeGroupRequest *request = message;
     struct client api = csi_api(call);
-    struct remote_group group;
     int result = controller_need(request->volume_group_id, "volume_group_id", err);
 
     (void)response;
-    if (result == 0)
-        result = group_read(&api, call->arena, request->volume_group_id, &group, err);
-    if (result == 0 && strcmp(group.status, "deleting") != 0) {
-        if (groups_delete(&api, call->arena, group.id, true, err) < 0)
-            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
-        if (result == 0)
-            result = group_read(&api, call->arena, group.id, &group, err);
-    }
-    if (result == 0)
-        result = group_settled(call, &api, &group, err);
-    if (result == GRPC_NOT_FOUND)
-        return 0;
-    return result != 0
-               ? result
-               : grpc_refuse(err, GRPC_INTERNAL, "Volume group %s could not be deleted: it is %s.",
-                             group.id, group.status);
+    return result != 0 ? result
+                       : controller_delete(call, &api, &group_kind, request->volume_group_id, err);
 }
 
 /* ---- show and list ---- */
@@ -222,25 +228,17 @@ static int get_group(struct grpc_call *call, const void *message, void *response
     const Volumegroup__ControllerGetVolumeGroupRequest *request = message;
     Volumegroup__ControllerGetVolumeGroupResponse *answer = response;
     struct client api = csi_api(call);
+    struct remote_group group;
     int result = controller_need(request->volume_group_id, "volume_group_id", err);
 
-    return result != 0 ? result
-                       : group_show_again(&api, call->arena, request->volume_group_id,
-                                          &answer->volume_group, err);
-}
-
-static int group_page(const struct client *api, struct arena *arena, const char *query,
-                      const char *marker, unsigned limit, void **ret, struct error *err) {
-    struct remote_group *groups = NULL;
-    int count = groups_list(api, arena, query, marker, limit, &groups, err);
-
-    *ret = groups;
-    return count;
+    if (result == 0)
+        result =
+            controller_read(&api, call->arena, &group_kind, request->volume_group_id, &group, err);
+    return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
 }
 
 static int list_groups(struct grpc_call *call, const void *message, void *response,
                        struct error *err) {
-    static const struct controller_list group_rows = { group_page, sizeof(struct remote_group) };
     const Volumegroup__ListVolumeGroupsRequest *request = message;
     Volumegroup__ListVolumeGroupsResponse *answer = response;
     struct client api = csi_api(call);
@@ -248,7 +246,7 @@ static int list_groups(struct grpc_call *call, const void *message, void *respon
     unsigned count;
     void *rows;
     int result =
-        controller_collect(&api, call->arena, &group_rows, NULL, request->max_entries,
+        controller_collect(&api, call->arena, &group_kind, NULL, request->max_entries,
                            request->starting_token, &rows, &count, &answer->next_token, err);
 
     if (result != 0)
@@ -259,7 +257,7 @@ static int list_groups(struct grpc_call *call, const void *message, void *respon
     for (unsigned i = 0; i < count && result == 0; i++) {
         answer->entries[i] = CSI_NEW(call->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
                                      volumegroup__list_volume_groups_response__entry);
-        result = show(&api, call->arena, &groups[i], &answer->entries[i]->volume_group, err);
+        result = group_show(&api, call->arena, &groups[i], &answer->entries[i]->volume_group, err);
     }
     return result;
 }

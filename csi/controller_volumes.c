@@ -73,15 +73,6 @@ Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volu
     return shown;
 }
 
-int controller_read_volume(const struct client *api, struct arena *arena, const char *id,
-                           struct remote_volume *ret, struct error *err) {
-    if (volumes_read(api, arena, id, NULL, ret, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id);
-    return -1;
-}
-
 /* ---- sizes and capabilities ---- */
 
 int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64_t *ret_gb,
@@ -147,7 +138,7 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     int result = controller_need(request->volume_id, "volume_id", err);
 
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result != 0)
         return result;
     answer->volume = controller_volume(call->arena, &volume);
@@ -158,17 +149,6 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     answer->status->volume_condition = condition_of(call->arena, &volume);
     return 0;
 }
-
-static int volume_page(const struct client *api, struct arena *arena, const char *query,
-                       const char *marker, unsigned limit, void **ret, struct error *err) {
-    struct remote_volume *volumes = NULL;
-    int count = volumes_list(api, arena, query, marker, limit, &volumes, err);
-
-    *ret = volumes;
-    return count;
-}
-
-const struct controller_list volume_rows = { volume_page, sizeof(struct remote_volume) };
 
 static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
                                                      const struct remote_volume *volume) {
@@ -192,7 +172,7 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
     unsigned count;
     void *rows;
     int result =
-        controller_collect(&api, call->arena, &volume_rows, NULL, request->max_entries,
+        controller_collect(&api, call->arena, &volume_kind, NULL, request->max_entries,
                            request->starting_token, &rows, &count, &answer->next_token, err);
 
     if (result != 0)
@@ -219,7 +199,7 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
     if (result == 0 && request->n_volume_capabilities == 0)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result != 0)
         return result;
     for (size_t i = 0; i < request->n_volume_capabilities; i++)
@@ -274,74 +254,67 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
 
 /* ---- delete ---- */
 
-static bool is_transient(const struct remote_volume *volume) {
-    static const char *const statuses[] = { "creating",   "deleting",   "downloading",
-                                            "uploading",  "extending",  "retyping",
-                                            "backing-up", "reverting",  "restoring-backup",
-                                            "managing",   "unmanaging", "reclaiming" };
+int controller_delete_volume(struct grpc_call *call, const void *message, void *response,
+                             struct error *err) {
+    const Csi__V1__DeleteVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    int result = controller_need(request->volume_id, "volume_id", err);
 
-    return words_have(statuses, LENGTH(statuses), volume->status);
+    (void)response;
+    return result != 0 ? result
+                       : controller_delete(call, &api, &volume_kind, request->volume_id, err);
 }
 
-int controller_settled(const struct grpc_call *call, const struct client *api,
-                       struct remote_volume *volume, struct error *err) {
-    struct patience patience = patience_of(call);
-    const char *id = volume->id;
+/* ---- as one kind ---- */
 
-    while (is_transient(volume)) {
-        int result;
-
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still %s.", id, volume->status);
-        result = controller_read_volume(api, call->arena, id, volume, err);
-        if (result != 0)
-            return result;
-    }
-    return 0;
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return volumes_read(api, arena, id, NULL, ret, err);
 }
 
-static int cannot_delete(const struct remote_volume *volume, struct error *err) {
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_volume *volumes = NULL;
+    int count = volumes_list(api, arena, query, marker, limit, &volumes, err);
+
+    *ret = volumes;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    return controller_named(((const struct remote_volume *)row)->metadata, name);
+}
+
+static int check_delete(const struct client *api, struct arena *arena, const void *row,
+                        struct error *err) {
+    static const char *const begun[] = { "attaching", "detaching", "reserved" };
+    const struct remote_volume *volume = row;
+
     if (volume->group_id)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
                            "Volume %s is in group %s and goes after it has left that.", volume->id,
                            volume->group_id);
     if (volume->attachment_count > 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
-    return 0;
+    return words_have(begun, LENGTH(begun), volume->status)
+               ? controller_detach_begun(api, arena, volume->id, err)
+               : 0;
 }
 
-int controller_delete_volume(const struct grpc_call *call, const struct client *api, const char *id,
-                             struct error *err) {
-    struct remote_volume volume;
-    int result = controller_read_volume(api, call->arena, id, &volume, err);
+static const char *const passing[] = {
+    "creating",   "deleting",  "downloading",      "uploading", "extending",  "retyping",
+    "backing-up", "reverting", "restoring-backup", "managing",  "unmanaging", "reclaiming"
+};
 
-    if (result == GRPC_NOT_FOUND)
-        return 0;
-    if (result == 0 && strcmp(volume.status, "deleting") != 0) {
-        result = controller_settled(call, api, &volume, err);
-        if (result == 0)
-            result = cannot_delete(&volume, err);
-        if (result == 0 && volumes_delete(api, call->arena, id, err) < 0)
-            result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
-        if (result == 0)
-            result = controller_read_volume(api, call->arena, id, &volume, err);
-    }
-    if (result == 0)
-        result = controller_settled(call, api, &volume, err);
-    if (result == GRPC_NOT_FOUND)
-        return 0;
-    return result != 0
-               ? result
-               : grpc_refuse(err, GRPC_INTERNAL, "Volume %s could not be deleted: it is %s.", id,
-                             volume.status);
-}
-
-int controller_delete(struct grpc_call *call, const void *message, void *response,
-                      struct error *err) {
-    const Csi__V1__DeleteVolumeRequest *request = message;
-    struct client api = csi_api(call);
-    int result = controller_need(request->volume_id, "volume_id", err);
-
-    (void)response;
-    return result != 0 ? result : controller_delete_volume(call, &api, request->volume_id, err);
-}
+const struct controller_kind volume_kind = {
+    .label = "volume",
+    .row_size = sizeof(struct remote_volume),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = controller_query,
+    .is_named = is_named,
+    .check_delete = check_delete,
+    .destroy = volumes_delete,
+};

@@ -19,6 +19,7 @@ libscoria_a_SOURCES += \
 	csi/controller_publish.c \
 	csi/controller_reclaim.c \
 	csi/controller_snapshots.c \
+	csi/controller_things.c \
 	csi/controller_volume_groups.c \
 	csi/controller_volumes.c \
 	csi/driver.c csi/driver.private.h \
@@ -46,7 +47,9 @@ csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/csi/test_identity
+check_PROGRAMS += tests/unit/csi/test_controller tests/unit/csi/test_identity
+tests_unit_csi_test_controller_SOURCES = tests/unit/csi/driver_test.h \
+	tests/unit/csi/test_controller.c
 tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/csi/test_identity.c
 endif
 libscoria_a_SOURCES += \

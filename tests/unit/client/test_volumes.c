@@ -155,7 +155,7 @@ START_TEST(a_failure_has_the_kind_of_its_status) {
         enum error_kind kind;
     } rows[] = {
         { 400, ERROR_BAD_REQUEST }, { 401, ERROR_UNAUTHORIZED },   { 403, ERROR_FORBIDDEN },
-        { 404, ERROR_NOT_FOUND },   { 406, ERROR_NOT_ACCEPTABLE }, { 500, ERROR_INTERNAL },
+        { 404, ERROR_NOT_FOUND },   { 406, ERROR_NOT_ACCEPTABLE }, { 500, ERROR_UNAVAILABLE },
         { 503, ERROR_UNAVAILABLE }, { 302, ERROR_BACKEND },        { 418, ERROR_BACKEND },
         { 504, ERROR_UNAVAILABLE },
     };

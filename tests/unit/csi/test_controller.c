@@ -1,0 +1,332 @@
+/*
+ * The controller in front of an API that fails, refuses or forgets in the middle of a call: whoever
+ * asks is not told that it is over while it may go on.
+ */
+#include "tests/unit/csi/driver_test.h"
+
+#define ID    "6a1f4b1e-0000-4000-8000-000000000001"
+#define GROUP "6a1f4b1e-0000-4000-8000-000000000002"
+#define LEFT  "6a1f4b1e-0000-4000-8000-000000000003"
+
+#define ROW(status_, metadata_)                                                                  \
+    "{\"id\": \"" ID "\", \"status\": \"" status_ "\", \"size\": 1, \"volume_id\": \"" ID "\", " \
+    "\"attachments\": [], \"metadata\": {\"csi.name\": \"n\"" metadata_ "}}"
+#define UNTOLD ", \"csi.untold\": \"yes\""
+
+static void answer(struct scene *scene, const char *method, const char *path, int status,
+                   const char *body) {
+    script_server_add(
+        scene->api,
+        &(struct script_rule){ .method = method, .path = path, .status = status, .body = body });
+}
+
+static void answer_once(struct scene *scene, const char *method, const char *path, int status,
+                        const char *body) {
+    script_server_add(
+        scene->api,
+        &(struct script_rule){
+            .method = method, .path = path, .status = status, .body = body, .times = 1 });
+}
+
+static struct wire_answer *ask(struct scene *scene, const char *path, const void *message) {
+    size_t size = protobuf_c_message_get_packed_size(message);
+    autofree uint8_t *bytes = malloc(size + 1);
+
+    protobuf_c_message_pack(message, bytes);
+    return scene_call(scene, path, bytes, size);
+}
+
+static void expect(struct scene *scene, const char *path, const void *message, const char *code) {
+    autofree struct wire_answer *answer = ask(scene, path, message);
+
+    ck_assert_msg(strcmp(answer->status, code) == 0, "%s: %s instead of %s: %s", path,
+                  answer->status, code, answer->message);
+}
+
+static void create_volume(struct scene *scene, const char *code) {
+    Csi__V1__VolumeCapability__AccessMode mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT;
+    Csi__V1__VolumeCapability__BlockVolume block = CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT;
+    Csi__V1__VolumeCapability capability = CSI__V1__VOLUME_CAPABILITY__INIT, *one = &capability;
+    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+
+    mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+    capability.access_mode = &mode;
+    capability.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+    capability.block = &block;
+    request.name = (char[]){ "n" };
+    request.n_volume_capabilities = 1;
+    request.volume_capabilities = &one;
+    expect(scene, "/csi.v1.Controller/CreateVolume", &request, code);
+}
+
+static void create_snapshot(struct scene *scene, const char *code) {
+    Csi__V1__CreateSnapshotRequest request = CSI__V1__CREATE_SNAPSHOT_REQUEST__INIT;
+
+    request.name = (char[]){ "n" };
+    request.source_volume_id = (char[]){ ID };
+    expect(scene, "/csi.v1.Controller/CreateSnapshot", &request, code);
+}
+
+/* ---- while something may go on ---- */
+
+#define VOLUMES          "/v3/volumes/detail*"
+#define SNAPSHOTS        "/v3/snapshots/detail*"
+#define NONE(word_)      "{\"" word_ "\": []}"
+#define ONE(word_, row_) "{\"" word_ "\": [" row_ "]}"
+#define THE(word_, row_) "{\"" word_ "\": " row_ "}"
+
+static const int failures[] = { 500, 502, 401, 403, 404 };
+
+/* Is there one?  Was that one made?  Nobody knows. */
+START_TEST(a_name_that_cannot_be_looked_for_is_not_over) {
+    for (size_t i = 0; i < LENGTH(failures); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", VOLUMES, failures[i], "{}");
+        answer(scene, "GET", SNAPSHOTS, failures[i], "{}");
+        create_volume(scene, "14");
+        create_snapshot(scene, "14");
+        ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 0);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(what_was_made_is_not_over_when_it_cannot_be_found) {
+    for (size_t i = 0; i < LENGTH(failures); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer_once(scene, "GET", VOLUMES, 200, NONE("volumes"));
+        answer_once(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
+        answer(scene, "GET", VOLUMES, failures[i], "{}");
+        answer(scene, "GET", SNAPSHOTS, failures[i], "{}");
+        answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
+        answer(scene, "POST", "/v3/volumes", 202, THE("volume", ROW("creating", UNTOLD)));
+        answer(scene, "POST", "/v3/snapshots", 202, THE("snapshot", ROW("creating", UNTOLD)));
+        create_volume(scene, "14");
+        create_snapshot(scene, "14");
+        ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 2);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(what_is_being_made_is_not_over_when_it_cannot_be_read) {
+    for (size_t i = 0; i + 1 < LENGTH(failures); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("creating", UNTOLD)));
+        answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("creating", UNTOLD)));
+        answer(scene, "GET", NULL, failures[i], "{}");
+        create_volume(scene, "14");
+        create_snapshot(scene, "14");
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* Nor is what has failed and cannot be removed yet. */
+START_TEST(what_is_left_of_a_failure_is_not_over) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error", UNTOLD)));
+    answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error", UNTOLD)));
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("error", UNTOLD)));
+    answer(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("error", UNTOLD)));
+    answer(scene, "DELETE", NULL, 400, "{}");
+    create_volume(scene, "14");
+    create_snapshot(scene, "14");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_is_made_is_not_over_until_it_is_told) {
+    for (size_t i = 0; i + 1 < LENGTH(failures); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("available", UNTOLD)));
+        answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("available", UNTOLD)));
+        answer(scene, "DELETE", NULL, failures[i], "{}");
+        create_volume(scene, "14");
+        create_snapshot(scene, "14");
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(an_api_that_fails_says_nothing_of_what_was_to_be_made) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
+    answer(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
+    answer(scene, "POST", NULL, 500, "{}");
+    create_volume(scene, "14");
+    create_snapshot(scene, "14");
+    scene_end(scene);
+}
+END_TEST
+
+/* Another call of that name goes on. */
+START_TEST(a_name_that_another_call_took_first_is_not_over) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
+    answer(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
+    answer(scene, "POST", NULL, 409, "{}");
+    create_volume(scene, "10");
+    create_snapshot(scene, "10");
+    scene_end(scene);
+}
+END_TEST
+
+/* In front of an API that makes one more of a name: the older one is of another volume. */
+START_TEST(who_comes_second_has_what_the_first_has_or_nothing) {
+    struct scene *scene = scene_new(NULL);
+
+    answer_once(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
+    answer(scene, "GET", SNAPSHOTS, 200,
+           ONE("snapshots", "{\"id\": \"" GROUP "\", \"status\": \"available\", \"size\": 1, "
+                            "\"volume_id\": \"" LEFT "\", \"metadata\": {\"csi.name\": \"n\"}}"));
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
+    answer(scene, "POST", "/v3/snapshots", 202, THE("snapshot", ROW("creating", UNTOLD)));
+    answer_once(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("available", UNTOLD)));
+    answer(scene, "GET", "/v3/snapshots/" ID, 404, "{}");
+    answer(scene, "DELETE", "/v3/snapshots/" ID, 202, NULL);
+    create_snapshot(scene, "6");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 1);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- lists ---- */
+
+/* 1,000 rows are a page. */
+START_TEST(a_row_that_goes_between_two_pages_ends_the_list) {
+    Csi__V1__ListVolumesRequest request = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", "/v3/volumes/detail?limit=1000", 200,
+           ONE("volumes", ROW("available", "")));
+    answer(scene, "GET", VOLUMES, 404, "{}");
+    expect(scene, "/csi.v1.Controller/ListVolumes", &request, "10");
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- what was begun ---- */
+
+START_TEST(what_a_dead_publish_has_left_keeps_no_volume) {
+    Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    struct scene *scene = scene_new(NULL);
+
+    answer_once(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("attaching", "")));
+    answer(scene, "GET", "/v3/volumes/" ID, 404, "{}");
+    answer(scene, "GET", "/v3/attachments/detail*", 200,
+           ONE("attachments",
+               "{\"id\": \"" LEFT "\", \"status\": \"reserved\", \"volume_id\": \"" ID
+               "\"}, {\"id\": \"" GROUP "\", \"status\": \"reserved\", "
+               "\"volume_id\": \"" ID "\", \"instance\": \"" ID "\"}"));
+    answer(scene, "DELETE", "/v3/attachments/" LEFT, 200, NONE("attachments"));
+    answer(scene, "DELETE", "/v3/volumes/" ID, 202, NULL);
+    request.volume_id = (char[]){ ID };
+    expect(scene, "/csi.v1.Controller/DeleteVolume", &request, "0");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- group snapshots ---- */
+
+/* One whose only volume has left the group. */
+static struct scene *group_scene(const char *status, int member_status) {
+    struct scene *scene = scene_new(NULL);
+    char row[256];
+
+    snprintf(row, sizeof(row),
+             THE("group_snapshot",
+                 "{\"id\": \"" ID "\", \"status\": \"%s\", \"group_id\": \"" GROUP "\"}"),
+             status);
+    answer_once(scene, "GET", "/v3/group_snapshots/" ID "*", 200, row);
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200,
+           THE("group", "{\"id\": \"" GROUP "\", \"status\": \"available\", \"volumes\": []}"));
+    answer(scene, "GET", "/v3/snapshots/" LEFT, member_status,
+           THE("snapshot", "{\"id\": \"" LEFT "\", \"status\": \"available\", \"size\": 1, "
+                           "\"volume_id\": \"" LEFT "\", \"group_snapshot_id\": \"" ID "\"}"));
+    answer(scene, "GET", "/v3/snapshots/*", 404, "{}");
+    answer(scene, "GET", "/v3/group_snapshots/" ID "*", 404, "{}");
+    return scene;
+}
+
+static void delete_group_snapshot(struct scene *scene, char *snapshot_id, const char *code) {
+    Csi__V1__DeleteVolumeGroupSnapshotRequest request =
+        CSI__V1__DELETE_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+
+    request.group_snapshot_id = (char[]){ ID };
+    request.n_snapshot_ids = 1;
+    request.snapshot_ids = &snapshot_id;
+    expect(scene, "/csi.v1.GroupController/DeleteVolumeGroupSnapshot", &request, code);
+    scene_end(scene);
+}
+
+START_TEST(a_volume_that_left_keeps_no_group_snapshot) {
+    delete_group_snapshot(group_scene("available", 200), (char[]){ LEFT }, "0");
+    delete_group_snapshot(group_scene("available", 200), (char[]){ ID }, "3");
+    delete_group_snapshot(group_scene("available", 404), (char[]){ LEFT }, "3");
+    delete_group_snapshot(group_scene("error_deleting", 404), (char[]){ LEFT }, "0");
+}
+END_TEST
+
+START_TEST(a_volume_that_left_is_shown_to_who_names_its_snapshot) {
+    Csi__V1__GetVolumeGroupSnapshotRequest request =
+        CSI__V1__GET_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+    struct scene *scene = group_scene("available", 200);
+    autofree struct wire_answer *got = NULL;
+    char *snapshot_id = (char[]){ LEFT };
+    Csi__V1__GetVolumeGroupSnapshotResponse *shown;
+
+    request.group_snapshot_id = (char[]){ ID };
+    request.n_snapshot_ids = 1;
+    request.snapshot_ids = &snapshot_id;
+    got = ask(scene, "/csi.v1.GroupController/GetVolumeGroupSnapshot", &request);
+    shown = scene_message(got, &csi__v1__get_volume_group_snapshot_response__descriptor);
+    ck_assert_uint_eq(shown->group_snapshot->n_snapshots, 1);
+    ck_assert_str_eq(shown->group_snapshot->snapshots[0]->snapshot_id, LEFT);
+    csi__v1__get_volume_group_snapshot_response__free_unpacked(shown, NULL);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- who asks whether it works ---- */
+
+/* The one thread waits for the API, as long as it does for each of these calls. */
+START_TEST(a_probe_waits_for_no_call) {
+    const char *const arguments[] = { "--csi.workers=1", NULL };
+    struct scene *scene = scene_new(arguments);
+    autofree struct wire_answer *probe = NULL;
+
+    script_server_add(scene->api,
+                      &(struct script_rule){ .path = "/v3/volumes/*", .manner = SCRIPT_SILENT });
+    answer(scene, "GET", "/v3/", 200, VERSIONS);
+    for (scene->stream = 1; scene->stream < 40; scene->stream += 2)
+        wire_call(scene->wire, scene->stream, "/csi.v1.Controller/ListVolumes", "", 0);
+    ck_assert(script_server_await(scene->api, "GET", VOLUMES, 1));
+    probe = scene_call(scene, "/csi.v1.Identity/Probe", "", 0);
+    ck_assert_str_eq(probe->status, "0");
+    ck_assert_uint_eq(script_server_count(scene->api, "GET", VOLUMES), 1);
+    script_server_drop_silent(scene->api);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("csi controller", a_name_that_cannot_be_looked_for_is_not_over,
+           what_was_made_is_not_over_when_it_cannot_be_found,
+           what_is_being_made_is_not_over_when_it_cannot_be_read,
+           what_is_left_of_a_failure_is_not_over, what_is_made_is_not_over_until_it_is_told,
+           who_comes_second_has_what_the_first_has_or_nothing,
+           an_api_that_fails_says_nothing_of_what_was_to_be_made,
+           a_name_that_another_call_took_first_is_not_over,
+           a_row_that_goes_between_two_pages_ends_the_list,
+           what_a_dead_publish_has_left_keeps_no_volume, a_volume_that_left_keeps_no_group_snapshot,
+           a_volume_that_left_is_shown_to_who_names_its_snapshot, a_probe_waits_for_no_call)
