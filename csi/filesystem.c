@@ -4,6 +4,7 @@
 #include "common/process.h"
 
 #include <blkid/blkid.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -22,7 +23,20 @@
 /* Of e2fsck: bits; from the third on they say that it is not well. */
 enum { CHECK_MENDED = 1, CHECK_RESTART = 2 };
 
+#define SECTOR          512
 #define XFS_IN_PROGRESS 126 /* place in the first sector of the byte that says so */
+
+/* Where an ext4 says how large it is: places in what begins at 1024. */
+enum {
+    EXT_BEGIN = 1024,
+    EXT_BLOCKS = 4,
+    EXT_BLOCK_BITS = 24,
+    EXT_FEATURES = 96,
+    EXT_BLOCKS_HIGH = 336
+};
+#define EXT_HAS_64_BITS 0x80U
+#define EXT_SLACK \
+    (UINT64_C(16) << 20) /* at its end it may leave as much as has no room for files */
 
 static const char *const types[] = { "ext4", "xfs" };
 
@@ -49,9 +63,20 @@ static void read_type(blkid_probe probe, char ret_type[FILESYSTEM_TYPE_SIZE]) {
     snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
 }
 
+/* What has a beginning is somebody's, though no library knows it: a database's, or encrypted. */
+static int is_empty(int fd, bool *ret, struct error *err) {
+    char sector[SECTOR];
+
+    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+        return error_errno(err, ERROR_BACKEND, "reading the volume");
+    *ret = sector[0] == 0 && memcmp(sector, sector + 1, sizeof(sector) - 1) == 0;
+    return 0;
+}
+
 int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], struct error *err) {
     __attribute__((cleanup(cleanup_probe))) blkid_probe probe = blkid_new_probe();
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
+    bool empty;
     int result;
 
     if (fd < 0)
@@ -65,9 +90,13 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
                          "The volume holds marks of more than one file system.");
     if (result < 0)
         return error_set(err, ERROR_BACKEND, "%s cannot be read.", device);
-    *ret_type = '\0';
-    if (result == 0)
+    if (result == 0) {
         read_type(probe, ret_type);
+        return 0;
+    }
+    if (is_empty(fd, &empty, err) < 0)
+        return -1;
+    snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", empty ? "" : "data of an unknown kind");
     return 0;
 }
 
@@ -136,13 +165,39 @@ static int resize(struct arena *arena, const char *device, struct process_result
     return run(arena, arguments, CHECK_MS, ret, err);
 }
 
-/* The program asks for a whole check when there was none since it was mounted. */
+static uint32_t number_at(const unsigned char *bytes, unsigned place) {
+    uint32_t value;
+
+    memcpy(&value, bytes + place, sizeof(value));
+    return le32toh(value);
+}
+
+/* Could an ext4 there have more files if it had all of the device? */
+static int is_smaller(const char *device, bool *ret, struct error *err) {
+    autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
+    unsigned char super[EXT_BLOCKS_HIGH + sizeof(uint32_t)];
+    uint64_t blocks, all;
+    unsigned bits;
+
+    if (fd < 0 || ioctl(fd, BLKGETSIZE64, &all) < 0 ||
+        pread(fd, super, sizeof(super), EXT_BEGIN) != sizeof(super))
+        return error_errno(err, ERROR_BACKEND, "reading %s", device);
+    blocks = number_at(super, EXT_BLOCKS);
+    if (number_at(super, EXT_FEATURES) & EXT_HAS_64_BITS)
+        blocks |= (uint64_t)number_at(super, EXT_BLOCKS_HIGH) << 32;
+    bits = 10 + (number_at(super, EXT_BLOCK_BITS) & 7);
+    *ret = blocks + (EXT_SLACK >> bits) <= all >> bits;
+    return 0;
+}
+
+/* The program wants all of it checked before, which takes long where there are many files. */
 static int grow_unmounted(struct arena *arena, const char *device, struct error *err) {
     struct process_result result;
+    bool smaller;
 
-    if (resize(arena, device, &result, err) < 0)
+    if (is_smaller(device, &smaller, err) < 0)
         return -1;
-    if (result.exit_status == 0)
+    if (!smaller)
         return 0;
     if (check(arena, device, true, err) < 0 || resize(arena, device, &result, err) < 0)
         return -1;
@@ -163,7 +218,7 @@ static bool is_mounted(const char *device) {
 static int forget_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
                              struct error *err) {
     autoclose int fd = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
-    unsigned char sector[512];
+    unsigned char sector[SECTOR];
 
     if (fd < 0)
         return errno == EBUSY ? 0 : error_errno(err, ERROR_BACKEND, "opening %s", device);

@@ -2,8 +2,8 @@
  * The file system in a volume: what is there, making one where there is nothing, checking, growing,
  * and giving room back.
  *
- * libblkid alone says what is on a device; only one on which it finds nothing at all is formatted,
- * by programs that are never told to force anything.
+ * libblkid alone says what is on a device; only one on which it finds nothing at all, and whose
+ * first sector is empty, is formatted, by programs that are never told to force anything.
  */
 #pragma once
 

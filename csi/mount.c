@@ -19,12 +19,19 @@ static int explain(int context, const char *what, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "%s", what);
 }
 
+/* What is in a volume may say of itself that the kernel is to stop when it is damaged: so before
+ * all that was asked for. */
+static int set_defaults(int context, const char *type) {
+    /* A copy of a volume has its identity, too. */
+    return strcmp(type, "xfs") == 0
+               ? fsconfig(context, FSCONFIG_SET_FLAG, "nouuid", NULL, 0)
+               : fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0);
+}
+
 static int set_options(int context, const char *device, const char *type,
                        const struct mount_flags *flags) {
-    if (fsconfig(context, FSCONFIG_SET_STRING, "source", device, 0) < 0)
-        return -1;
-    /* A copy of a volume has its identity, too. */
-    if (strcmp(type, "xfs") == 0 && fsconfig(context, FSCONFIG_SET_FLAG, "nouuid", NULL, 0) < 0)
+    if (fsconfig(context, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+        set_defaults(context, type) < 0)
         return -1;
     if (flags->read_only && fsconfig(context, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0)
         return -1;

@@ -93,6 +93,7 @@ START_TEST(whatever_else_is_there_is_left_alone) {
         "mkswap -q $d >/dev/null",
         table,
         "printf 'LUKS\\272\\276\\000\\001' | dd conv=notrunc status=none of=$d",
+        "printf 'of a database' | dd conv=notrunc status=none of=$d",
     };
 
     for (size_t i = 0; i < LENGTH(makers); i++) {
@@ -204,6 +205,49 @@ START_TEST(ext4_grows_before_it_is_mounted) {
 }
 END_TEST
 
+/* With many files that takes long, and pods wait for it. */
+START_TEST(all_of_an_ext4_is_checked_when_it_grows_and_not_before) {
+    int file = attach(64 * MIB, false);
+
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    mount_it("ext4");
+    unmount_it();
+    ck_assert_int_eq(shell("tune2fs -T 20200101 %s >/dev/null", device), 0);
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    ck_assert_int_eq(shell("dumpe2fs -h %s 2>/dev/null | grep -q 'Last checked:.* 2020'", device),
+                     0);
+    grow_to(file, 256 * MIB);
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    ck_assert_int_ne(shell("dumpe2fs -h %s 2>/dev/null | grep -q 'Last checked:.* 2020'", device),
+                     0);
+    detach(file);
+}
+END_TEST
+
+static bool is_mounted_with(const char *option) {
+    return shell("grep -q '^%s$' /proc/fs/ext4/%s/options", option, strrchr(device, '/') + 1) == 0;
+}
+
+START_TEST(no_volume_may_stop_the_kernel) {
+    static char *const asked[] = { "errors=continue" };
+    autopath struct kubelet_path path = PATH_NONE;
+    int file = attach(64 * MIB, false);
+    struct mount_flags flags;
+
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    ck_assert_int_eq(shell("tune2fs -e panic -E mount_opts=errors=panic %s >/dev/null", device), 0);
+    mount_it("ext4");
+    ck_assert(is_mounted_with("errors=remount-ro"));
+    unmount_it();
+    assert_ok(mount_flags_parse("ext4", asked, 1, &flags, &err));
+    assert_ok(kubelet_path_open(base, path_of("m"), &path, &err));
+    assert_ok(mount_device(device, "ext4", &flags, &path, &err));
+    ck_assert(is_mounted_with("errors=continue"));
+    unmount_it();
+    detach(file);
+}
+END_TEST
+
 static bool always(void *arg) {
     ++*(int *)arg;
     return true;
@@ -283,5 +327,6 @@ NODE_MAIN("filesystem", only_a_blank_device_is_formatted, whatever_else_is_there
           a_blank_device_that_may_not_be_written_is_refused,
           a_making_that_was_cut_short_is_made_anew,
           a_damaged_one_is_refused_and_a_small_fault_mended, xfs_grows_while_it_is_mounted,
-          ext4_grows_before_it_is_mounted, what_was_deleted_just_now_is_given_back,
+          ext4_grows_before_it_is_mounted, all_of_an_ext4_is_checked_when_it_grows_and_not_before,
+          no_volume_may_stop_the_kernel, what_was_deleted_just_now_is_given_back,
           where_nothing_can_be_trimmed_it_is_said, types_are_known)
