@@ -171,11 +171,17 @@ static bool is_of_file(const struct loop_info64 *info, const void *arg) {
     return info->lo_inode == file->st_ino && info->lo_device == encode(file->st_dev);
 }
 
-static bool ends_so(const struct loop_info64 *info, const void *arg) {
-    const char *label = (const char *)info->lo_file_name, *end = arg;
-    size_t length = strnlen(label, LOOP_LABEL_SIZE), size = strlen(end);
+struct wanted {
+    loop_label *is;
+    const char *of;
+};
 
-    return length >= size && memcmp(label + length - size, end, size) == 0;
+static bool has_label(const struct loop_info64 *info, const void *arg) {
+    const struct wanted *wanted = arg;
+    char label[LOOP_LABEL_SIZE + 1] = "";
+
+    memcpy(label, info->lo_file_name, LOOP_LABEL_SIZE);
+    return wanted->is(label, wanted->of);
 }
 
 static int find(int file, const char *begins, struct loop *ret, struct error *err) {
@@ -202,11 +208,12 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
     return control < 0 ? -1 : find(file, begins, ret, err);
 }
 
-int loop_find_label(const char *end, struct loop *ret, struct error *err) {
+int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
+    const struct wanted wanted = { is, of };
     autoclose int control = open_control(err);
     struct loop_info64 info;
 
-    return control < 0 ? -1 : search(ends_so, end, ret, &info, err);
+    return control < 0 ? -1 : search(has_label, &wanted, ret, &info, err);
 }
 
 /* ---- making and ending ---- */

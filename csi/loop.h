@@ -47,8 +47,9 @@ bool loop_is(dev_t device, unsigned *ret_number);
 /* The device over this file: 1 found, 0 there is none; -1 with ERROR_PRECONDITION when it shows not
  * the whole file, or has a label that does not begin with `begins`: somebody else made it. */
 int loop_find(int file, const char *begins, struct loop *ret, struct error *err);
-/* A device whose label ends with `end`: 1 found, 0 there is none. */
-int loop_find_label(const char *end, struct loop *ret, struct error *err);
+/* A device whose label is said to be `of` it: 1 found, 0 there is none. */
+typedef bool loop_label(const char *label, const char *of);
+int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err);
 
 /* Makes the device, with direct I/O where the file can.  0, or -1 with ERROR_CONFLICT when
  * somebody has put the file behind a device meanwhile. */

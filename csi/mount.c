@@ -85,7 +85,10 @@ int mount_remove(const struct kubelet_path *path, struct error *err) {
 
     snprintf(place, sizeof(place), "/proc/self/fd/%d/%s", path->parent, path->name);
     if (umount2(place, UMOUNT_NOFOLLOW) < 0)
-        return error_errno(err, errno == EBUSY ? ERROR_PRECONDITION : ERROR_BACKEND,
+        return error_errno(err,
+                           errno == EBUSY                       ? ERROR_PRECONDITION
+                           : errno == EINVAL || errno == ENOENT ? ERROR_NOT_FOUND
+                                                                : ERROR_BACKEND,
                            "unmounting %s", path->name);
     return 0;
 }

@@ -12,5 +12,6 @@ int mount_device(const char *device, const char *type, const struct mount_flags 
                  const struct kubelet_path *target, struct error *err);
 /* Shows `source`, a directory or a device, at `target`. */
 int mount_bind(int source, bool read_only, const struct kubelet_path *target, struct error *err);
-/* Takes away what is mounted last at the place. -1 with ERROR_PRECONDITION: it is in use. */
+/* Takes away what is mounted last at the place.  -1 with ERROR_PRECONDITION: it is in use;
+ * ERROR_NOT_FOUND: nothing is mounted there. */
 int mount_remove(const struct kubelet_path *path, struct error *err);

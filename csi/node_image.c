@@ -6,6 +6,7 @@
 #include "csi/mount.h"
 #include "csi/turn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define MOUNT_MS          60000
+#define TURN_MS           10000
 #define SHARE_OPTIONS     "nosuid,nodev,noexec"
 #define LONGEST_SHARE     255
 #define SHARE_NAME_SIZE   MD5_HEX_SIZE
@@ -176,12 +178,33 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
 
 /* ---- the share ---- */
 
-static const char *point_of(const struct node_places *places, struct arena *arena,
-                            const char *share) {
-    char name[SHARE_NAME_SIZE];
+static const char *point_at(const struct node_places *places, struct arena *arena,
+                            const char *name) {
+    size_t length = strlen(places->share_directory);
+
+    while (length > 1 && places->share_directory[length - 1] == '/')
+        length--;
+    return arena_format(arena, "%.*s/%s", (int)length, places->share_directory, name);
+}
+
+static const char *name_of(struct arena *arena, const char *share) {
+    char *name = arena_alloc(arena, SHARE_NAME_SIZE);
 
     md5_hex(share, strlen(share), name);
-    return arena_format(arena, "%s/%s", places->share_directory, name);
+    return name;
+}
+
+static bool is_share_name(const char *name) {
+    return strlen(name) == SHARE_NAME_SIZE - 1 &&
+           strspn(name, "0123456789abcdef") == SHARE_NAME_SIZE - 1;
+}
+
+/* Until somebody else is ready with the share; one whose server is silent keeps others for so long
+ * and not forever. */
+static int take_turn(struct turn *turn, const char *point, struct error *err) {
+    return turn_wait(turn, point, TURN_MS)
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "Another call is busy with the volume's share.");
 }
 
 static int run_mount(const struct node_places *places, struct arena *arena,
@@ -244,13 +267,13 @@ static int open_beneath(int directory, const char *name, bool read_only, struct 
 
 static int open_shared(const struct node_places *places, struct arena *arena,
                        const struct node_image *image, bool read_only, struct error *err) {
-    const char *point = point_of(places, arena, image->share);
+    const char *point = point_at(places, arena, name_of(arena, image->share));
     autopath struct kubelet_path path = PATH_NONE;
     autoturn struct turn turn = { 0 };
     autoclose int directory = -1;
 
-    turn_wait(&turn, point);
-    if (mount_share(places, arena, image, point, &path, err) < 0)
+    if (take_turn(&turn, point, err) < 0 ||
+        mount_share(places, arena, image, point, &path, err) < 0)
         return -1;
     directory = kubelet_path_descriptor(&path, err);
     return directory < 0 ? -1 : open_beneath(directory, image->name, read_only, err);
@@ -276,23 +299,52 @@ int node_image_open(const struct node_places *places, struct arena *arena,
                         : open_local(places, image, read_only, err);
 }
 
+/* ---- the end of its use ---- */
+
 /* A share whose images are in use cannot be unmounted: the kernel knows, nobody counts. */
-void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *point = slash ? arena_text_n(arena, path, (size_t)(slash - path)) : "";
-    autopath struct kubelet_path share = PATH_NONE;
+static void leave(const struct node_places *places, struct arena *arena, const char *name,
+                  int64_t wait_ms) {
+    const char *point = point_at(places, arena, name);
     autoturn struct turn turn = { 0 };
-    struct kubelet_place place;
+    autopath struct kubelet_path share = PATH_NONE;
     struct error err;
 
-    turn_wait(&turn, point);
-    if (kubelet_path_open(places->share_directory, point, &share, &err) < 0 ||
-        kubelet_path_look(&share, &place, &err) < 0 || !place.is_mount)
+    if (!turn_wait(&turn, point, wait_ms) ||
+        kubelet_path_open(places->share_directory, point, &share, &err) < 0)
         return;
-    if (mount_remove(&share, &err) < 0) {
-        if (err.kind != ERROR_PRECONDITION)
-            log_warning(NULL, "a share stays mounted", "point", point, "reason", err.message, NULL);
-        return;
-    }
-    kubelet_path_remove(&share, &err);
+    if (mount_remove(&share, &err) == 0 || err.kind == ERROR_NOT_FOUND)
+        kubelet_path_remove(&share, &err);
+    else if (err.kind != ERROR_PRECONDITION)
+        log_warning(NULL, "a share stays mounted", "point", point, "reason", err.message, NULL);
+}
+
+/* The kernel may call the directory by another name than the configuration: the share's own is
+ * enough. */
+void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
+    const char *end = strrchr(path, '/');
+    const char *begin = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
+    const char *name = begin ? arena_text_n(arena, begin + 1, (size_t)(end - begin - 1)) : "";
+
+    if (is_share_name(name))
+        leave(places, arena, name, TURN_MS);
+}
+
+void node_image_forget(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image) {
+    if (image->share)
+        leave(places, arena, name_of(arena, image->share), TURN_MS);
+}
+
+static void cleanup_dir(DIR *const *dir) {
+    if (*dir)
+        closedir(*dir);
+}
+
+void node_image_leave_all(const struct node_places *places, struct arena *arena) {
+    __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(places->share_directory);
+    const struct dirent *entry;
+
+    while (shares && (entry = readdir(shares)))
+        if (is_share_name(entry->d_name))
+            leave(places, arena, entry->d_name, 0);
 }

@@ -40,3 +40,8 @@ int node_image_open(const struct node_places *places, struct arena *arena,
                     const struct node_image *image, bool read_only, struct error *err);
 /* The image with this path is not used any more: the share goes if none of its images is. */
 void node_image_leave(const struct node_places *places, struct arena *arena, const char *path);
+/* The same by what it was opened with. */
+void node_image_forget(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image);
+/* Whoever has died between using an image and leaving it: every share goes that has none in use. */
+void node_image_leave_all(const struct node_places *places, struct arena *arena);

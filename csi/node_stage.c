@@ -7,6 +7,7 @@
 #include "common/image_lock.h"
 #include "csi/filesystem.h"
 #include "csi/mount.h"
+#include "csi/mount_table.h"
 
 #include <fcntl.h>
 #include <linux/major.h>
@@ -26,18 +27,13 @@ static int lock_image(int file, int mode, bool read_only, struct error *err) {
 
 /* The device of the image, made or found.  Until something is mounted, it ends with its
  * descriptor. */
-static int attach(const struct node *node, struct arena *arena, const struct node_stage *stage,
-                  const char *label, struct loop *ret, struct error *err) {
-    const struct node_capability *capability = stage->capability;
-    struct node_image image;
-    autoclose int file = -1;
-    bool read_only;
+static int attach(const struct node *node, struct arena *arena, const struct node_image *image,
+                  const struct node_capability *capability, const char *label, struct loop *ret,
+                  struct error *err) {
+    bool read_only = image->read_only || node_reads_only(capability->mode);
+    autoclose int file = node_image_open(&node->places, arena, image, read_only, err);
     int found;
 
-    if (node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
-        return -1;
-    read_only = image.read_only || node_reads_only(capability->mode);
-    file = node_image_open(&node->places, arena, &image, read_only, err);
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
     if (found < 0)
         return -1;
@@ -91,6 +87,9 @@ static int stage_mount(struct arena *arena, const struct node_stage *stage,
     found = node_device_at(&place, stage->volume_id, &there, err);
     if (found < 0)
         return -1;
+    if (found > 0 && there.number != loop->number)
+        return error_set(err, ERROR_PRECONDITION,
+                         "What is mounted there is another image of the volume.");
     flags->read_only |= loop->read_only;
     if (found == 0 && mount_volume(arena, type, flags, loop, path, err) < 0)
         return -1;
@@ -129,44 +128,72 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
     return loop_keep(loop, true, err);
 }
 
-int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
-               struct error *err) {
-    bool block = stage->capability->block;
+static int stage_image(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                       const struct node_image *image, struct error *err) {
+    const struct node_capability *capability = stage->capability;
     autopath struct kubelet_path path = PATH_NONE;
-    autoturn struct turn turn = { 0 };
     autoloop struct loop loop = LOOP_NONE;
     char label[LOOP_LABEL_SIZE];
     struct mount_flags flags;
     int result;
 
-    if (node_check_id(stage->volume_id, err) < 0 ||
-        node_check_capability(stage->volume_id, stage->capability, &flags, label, err) < 0 ||
-        node_take_turn(&turn, stage->volume_id, err) < 0 ||
-        node_open_staging(node, stage->path, block, &path, err) < 0)
+    if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
+        node_open_staging(node, stage->path, capability->block, &path, err) < 0)
         return -1;
-    result = attach(node, arena, stage, label, &loop, err);
+    result = attach(node, arena, image, capability, label, &loop, err);
     if (result != 0)
         return result;
-    return block ? stage_block(stage, &loop, &path, err)
-                 : stage_mount(arena, stage, &flags, &loop, &path, err);
+    return capability->block ? stage_block(stage, &loop, &path, err)
+                             : stage_mount(arena, stage, &flags, &loop, &path, err);
+}
+
+int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
+               struct error *err) {
+    autoturn struct turn turn = { 0 };
+    struct node_image image;
+    int result;
+
+    if (node_check_id(stage->volume_id, err) < 0 ||
+        node_take_turn(&turn, stage->volume_id, err) < 0 ||
+        node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
+        return -1;
+    result = stage_image(node, arena, stage, &image, err);
+    /* It may have been mounted in vain: the device had been there, or there is none. */
+    node_image_forget(&node->places, arena, &image);
+    return result;
 }
 
 /* ---- unstage ---- */
 
+/* A device that is shown to a pod may be open nowhere, and its number would be another's soon. */
+static int check_hidden(const struct node *node, const char *staging_path, const struct loop *loop,
+                        struct error *err) {
+    const struct mount_table_query shown = { .root = node->root,
+                                             .device = loop->number,
+                                             .except = staging_path };
+    int count = mount_table_count(&shown, err);
+
+    return count <= 0
+               ? count
+               : error_set(err, ERROR_PRECONDITION, "The volume is still published on this node.");
+}
+
 /* Every device of the volume.  One that somebody still has mounted or open is not gone, and
  * until it is no other node may have the volume. */
 static int release(const struct node *node, struct arena *arena, const char *volume_id,
-                   struct error *err) {
-    const char *end = arena_format(arena, ":%s", volume_id);
-
-    for (;;) {
+                   const char *staging_path, struct error *err) {
+    for (bool any = false;; any = true) {
         struct loop loop;
         char path[PATH_MAX];
-        int found = loop_find_label(end, &loop, err);
+        int found = loop_find_label(node_owns, volume_id, &loop, err);
 
+        if (found == 0 && !any)
+            node_image_leave_all(&node->places, arena);
         if (found <= 0)
             return found;
         close(loop.fd);
+        if (check_hidden(node, staging_path, &loop, err) < 0)
+            return -1;
         if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
             *path = '\0'; /* it has gone just now */
         found = loop_release(loop.number, loop.label, err);
@@ -180,10 +207,11 @@ static int release(const struct node *node, struct arena *arena, const char *vol
 
 /* The file of the device goes last: it says that there is one. */
 static int unstage_block(const struct node *node, struct arena *arena, const char *volume_id,
-                         const struct kubelet_path *directory, struct error *err) {
+                         const char *staging_path, const struct kubelet_path *directory,
+                         struct error *err) {
     autopath struct kubelet_path path = PATH_NONE;
 
-    if (release(node, arena, volume_id, err) < 0 ||
+    if (release(node, arena, volume_id, staging_path, err) < 0 ||
         kubelet_path_below(directory, NODE_DEVICE, &path, err) < 0 ||
         node_unmount(&path, volume_id, err) < 0)
         return -1;
@@ -199,13 +227,13 @@ int node_unstage(const struct node *node, struct arena *arena, const char *volum
     if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
         return -1;
     if (kubelet_path_open(node->root, path, &directory, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, err) : -1;
+        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, path, err) : -1;
     if (kubelet_path_look(&directory, &place, err) < 0)
         return -1;
     if (!S_ISDIR(place.mode))
-        return release(node, arena, volume_id, err);
+        return release(node, arena, volume_id, path, err);
     if (place.is_mount && node_unmount(&directory, volume_id, err) < 0)
         return -1;
-    return place.is_mount ? release(node, arena, volume_id, err)
-                          : unstage_block(node, arena, volume_id, &directory, err);
+    return place.is_mount ? release(node, arena, volume_id, path, err)
+                          : unstage_block(node, arena, volume_id, path, &directory, err);
 }

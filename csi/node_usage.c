@@ -112,7 +112,8 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
     int64_t bytes;
     int result;
 
-    if (node_take_turn(&turn, growth->volume_id, err) < 0 ||
+    if (node_check_id(growth->volume_id, err) < 0 ||
+        node_take_turn(&turn, growth->volume_id, err) < 0 ||
         node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
         grow_device(&loop, &bytes, err) < 0)
         return -1;
@@ -178,17 +179,29 @@ static int find_reclaimed(const struct node *node, const struct node_reclaim *re
     return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
 }
 
+/* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
+ * end.  The names are of no volume. */
+static int take_seat(struct turn *turn, struct error *err) {
+    static const char *const seats[] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
+
+    for (size_t i = 0; i < LENGTH(seats); i++)
+        if (turn_take(turn, seats[i]))
+            return 0;
+    return error_set(err, ERROR_CONFLICT, "Enough other volumes give back room here just now.");
+}
+
 int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
                  int64_t *ret_after, struct error *err) {
     autopath struct kubelet_path at = PATH_NONE;
     autoloop struct loop loop = LOOP_NONE;
-    autoturn struct turn turn = { 0 };
+    autoturn struct turn turn = { 0 }, seat = { 0 };
     autoclose int image = -1;
     struct kubelet_place place;
 
-    if (node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
+    if (node_check_id(reclaim->volume_id, err) < 0 ||
+        node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
         find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
-        check_trimmable(reclaim, &place, &loop, err) < 0)
+        check_trimmable(reclaim, &place, &loop, err) < 0 || take_seat(&seat, err) < 0)
         return -1;
     image = open_image(&loop, err);
     if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)

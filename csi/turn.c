@@ -1,11 +1,18 @@
 #include "csi/turn.h"
 
-#include <pthread.h>
+#include "common/clock.h"
+#include "common/thread.h"
+
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_cond_t left;
 static struct turn *turns;
+
+static void prepare(void) {
+    thread_cond_init(&left);
+}
 
 /* With the lock. */
 static bool try_take(struct turn *turn, const char *name) {
@@ -26,11 +33,16 @@ bool turn_take(struct turn *turn, const char *name) {
     return taken;
 }
 
-void turn_wait(struct turn *turn, const char *name) {
+bool turn_wait(struct turn *turn, const char *name, int64_t most_ms) {
+    int64_t until_us = clock_monotonic_us() + most_ms * 1000;
+    bool taken;
+
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
-    while (!try_take(turn, name))
-        pthread_cond_wait(&left, &lock);
+    while (!(taken = try_take(turn, name)) && thread_cond_wait(&left, &lock, until_us))
+        ;
     pthread_mutex_unlock(&lock);
+    return taken;
 }
 
 void turn_leave(struct turn *turn) {
@@ -38,6 +50,7 @@ void turn_leave(struct turn *turn) {
 
     if (!turn->name)
         return;
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
     while (*at != turn)
         at = &(*at)->next;

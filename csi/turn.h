@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct turn {
     const char *name; /* while it is had, what it was taken for */
@@ -12,7 +13,8 @@ struct turn {
 
 /* false: somebody else has it.  `name` must live until turn_leave(). */
 bool turn_take(struct turn *turn, const char *name);
-void turn_wait(struct turn *turn, const char *name);
+/* false: somebody else has had it for all of `most_ms`. */
+bool turn_wait(struct turn *turn, const char *name, int64_t most_ms);
 /* Of one that is not had: nothing. */
 void turn_leave(struct turn *turn);
 

@@ -104,6 +104,20 @@ static __attribute__((unused, format(printf, 1, 2))) int shell(const char *forma
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* In place of a server: a program with the arguments of mount that shows the directory "export". */
+static __attribute__((unused)) const char *share_program(void) {
+    const char *program = path_of("mount");
+    autofile FILE *script = fopen(program, "we");
+
+    fprintf(script,
+            "#!/bin/sh\necho \"$@\" >>%1$s/calls\n[ -d %1$s/export ] || { echo no such share >&2; "
+            "exit 32; }\nexec mount --bind %1$s/export \"$6\"\n",
+            base);
+    fchmod(fileno(script), 0700);
+    ck_assert_int_eq(mkdir(path_of("export"), 0700), 0);
+    return program;
+}
+
 #define NODE_MAIN(name, ...)                                                               \
     CHECK_MAIN_WITH(name, geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0, \
                     node_test_begin, node_test_end, __VA_ARGS__)

@@ -32,19 +32,25 @@ static void begin(void) {
     ck_assert_int_eq(shell("mkdir -p %1$s/images %1$s/kubelet/staging %1$s/kubelet/pods", base), 0);
 }
 
+static int stage_from(const struct text_pair *context, size_t count, const char *path,
+                      const struct node_capability *capability, const char *id) {
+    const struct node_stage stage = { .volume_id = id,
+                                      .path = path,
+                                      .capability = capability,
+                                      .context = context,
+                                      .context_count = count };
+
+    memset(&err, 0, sizeof(err));
+    return node_stage(&node, arena, &stage, &err);
+}
+
 static int stage_at(const char *path, const struct node_capability *capability, const char *id) {
     const char *image = arena_format(arena, "%s/images/%s", base, id);
     const struct text_pair context[] = { { "driver_volume_type", "local" },
                                          { "format", "raw" },
                                          { "device_path", image } };
-    const struct node_stage stage = { .volume_id = id,
-                                      .path = path,
-                                      .capability = capability,
-                                      .context = context,
-                                      .context_count = LENGTH(context) };
 
-    memset(&err, 0, sizeof(err));
-    return node_stage(&node, arena, &stage, &err);
+    return stage_from(context, LENGTH(context), path, capability, id);
 }
 
 static int stage(const struct node_capability *capability) {
@@ -244,6 +250,29 @@ START_TEST(hostile_requests_change_nothing) {
 }
 END_TEST
 
+START_TEST(what_is_mounted_of_an_image_that_was_replaced_is_told) {
+    autoimage int file = image(64 * MIB), other = -1;
+
+    assert_ok(stage(&ext4));
+    ck_assert_int_eq(unlink(path_of("images/" ID)), 0);
+    other = image(64 * MIB);
+    assert_refused(stage(&ext4), PRECONDITION);
+    assert_ok(unstage());
+    assert_ok(stage(&ext4));
+    assert_ok(unstage());
+}
+END_TEST
+
+START_TEST(devices_of_other_programs_are_left_alone) {
+    autoimage int file = image_make("of:" ID, 8 * MIB);
+
+    ck_assert_int_eq(shell("losetup -f %s", path_of("of:" ID)), 0);
+    assert_ok(unstage());
+    ck_assert_int_eq(count_devices(), 1);
+    ck_assert_int_eq(shell("losetup -d $(losetup -nO NAME -j %s)", path_of("of:" ID)), 0);
+}
+END_TEST
+
 START_TEST(what_another_has_mounted_is_left_alone) {
     autoimage int file = image(64 * MIB);
 
@@ -279,6 +308,21 @@ START_TEST(a_volume_that_is_in_use_stays_staged) {
     assert_refused(unstage(), PRECONDITION);
     close(open_file);
     open_file = -1;
+    assert_ok(unstage());
+}
+END_TEST
+
+/* A device that nobody has open would go, and the pod would have its number, which is another's
+ * soon. */
+START_TEST(a_volume_that_is_published_stays_staged) {
+    autoimage int file = image(8 * MIB);
+
+    assert_ok(stage(&block));
+    assert_ok(publish("kubelet/pods/a", &block, false));
+    assert_refused(unstage(), PRECONDITION);
+    ck_assert_int_eq(count_devices(), 1);
+    ck_assert_int_eq(shell("head -c 512 %s >/dev/null", path_of("kubelet/pods/a")), 0);
+    assert_ok(unpublish("kubelet/pods/a"));
     assert_ok(unstage());
 }
 END_TEST
@@ -330,16 +374,56 @@ END_TEST
 
 START_TEST(two_calls_for_one_volume_do_not_meet) {
     autoimage int file = image(64 * MIB);
-    struct turn turn;
+    struct turn turn, other;
 
     ck_assert(turn_take(&turn, ID));
     assert_refused(stage(&ext4), CONFLICT);
     assert_refused(unstage(), CONFLICT);
     assert_refused(publish("kubelet/pods/a", &ext4, false), CONFLICT);
     assert_refused(unpublish("kubelet/pods/a"), CONFLICT);
+    ck_assert(!turn_wait(&other, ID, 0));
     turn_leave(&turn);
+    ck_assert(turn_wait(&other, ID, 0));
+    turn_leave(&other);
     assert_ok(stage(&ext4));
     assert_ok(unstage());
+}
+END_TEST
+
+/* ---- shares ---- */
+
+static int stage_shared(void) {
+    const struct text_pair context[] = {
+        { "driver_volume_type", "nfs" }, { "format", "raw" }, { "export", "s:/v" }, { "name", ID }
+    };
+
+    return stage_from(context, LENGTH(context), path_of("kubelet/staging"), &ext4, ID);
+}
+
+START_TEST(a_share_is_left_by_whoever_fails_or_dies) {
+    const char *program = share_program();
+    autoimage int file = image_make("export/" ID, 64 * MIB);
+    const char *share;
+
+    node.places.mount_program = program;
+    ck_assert_int_eq(image_lock_writer(file, true, &err), IMAGE_LOCKED);
+    assert_refused(stage_shared(), PRECONDITION);
+    ck_assert_int_eq(count_mounts(), 0);
+    close(file);
+    file = -1;
+
+    /* It has died when it had ended the device, or had none yet. */
+    share = path_of("shares/0123456789abcdef0123456789abcdef");
+    ck_assert_int_eq(shell("mkdir -p %1$s && %2$s -t nfs -o x s:/v %1$s", share, program), 0);
+    ck_assert_int_eq(count_mounts(), 1);
+    assert_ok(unstage());
+    ck_assert_int_eq(count_mounts(), 0);
+
+    for (int i = 0; i < 2; i++)
+        assert_ok(stage_shared());
+    ck_assert_int_eq(count_mounts(), 2);
+    assert_ok(unstage());
+    ck_assert_int_eq(rmdir(path_of("shares")), 0);
 }
 END_TEST
 
@@ -453,6 +537,50 @@ START_TEST(room_of_deleted_files_is_given_back) {
     assert_ok(stage(&block));
     assert_refused(reclaim("kubelet/staging", 0, &before, &after), BAD_METHOD);
     assert_ok(unstage());
+}
+END_TEST
+
+/* Each begins in the middle of the one before it. */
+struct crowd {
+    int count, refused;
+};
+
+static bool begin_another(void *arg) {
+    struct crowd *crowd = arg;
+    int number = ++crowd->count;
+    const struct node_reclaim reclaim = { .volume_id = arena_format(arena, "v%d", number),
+                                          .path = arena_format(arena, "%s/kubelet/pods/v%d", base,
+                                                               number),
+                                          .goes_on = begin_another,
+                                          .arg = crowd };
+    int64_t before, after;
+
+    if (number <= 5 && node_reclaim(&node, &reclaim, &before, &after, &err) < 0) {
+        crowd->refused++;
+        ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    }
+    return true;
+}
+
+START_TEST(jobs_of_many_volumes_leave_workers_to_others) {
+    struct crowd crowd = { 0 };
+
+    for (int i = 1; i <= 5; i++) {
+        const char *id = arena_format(arena, "v%d", i), *path;
+
+        close(image_make(arena_format(arena, "images/%s", id), 16 * MIB));
+        path = path_of(arena_format(arena, "kubelet/pods/%s", id));
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        assert_ok(stage_at(path, &ext4, id));
+    }
+    ck_assert(begin_another(&crowd));
+    ck_assert_int_eq(crowd.refused, 1);
+    for (int i = 1; i <= 5; i++) {
+        const char *id = arena_format(arena, "v%d", i);
+
+        assert_ok(node_unstage(&node, arena, id,
+                               path_of(arena_format(arena, "kubelet/pods/%s", id)), &err));
+    }
 }
 END_TEST
 
@@ -612,19 +740,19 @@ START_TEST(a_device_that_was_taken_away_is_replaced) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("node", geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0, begin,
-                node_test_end, a_file_system_goes_the_whole_way_and_each_step_twice,
-                a_block_volume_goes_the_whole_way_and_each_step_twice,
-                other_arguments_than_before_are_told, a_second_target_is_for_modes_that_have_one,
-                readers_have_it_read_only, block_volumes_that_are_written_are_not_shown_read_only,
-                hostile_requests_change_nothing, what_another_has_mounted_is_left_alone,
-                a_volume_that_is_in_use_stays_staged,
-                a_volume_that_is_mounted_elsewhere_is_not_unstaged,
-                an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
-                a_mounted_volume_tells_its_room_and_grows,
-                an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again,
-                a_block_volume_tells_its_size_and_grows, room_of_deleted_files_is_given_back,
-                who_dies_anywhere_with_a_file_system_is_succeeded,
-                who_dies_anywhere_with_a_block_volume_is_succeeded,
-                after_a_restart_of_the_machine_nothing_is_in_the_way,
-                a_device_that_was_taken_away_is_replaced)
+CHECK_MAIN_WITH(
+    "node", geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0, begin, node_test_end,
+    a_file_system_goes_the_whole_way_and_each_step_twice,
+    a_block_volume_goes_the_whole_way_and_each_step_twice, other_arguments_than_before_are_told,
+    a_second_target_is_for_modes_that_have_one, readers_have_it_read_only,
+    block_volumes_that_are_written_are_not_shown_read_only, hostile_requests_change_nothing,
+    what_is_mounted_of_an_image_that_was_replaced_is_told, devices_of_other_programs_are_left_alone,
+    what_another_has_mounted_is_left_alone, a_volume_that_is_in_use_stays_staged,
+    a_volume_that_is_published_stays_staged, a_volume_that_is_mounted_elsewhere_is_not_unstaged,
+    an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
+    a_share_is_left_by_whoever_fails_or_dies, a_mounted_volume_tells_its_room_and_grows,
+    an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again,
+    a_block_volume_tells_its_size_and_grows, room_of_deleted_files_is_given_back,
+    jobs_of_many_volumes_leave_workers_to_others, who_dies_anywhere_with_a_file_system_is_succeeded,
+    who_dies_anywhere_with_a_block_volume_is_succeeded,
+    after_a_restart_of_the_machine_nothing_is_in_the_way, a_device_that_was_taken_away_is_replaced)
