@@ -6,12 +6,16 @@
 
 #include "csi/driver.private.h"
 
+#include "client/attachments.h"
+#include "identity/own_user.h"
+
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SECTION "csi"
-#define MOST    1024 /* items of a list of options */
+#define SECTION  "csi"
+#define MOST     1024 /* items of a list of options */
+#define CHECK_MS 3000
 
 csi_abilities csi_node_abilities = {
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
@@ -158,6 +162,46 @@ static struct text_pair *read_context(struct arena *arena,
     return pairs;
 }
 
+static const char *attachment_of(const struct node_stage *stage) {
+    for (size_t i = stage->context_count; i-- > 0;)
+        if (strcmp(stage->context[i].key, "attachment_id") == 0)
+            return stage->context[i].value;
+    return NULL;
+}
+
+/* A node alone needs none, and what answers at the usual place may be anybody's. */
+static bool knows_api(const struct csi_driver *driver) {
+    return driver->controller || config_given(driver->config, SECTION, "volume_endpoint") ||
+           own_user_is_known(driver->api.user);
+}
+
+/*
+ * The orchestrator may hand over what was true once: of a volume that was detached behind its back
+ * this image may be below a snapshot by now.  Without an answer, or on a node that was told of no
+ * API, the image's locks alone decide: pods are to start when nobody else is up.
+ */
+static int check_attached(struct grpc_call *call, const struct node_stage *stage,
+                          struct error *err) {
+    const char *id = attachment_of(stage);
+    struct client api = csi_api(call);
+    struct remote_connection connection;
+    struct error failure;
+
+    if (!id || !knows_api(csi_driver_of(call)))
+        return 0;
+    api.timeout_ms = CHECK_MS;
+    api.repeats = 0;
+    if (attachments_read(&api, call->arena, id, &connection, &failure) == 0)
+        return strcmp(connection.volume_id, stage->volume_id) == 0
+                   ? 0
+                   : error_set(err, ERROR_BAD_REQUEST, "attachment_id is another volume's.");
+    if (failure.kind == ERROR_NOT_FOUND)
+        return error_set(err, ERROR_PRECONDITION, "The volume is not attached here any more.");
+    log_info(&call->log, "staged without a look at the attachment", "volume_id", stage->volume_id,
+             "reason", failure.message, NULL);
+    return 0;
+}
+
 static int stage(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodeStageVolumeRequest *request = message;
     struct node_capability capability;
@@ -170,7 +214,8 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
         need(request->staging_target_path, "staging_target_path", err) < 0 ||
-        read_capability(request->volume_capability, &capability, err) < 0)
+        read_capability(request->volume_capability, &capability, err) < 0 ||
+        check_attached(call, &ask, err) < 0)
         return -1;
     return answered(node_stage(node_of(call), call->arena, &ask, err), err);
 }

@@ -153,6 +153,32 @@ class Node(ServiceCase):
         self.assertIn(2, [row.service.type for row in addons])
         self.assertIn(2, [row.reclaim_space.type for row in addons])
 
+    def test_what_was_detached_behind_its_back_is_not_staged(self):
+        volume_id, other = self.create(PLAIN), self.create(PLAIN)
+        context, others = self.attach(volume_id, PLAIN), self.attach(other, PLAIN)
+        self.stage(volume_id, PLAIN, context)
+        self.unstage(volume_id)
+        fields = {"volume_id": volume_id, "staging_target_path": self.staging,
+                  "volume_capability": PLAIN}
+        self.refuses(Code.INVALID_ARGUMENT, "NodeStageVolume", **fields, publish_context={
+            **context, "attachment_id": others["attachment_id"]})
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="node-1")
+        self.refuses(Code.FAILED_PRECONDITION, "NodeStageVolume", **fields,
+                     publish_context=context)
+
+    def test_pods_start_while_the_api_is_away(self):
+        volume_id = self.create(PLAIN)
+        context = self.attach(volume_id, PLAIN)
+        alone = os.path.join(self.directory, "csi", "alone.sock")
+        lonely = program.Program("csi", alone + ".log", *[
+            option.replace(self.socket, alone).replace(self.service.endpoint, "http://127.0.0.1:1")
+            for option in self.csi.arguments[2:]]).start()
+        self.addCleanup(lonely.kill)
+        others, self.driver = self.driver, Driver(alone)
+        self.stage(volume_id, PLAIN, context)
+        self.driver.close()
+        self.driver = others
+
     def restart(self):
         self.csi.kill()
         self.csi.start()
