@@ -7,7 +7,10 @@
 #include "manager/job.h"
 
 enum { TRIES = 30 };
-#define WAIT_US ((int64_t)2000000) /* for the one that the backend has */
+/* For the one that the backend has: a quarter of what it has waited already, so that a thousand of
+ * them are no work while they wait. */
+#define WAIT_US      ((int64_t)2000000)
+#define WAIT_MOST_US ((int64_t)60000000)
 
 struct reclaiming {
     struct driver_progress progress;
@@ -73,6 +76,13 @@ static int reclaim(struct job *job, struct error *err) {
     return job_reclaim_end(job, &ending, err);
 }
 
+static int64_t pause_of(const struct job *job) {
+    int64_t waited_us = clock_shared_us(job->base.settings->clock) - job->operation.created_at;
+    int64_t wait_us = waited_us / 4;
+
+    return wait_us < WAIT_US ? WAIT_US : wait_us > WAIT_MOST_US ? WAIT_MOST_US : wait_us;
+}
+
 int job_reclaim(struct job *job, struct error *err) {
     int result;
 
@@ -86,7 +96,7 @@ int job_reclaim(struct job *job, struct error *err) {
             return result;
     }
     if (!host_begin_reclaim(job->host))
-        return job_put_back(job, WAIT_US, err);
+        return job_put_back(job, pause_of(job), err);
     result = reclaim(job, err);
     host_end_reclaim(job->host);
     return result;

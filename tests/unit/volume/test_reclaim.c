@@ -222,6 +222,45 @@ START_TEST(it_goes_on_after_a_death) {
 }
 END_TEST
 
+/* One of the backend's is at it while another one comes, and again when that has waited long. */
+static struct fault_decision one_is_at_it(void *arg, const char *call, const char *volume_id) {
+    static const char pause[] = "SELECT MAX(lease_until - updated_at) FROM operations "
+                                "WHERE owner = ''";
+    struct world *world = arg;
+    const char *other;
+
+    (void)volume_id;
+    if (strcmp(call, "reclaim_volume") != 0 || happened)
+        return (struct fault_decision){ .action = FAULT_PASS };
+    happened = true;
+    other = world_volume(world, 1);
+    ck_assert_int_eq(world_action(world, other, RECLAIM), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, pause), 2 * SECOND_US);
+    world_sql(world, "UPDATE operations SET created_at = created_at - 3600000000 WHERE owner = ''");
+    world_advance(world, 3);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, pause), 60 * SECOND_US);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(those_that_wait_are_little_work) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    happened = false;
+    world->decide = one_is_at_it;
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    world_settle(world);
+    ck_assert(happened);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    world_advance(world, 61);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 /* The manager that ends lets go of it, and the next one goes on. */
 static struct fault_decision drain(void *arg, const char *call, const char *volume_id) {
     struct world *world = arg;
@@ -256,5 +295,5 @@ END_TEST
 CHECK_MAIN("reclaim", room_is_given_back_and_told, only_an_empty_body_is_taken,
            of_two_one_is_told_to_wait, not_now_is_told_from_never,
            why_it_failed_is_told_to_programs_and_people, a_reset_puts_an_end_to_it,
-           a_delete_takes_what_is_told_with_it, it_goes_on_after_a_death,
-           a_manager_that_ends_does_not_wait_for_it)
+           a_delete_takes_what_is_told_with_it, those_that_wait_are_little_work,
+           it_goes_on_after_a_death, a_manager_that_ends_does_not_wait_for_it)
