@@ -17,7 +17,7 @@ static bool has_version_3(const json_t *document) {
     return false;
 }
 
-int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *err) {
+static int ask_api(const struct grpc_call *call, bool *ret_ready, struct error *err) {
     struct client api = csi_api(call);
     const struct client_call ask = { .method = "GET", .path = "/" };
     struct error failure = { .kind = ERROR_NONE };
@@ -36,7 +36,17 @@ int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *e
                            "what answers as the volume API (status %d) has no version 3",
                            answer.status);
     }
+    *ret_ready = answered && answer.status < 300;
+    return 0;
+}
+
+int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *err) {
+    bool ready = true;
+    int result = csi_driver_of(call)->controller ? ask_api(call, &ready, err) : 0;
+
+    if (result != 0)
+        return result;
     *ret = CSI_NEW(call->arena, Csi__V1__BoolValue, csi__v1__bool_value);
-    (*ret)->value = answered && answer.status < 300;
+    (*ret)->value = ready;
     return 0;
 }

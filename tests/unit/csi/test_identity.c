@@ -122,6 +122,17 @@ START_TEST(the_driver_is_ready_when_the_api_is) {
 }
 END_TEST
 
+START_TEST(a_node_alone_asks_no_api) {
+    const char *const node[] = { "--csi.node=true", NULL };
+    struct scene *scene = scene_new(node);
+
+    script_server_pause(scene->api);
+    expect_health(scene, true);
+    ck_assert_ptr_null(script_server_request(scene->api, "GET", "/v3/", 0));
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(what_is_no_volume_api_is_told) {
     struct scene *scene = scene_new(NULL);
 
@@ -151,5 +162,5 @@ END_TEST
 
 CHECK_MAIN("csi identity", both_identities_tell_the_same_name, a_name_that_is_none_stops_the_start,
            what_is_announced_is_offered, a_part_serves_its_own_alone,
-           the_driver_is_ready_when_the_api_is, what_is_no_volume_api_is_told,
-           the_request_id_goes_along)
+           the_driver_is_ready_when_the_api_is, a_node_alone_asks_no_api,
+           what_is_no_volume_api_is_told, the_request_id_goes_along)
