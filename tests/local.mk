@@ -117,6 +117,7 @@ EXTRA_DIST += \
 	tests/lib/keystone.py \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/machine.py \
+	tests/lib/manifests.py \
 	tests/lib/mounts.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/pauses.c \
@@ -133,6 +134,8 @@ EXTRA_DIST += \
 
 EXTRA_DIST += \
 	tests/lint/circles.sh \
+	tests/lint/containerfile.py \
+	tests/lint/containerfile.sh \
 	tests/lint/cppcheck.sh \
 	tests/lint/dist.sh \
 	tests/lint/doors.sh \
@@ -142,6 +145,8 @@ EXTRA_DIST += \
 	tests/lint/headers.sh \
 	tests/lint/layers.sh \
 	tests/lint/links.sh \
+	tests/lint/manifests.py \
+	tests/lint/manifests.sh \
 	tests/lint/requirements.sh \
 	tests/lint/run.sh \
 	tests/lint/scripts.sh \

@@ -20,6 +20,6 @@ test_packages=(
     libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-grpcio python3-jsonschema python3-openstackclient python3-oslo.messaging python3-protobuf
-    python3-venv
+    python3-venv python3-yaml
     rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )
