@@ -94,6 +94,7 @@ EXTRA_DIST += \
 	tests/e2e/test_overlays.py \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
+	tests/e2e/test_kubernetes.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
 	tests/e2e/test_postgresql.py \
@@ -107,6 +108,7 @@ EXTRA_DIST += \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
 	tests/lib/clients.py \
+	tests/lib/csi_call.py \
 	tests/lib/csi_client.py \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \

@@ -1,0 +1,136 @@
+"""
+What a reader of docs/kubernetes.md pastes does what it says; and the driver that runs as etc/kubernetes has
+it is what the CSIDriver and the sidecars there take it for.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import unittest
+
+import manifests
+import program
+from case import ServiceCase, Workplace
+from csi_client import Driver, csi, identity
+from mounts import can_mount, own_mounts
+from ports import free_port
+
+PAGE = os.path.join(program.REPOSITORY, "docs/kubernetes.md")
+NOBODY = 65532
+LIMIT_S = 1800  # that only a hang reaches
+
+
+def setUpModule():
+    if not can_mount():
+        raise unittest.SkipTest("mounting needs root and loop devices")
+    own_mounts()
+
+
+def commands(heading):
+    """The indented lines below a heading."""
+    with open(PAGE, encoding="utf-8") as file:
+        section = file.read().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return "\n".join(re.findall(r"^    (.*)$", section, re.M))
+
+
+class Page(Workplace):
+    def test_what_is_pasted_works(self):
+        place = os.path.join(self.directory, "kube")
+        script = commands("With a gRPC client").replace("/var/tmp/kube", place)
+        script = script.replace("8776", str(free_port())).replace("build/plain/scoria",
+                                                                  program.BINARY)
+        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script],
+                                   cwd=program.REPOSITORY, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        try:
+            said = process.communicate(timeout=LIMIT_S)[0]
+        finally:
+            if process.poll() != 0:
+                os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(process.returncode, 0, said)
+        self.assertIn("csi.scoria.io", said)
+        self.assertIn("\nhello\n", said)
+        self.assertRegex(said, r"usage_bytes")
+        self.assertFalse(os.path.exists(place))
+
+
+class AsManifests(ServiceCase):
+    """Controller and node, each started with the arguments of its container."""
+
+    def start(self, kind):
+        os.chmod(self.directory, 0o755)
+        place = os.path.join(self.directory, kind)
+        os.mkdir(place)
+        with open(os.path.join(place, "scoria.conf"), "w", encoding="utf-8") as file:
+            file.write(f"[csi]\nvolume_endpoint = {self.service.endpoint}\n")
+        words = " ".join(manifests.driver(kind)["args"][1:])
+        for path, there in (("/csi/csi.sock", "csi.sock"), ("/etc/scoria", ""),
+                            ("/var/lib/kubelet", "kubelet"), ("/run/scoria-csi", "shares")):
+            words = words.replace(path, os.path.join(place, there).rstrip("/"))
+        driver = program.Program("csi", f"{place}.log", *words.replace("$(NODE_NAME)",
+                                                                       "node-1").split())
+        context = manifests.pod(kind)["spec"].get("securityContext", {})
+        if "runAsUser" in context:
+            self.as_user(driver, place, context["runAsUser"])
+        driver.start()
+        self.addCleanup(driver.kill)
+        client = Driver(os.path.join(place, "csi.sock"))
+        self.addCleanup(client.close)
+        return client
+
+    def as_user(self, driver, place, user):
+        binary = shutil.copy(program.BINARY, f"{place}-scoria")
+        driver.arguments[0] = binary
+        driver.arguments[:0] = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        os.chown(place, user, user)
+
+    def kinds(self, answer):
+        return {row.rpc.type for row in answer.capabilities}
+
+    def test_the_controller_is_what_the_sidecars_need(self):
+        self.assertEqual(manifests.pod("Deployment")["spec"]["securityContext"]["runAsUser"],
+                         NOBODY)
+        client = self.start("Deployment")
+        self.assertTrue(client.call(csi, "Identity", "Probe").ready.value)
+        said = manifests.of_kind("CSIDriver")[0]
+        self.assertEqual(client.call(csi, "Identity", "GetPluginInfo").name,
+                         said["metadata"]["name"])
+        can = csi.ControllerServiceCapability.RPC
+        kinds = self.kinds(client.controller("ControllerGetCapabilities"))
+        containers = manifests.pod("Deployment")["containers"]
+        for sidecar, kind in (("provisioner", can.CREATE_DELETE_VOLUME),
+                              ("attacher", can.PUBLISH_UNPUBLISH_VOLUME),
+                              ("resizer", can.EXPAND_VOLUME),
+                              ("snapshotter", can.CREATE_DELETE_SNAPSHOT)):
+            self.assertEqual(sidecar in containers, kind in kinds, sidecar)
+        spec = said["spec"]
+        self.assertEqual(spec["attachRequired"], can.PUBLISH_UNPUBLISH_VOLUME in kinds)
+        self.assertEqual(spec["storageCapacity"], can.GET_CAPACITY in kinds)
+        self.assertEqual(spec["storageCapacity"],
+                         "--enable-capacity" in containers["provisioner"]["args"])
+        self.assertGreater(client.controller("GetCapacity").available_capacity, 0)
+        groups = client.snapshots("GroupControllerGetCapabilities").capabilities
+        self.assertTrue(groups and manifests.of_kind("VolumeGroupSnapshotClass"))
+        services = client.call(csi, "Identity", "GetPluginCapabilities").capabilities
+        self.assertNotIn(csi.PluginCapability.Service.VOLUME_ACCESSIBILITY_CONSTRAINTS,
+                         [row.service.type for row in services])
+
+    def test_a_node_is_what_the_kubelet_is_told(self):
+        client = self.start("DaemonSet")
+        self.assertEqual(client.node("NodeGetInfo").node_id, "node-1")
+        self.assertEqual(client.call(csi, "Identity", "GetPluginInfo").name,
+                         manifests.of_kind("CSIDriver")[0]["metadata"]["name"])
+        can = csi.NodeServiceCapability.RPC
+        kinds = self.kinds(client.node("NodeGetCapabilities"))
+        self.assertIn(can.STAGE_UNSTAGE_VOLUME, kinds)
+        # The kubelet applies fsGroup unless the driver does.
+        self.assertEqual(manifests.of_kind("CSIDriver")[0]["spec"]["fsGroupPolicy"] == "File",
+                         can.VOLUME_MOUNT_GROUP not in kinds)
+        self.assertEqual("addons" in manifests.pod("DaemonSet")["containers"],
+                         bool(client.call(identity, "Identity", "GetCapabilities").capabilities))
+
+
+if __name__ == "__main__":
+    unittest.main()
