@@ -110,6 +110,7 @@ EXTRA_DIST += \
 	tests/lib/clients.py \
 	tests/lib/csi_call.py \
 	tests/lib/csi_client.py \
+	tests/lib/csi_demonstration.py \
 	tests/lib/compute_side.py \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \

@@ -32,7 +32,7 @@ def _generate():
 csi, identity, reclaimspace, volumegroup = _generate()
 
 
-class Refused(Exception):
+class Refused(RuntimeError):
     def __init__(self, failure):
         super().__init__(f"{failure.code().name}: {failure.details()}")
         self.code, self.message = failure.code(), failure.details()

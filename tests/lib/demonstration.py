@@ -2,7 +2,7 @@
 """
 The main job on real parts, told step by step: a snapshot of the disk of a running QEMU domain
 becomes a second volume; the disk grows through the Block Storage API; then the hypervisor refuses,
-and nothing is lost.
+and nothing is lost.  Beside the domain a volume lives its life over CSI.
 
 Exit status 0 only if every check held.
 """
@@ -20,6 +20,7 @@ import urllib.parse
 import uuid
 
 from block_storage import BlockStorage, Refused, until
+from csi_demonstration import demonstrate
 from hypervisor import Domain, disk_of
 
 GIB = 1 << 30
@@ -333,6 +334,7 @@ class Demonstration:
         size = self.grow()
         self.refuse(size)
         self.recover(size)
+        demonstrate(self.story, self.api, self.state)
         self.paste()
         if not stay or self.stay():
             self.finish()

@@ -11,15 +11,15 @@ build_packages=(
 
 # What the service calls and the demonstration uses.
 run_packages=(
-    curl e2fsprogs libvirt-clients libvirt-daemon libvirt-daemon-system python3-minimal python3
-    qemu-system-x86 qemu-utils util-linux xfsprogs
+    curl e2fsprogs libvirt-clients libvirt-daemon libvirt-daemon-system python3-grpcio python3-minimal
+    python3-protobuf python3 qemu-system-x86 qemu-utils util-linux xfsprogs
 )
 
 test_packages=(
     busybox-static ccache check clang clang-format clang-tidy codespell cpio cppcheck kmod
     libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils
     nfs-common nfs-kernel-server postgresql rpcbind
-    python3-cinderclient python3-grpcio python3-jsonschema python3-openstackclient python3-oslo.messaging python3-protobuf
+    python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging
     python3-venv python3-yaml
     rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
 )

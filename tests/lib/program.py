@@ -21,7 +21,7 @@ def end_on_sigterm():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
-class NotStarted(Exception):
+class NotStarted(RuntimeError):
     """The program ended instead of getting ready; the text is what it said."""
 
 
