@@ -63,7 +63,7 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
 
     (void)response;
     if (result == 0)
-        result = controller_read_volume(&api, call->arena, request->volume_id, &volume, err);
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
         result = controller_read_mutable(
             call->arena, (const controller_mutable *const *)request->mutable_parameters,

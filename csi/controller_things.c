@@ -90,16 +90,31 @@ int controller_find_made(const struct client *api, struct arena *arena,
 
 /* ---- delete ---- */
 
+/* The API has refused. Another call that is deleting it is waited for. */
+static int delete_refused(const struct client *api, struct arena *arena,
+                          const struct controller_kind *kind, void *row, struct error *err) {
+    struct error refusal = *err;
+    int result = controller_read(api, arena, kind, id_of(row), row, err);
+
+    if (result != 0 || strcmp(status_of(row), "deleting") == 0)
+        return result;
+    if (words_have(kind->passing, kind->passing_count, status_of(row)))
+        return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
+    *err = refusal;
+    return controller_refused(err);
+}
+
 static int begin_delete(const struct grpc_call *call, const struct client *api,
                         const struct controller_kind *kind, void *row, struct error *err) {
-    const char *id = id_of(row);
     int result = controller_settle(call, api, kind, row, err);
 
     if (result == 0 && kind->check_delete)
         result = kind->check_delete(api, call->arena, row, err);
-    if (result == 0 && kind->destroy(api, call->arena, id, err) < 0)
-        result = err->kind == ERROR_NOT_FOUND ? 0 : controller_refused(err);
-    return result != 0 ? result : controller_read(api, call->arena, kind, id, row, err);
+    if (result != 0)
+        return result;
+    return kind->destroy(api, call->arena, id_of(row), err) < 0
+               ? delete_refused(api, call->arena, kind, row, err)
+               : controller_read(api, call->arena, kind, id_of(row), row, err);
 }
 
 int controller_delete(const struct grpc_call *call, const struct client *api,
