@@ -47,9 +47,14 @@ csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/csi/test_controller tests/unit/csi/test_identity
+check_PROGRAMS += \
+	tests/unit/csi/test_controller \
+	tests/unit/csi/test_controller_delete \
+	tests/unit/csi/test_identity
 tests_unit_csi_test_controller_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_controller.c
+tests_unit_csi_test_controller_delete_SOURCES = tests/unit/csi/driver_test.h \
+	tests/unit/csi/test_controller_delete.c
 tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/csi/test_identity.c
 endif
 libscoria_a_SOURCES += \

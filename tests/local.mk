@@ -94,12 +94,15 @@ EXTRA_DIST += \
 	tests/e2e/test_overlays.py \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
+	tests/e2e/test_claim.py \
 	tests/e2e/test_kubernetes.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
 	tests/e2e/test_postgresql.py \
 	tests/e2e/test_rabbitmq.py \
 	tests/e2e/test_keystone.py \
+	tests/e2e/kubernetes/block.json \
+	tests/e2e/kubernetes/filesystem.json \
 	tests/e2e/test_roles.py \
 	tests/e2e/test_steps.py \
 	tests/e2e/test_tls.py \
