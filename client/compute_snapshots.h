@@ -12,6 +12,8 @@ struct compute_assist {
     const char *host, *endpoint, *request_id; /* as of an event */
     bool again;                               /* it was asked before */
     const char *new_file;                     /* NULL: the snapshot is deleted */
+    const char *const *together; /* snapshots that are taken at one moment, this one among them */
+    unsigned together_count;     /* 0: it is taken alone; only our own agents know more */
     const char *file_to_merge, *merge_target_file;
 };
 

@@ -327,6 +327,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
         .retry_ms = retry_ms,
         .busy_ms = job_settings.busy_ms,
         .unreachable_ms = job_settings.unreachable_ms,
+        .apart_ms = 300000,
     };
     struct trim_settings trim_settings = {
         .hypervisor = settings->hypervisor,

@@ -2,7 +2,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/words.h"
 #include "compute/reply.h"
+#include "compute/together.h"
 #include "compute/versions.h"
 #include "json/json.h"
 
@@ -10,6 +12,7 @@
 #include <string.h>
 
 #define DELETE_INFO "delete_info"
+#define TOGETHER    "together"
 
 struct assist_request {
     struct http_exchange *exchange;
@@ -62,6 +65,7 @@ static const struct field create_snapshot_fields[] = {
 
 struct create_info {
     const char *snapshot_id, *type, *new_file, *id;
+    const json_t *together;
 };
 
 static const struct field create_info_fields[] = {
@@ -69,8 +73,35 @@ static const struct field create_info_fields[] = {
     FIELD_WORD(struct create_info, type, "type", FIELD_REQUIRED, types),
     FIELD_TEXT(struct create_info, new_file, "new_file", FIELD_REQUIRED, 1, 255),
     FIELD_TEXT(struct create_info, id, "id", 0, 1, 255),
+    FIELD_LIST(struct create_info, together, TOGETHER, 0, 2, TOGETHER_MOST),
     FIELDS_END,
 };
+
+/* Different ids, its own among them. */
+static int read_together(struct assist *assist, const json_t *list, struct arena *arena,
+                         struct error *err) {
+    size_t count = json_array_size(list);
+    const char **ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
+
+    for (size_t i = 0; i < count; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        char *id = arena_alloc(arena, UUID_SIZE);
+
+        if (!text || !uuid_parse(text, id) || words_have(ids, i, id))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid input for field/attribute " TOGETHER ". Element %zu is not "
+                             "the UUID of one more snapshot.",
+                             i);
+        ids[i] = id;
+    }
+    if (count > 0 && !words_have(ids, count, assist->snapshot_id))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute " TOGETHER ". It has not the "
+                         "snapshot_id.");
+    assist->together = ids;
+    assist->together_count = (unsigned)count;
+    return 0;
+}
 
 static struct assist_request *begin_read(struct http_exchange *exchange, struct error *err) {
     struct assist_request *request = arena_alloc(exchange->arena, sizeof(*request));
@@ -100,6 +131,8 @@ static int read_create(struct assist_request *request, const json_t *root, struc
     assist->volume_id = snapshot.volume_id;
     assist->snapshot_id = info.snapshot_id;
     request->id = info.id;
+    if (read_together(assist, info.together, arena, err) < 0)
+        return -1;
     return copy_name(assist->change.new_file, info.new_file, info.new_file, "new_file", err);
 }
 
@@ -236,6 +269,7 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
     case OVERLAY_UNREACHABLE:
         refuse(request, ERROR_UNAVAILABLE, &err);
         return;
+    case OVERLAY_APART:
     case OVERLAY_BUSY:
     case OVERLAY_MOVES:
     case OVERLAY_RUNS:

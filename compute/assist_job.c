@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/worker.h"
 #include "compute/round.h"
+#include "compute/together.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct assist_job {
     char instance_uuid[UUID_SIZE]; /* "": any */
     char request_id[REQUEST_ID_ROOM];
     struct overlay_change change;
+    struct together together;
     struct log_context log; /* request_id: the same, or NULL */
     struct work_item item;
     bool again; /* assists->lock: it was asked for again */
@@ -142,8 +144,9 @@ static bool may_wait(struct assist_job *job, enum overlay_outcome outcome) {
         return true;
     }
     return round_may_wait(&job->pace, outcome,
-                          outcome == OVERLAY_UNREACHABLE ? settings->unreachable_ms
-                                                         : settings->busy_ms);
+                          outcome == OVERLAY_APART         ? settings->apart_ms
+                          : outcome == OVERLAY_UNREACHABLE ? settings->unreachable_ms
+                                                           : settings->busy_ms);
 }
 
 /* The guest may have moved, and be asked there. */
@@ -189,21 +192,23 @@ static enum round_end judge_vanished(struct assist_job *job, struct arena *arena
     return end_failed(job, &err);
 }
 
-static enum round_end begin(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
+/* Itself, which is the first, and all that go with it. */
+static enum round_end begin(struct assist_job *job, struct arena *arena,
+                            struct overlay *const *overlays, unsigned count) {
     struct error err = { 0 }, looked = { 0 };
     enum round_end told = tell(job, arena, 0); /* does anybody wait for it? */
     enum overlay_outcome begun, seen;
 
     if (told != ROUND_WAITS)
         return told;
-    begun = overlay_begin(overlay, arena, &err);
+    begun = overlay_begin(overlays, count, arena, &err);
     job->begun = begun == OVERLAY_READY && job->change.remove;
     if (job->begun)
         return ROUND_WAITS;
     /* Success is seen, not believed; and so is a failure. */
-    seen = overlay_look(overlay, arena, &looked);
+    seen = overlay_look(overlays[0], arena, &looked);
     if (seen == OVERLAY_DONE)
-        return end_done(job, arena, overlay);
+        return end_done(job, arena, overlays[0]);
     if (begun == OVERLAY_READY)
         error_set(&err, ERROR_BACKEND, "the guest does not write to the overlay");
     if (seen == OVERLAY_UNREACHABLE || seen == OVERLAY_RUNS || seen == OVERLAY_BUSY)
@@ -211,6 +216,83 @@ static enum round_end begin(struct assist_job *job, struct arena *arena, struct 
     return begun == OVERLAY_BUSY || begun == OVERLAY_UNREACHABLE || begun == OVERLAY_RUNS
                ? wait_or_end(job, arena, begun, &err)
                : end_failed(job, &err);
+}
+
+/* ---- several at one moment ---- */
+
+static struct assist_job *find_job(struct assists *assists, const char *snapshot_id) {
+    struct assist_job *job;
+
+    LIST_FOREACH(job, &assists->jobs, next) {
+        if (strcmp(job->snapshot_id, snapshot_id) == 0)
+            return job;
+    }
+    return NULL;
+}
+
+/* How many others there are; fewer than there should be when one was not asked for. */
+static unsigned find_others(const struct assist_job *job, struct arena *arena,
+                            struct together_one *ret) {
+    struct assists *assists = job->assists;
+    unsigned count = 0;
+
+    pthread_mutex_lock(&assists->lock);
+    for (unsigned i = 0; i < job->together.count; i++) {
+        const struct assist_job *other = find_job(assists, job->together.ids[i]);
+        struct together_one *one = &ret[count];
+
+        if (!other || other == job)
+            continue;
+        *one = (struct together_one){ .change = other->change,
+                                      .request_id = arena_text(arena, other->log.request_id) };
+        memcpy(one->volume_id, other->volume_id, UUID_SIZE);
+        memcpy(one->snapshot_id, other->snapshot_id, UUID_SIZE);
+        memcpy(one->instance_uuid, other->instance_uuid, UUID_SIZE);
+        count++;
+    }
+    pthread_mutex_unlock(&assists->lock);
+    return count;
+}
+
+static enum overlay_outcome gather(const struct assist_job *job, struct arena *arena,
+                                   const struct overlay *own, struct together_one *ret,
+                                   struct error *err) {
+    unsigned others = job->together.count - 1;
+    enum overlay_outcome outcome;
+
+    error_set(err, ERROR_CONFLICT, "not all that are to be taken at one moment were asked for");
+    if (!together_leads(&job->together, job->snapshot_id) || find_others(job, arena, ret) != others)
+        return OVERLAY_APART;
+    outcome = together_look(ret, others, own, arena, err);
+    return outcome == OVERLAY_READY
+               ? together_tell(ret, others, &job->assists->settings.api, arena, err)
+               : outcome;
+}
+
+static enum round_end begin_together(struct assist_job *job, struct arena *arena,
+                                     struct overlay *own) {
+    unsigned count = job->together.count;
+    struct together_one *others = arena_alloc(arena, count * sizeof(*others));
+    struct overlay **overlays = arena_alloc(arena, count * sizeof(struct overlay *));
+    struct error err = { 0 };
+    enum overlay_outcome outcome = gather(job, arena, own, others, &err);
+
+    if (outcome != OVERLAY_READY)
+        return outcome == OVERLAY_FAILED ? end_failed(job, &err)
+                                         : wait_or_end(job, arena, outcome, &err);
+    overlays[0] = own;
+    for (unsigned i = 1; i < count; i++)
+        overlays[i] = &others[i - 1].overlay;
+    return begin(job, arena, overlays, count);
+}
+
+/* ---- a round ---- */
+
+static enum round_end go_on(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
+    if (job->begun)
+        return judge_vanished(job, arena);
+    return job->together.count > 1 ? begin_together(job, arena, overlay)
+                                   : begin(job, arena, &overlay, 1);
 }
 
 static enum round_end follow(struct assist_job *job, struct arena *arena) {
@@ -227,11 +309,12 @@ static enum round_end follow(struct assist_job *job, struct arena *arena) {
     case OVERLAY_FAILED:
         return end_failed(job, &err);
     case OVERLAY_READY:
-        return job->begun ? judge_vanished(job, arena) : begin(job, arena, &overlay);
+        return go_on(job, arena, &overlay);
     case OVERLAY_RUNS:
         job->vanished = 0;
         job->percent = percent_of(&overlay.disk);
         break;
+    case OVERLAY_APART:
     case OVERLAY_MOVES:
     case OVERLAY_BUSY:
     case OVERLAY_GONE: /* libvirt answers before it has found its guests again */
@@ -241,7 +324,10 @@ static enum round_end follow(struct assist_job *job, struct arena *arena) {
     return wait_or_end(job, arena, outcome, &err);
 }
 
-/* ---- rounds ---- */
+static void free_job(struct assist_job *job) {
+    free(job->together.ids);
+    free(job);
+}
 
 static void end_job(struct assist_job *job) {
     struct assists *assists = job->assists;
@@ -256,7 +342,7 @@ static void end_job(struct assist_job *job) {
     }
     pthread_mutex_unlock(&assists->lock);
     if (!again) {
-        free(job);
+        free_job(job);
         return;
     }
     job->begun = false;
@@ -294,16 +380,6 @@ struct assists *assists_new(const struct assist_settings *settings) {
     return assists;
 }
 
-static struct assist_job *find_job(struct assists *assists, const char *snapshot_id) {
-    struct assist_job *job;
-
-    LIST_FOREACH(job, &assists->jobs, next) {
-        if (strcmp(job->snapshot_id, snapshot_id) == 0)
-            return job;
-    }
-    return NULL;
-}
-
 static struct assist_job *new_job(struct assists *assists, const struct assist *assist) {
     struct assist_job *job = heap_new(sizeof(*job));
 
@@ -315,6 +391,7 @@ static struct assist_job *new_job(struct assists *assists, const struct assist *
              assist->request_id ? assist->request_id : "");
     job->log.request_id = job->request_id[0] ? job->request_id : NULL;
     job->change = assist->change;
+    together_set(&job->together, assist->together, assist->together_count);
     job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
     LIST_INSERT_HEAD(&assists->jobs, job, next);
     assists->count++;
@@ -324,8 +401,9 @@ static struct assist_job *new_job(struct assists *assists, const struct assist *
 static bool is_same(const struct assist_job *job, const struct assist *assist) {
     const struct overlay_change *one = &job->change, *other = &assist->change;
 
-    return strcmp(job->volume_id, assist->volume_id) == 0 && one->remove == other->remove &&
-           strcmp(one->new_file, other->new_file) == 0 &&
+    return strcmp(job->volume_id, assist->volume_id) == 0 &&
+           together_is(&job->together, assist->together, assist->together_count) &&
+           one->remove == other->remove && strcmp(one->new_file, other->new_file) == 0 &&
            strcmp(one->file_to_merge, other->file_to_merge) == 0 &&
            strcmp(one->merge_target, other->merge_target) == 0;
 }
@@ -365,7 +443,7 @@ void assists_free(struct assists *assists) {
 
     while ((job = LIST_FIRST(&assists->jobs))) {
         LIST_REMOVE(job, next);
-        free(job);
+        free_job(job);
     }
     pthread_mutex_destroy(&assists->lock);
     free(assists);

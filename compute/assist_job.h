@@ -9,7 +9,11 @@
  * Between the look and the call that changes something the volume API is asked whether the snapshot
  * is still being made, or deleted: it takes a report of that.  Whatever was asked for late, or by a
  * service that has given up, ends there; what is held up even behind that finds another image on
- * top or none at its path, and is refused (blocks.h).  Thread-safe.
+ * top or none at its path, and is refused (blocks.h).
+ *
+ * Snapshots that are to be taken together have a job each.  The one with the smallest id does it
+ * for all, as soon as all have been asked for and are ready; the others see in their chains that it
+ * is done.  Each reports for itself; one that waits too long for others has failed.  Thread-safe.
  */
 #pragma once
 
@@ -25,6 +29,9 @@ struct assist_settings {
     const char *host;
     struct worker_pool *pool;                  /* stopped before assists_free() */
     int64_t retry_ms, busy_ms, unreachable_ms; /* agent.h */
+    /* How long one waits for the others that are to be taken with it.  A service that asks again
+     * does so within four minutes. */
+    int64_t apart_ms;
 };
 
 struct assist {
@@ -32,6 +39,9 @@ struct assist {
     const char *instance_uuid;           /* that has the disk; "": whichever */
     const char *request_id;              /* may be NULL */
     struct overlay_change change;
+    /* Of a new overlay: the snapshots that are taken at one moment, this one among them; or 0. */
+    const char *const *together;
+    unsigned together_count;
 };
 
 struct assists *assists_new(const struct assist_settings *settings);

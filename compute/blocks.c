@@ -23,18 +23,19 @@ int blocks_list(const struct guest *guest, const struct disk *disk, const char *
 }
 
 /* The guest would see at once what is below another image, and the end of a smaller one. */
-static int check_overlay(const struct guest *guest, const struct disk *disk, const char *overlay,
+static int check_overlay(const struct guest *guest, const struct disk_overlay *overlay,
                          struct error *err) {
+    const struct disk *disk = overlay->disk;
     const char *slash = strrchr(disk->source, '/'), *below;
     int64_t capacity;
 
-    if (image_layer(guest->arena, overlay, &capacity, &below, err) < 0)
+    if (image_layer(guest->arena, overlay->path, &capacity, &below, err) < 0)
         return -1;
     if (!slash || (strcmp(below, slash + 1) != 0 && strcmp(below, disk->source) != 0))
-        return error_set(err, ERROR_BACKEND, "%s lies above \"%.100s\" and not above %s", overlay,
-                         below, disk->source);
+        return error_set(err, ERROR_BACKEND, "%s lies above \"%.100s\" and not above %s",
+                         overlay->path, below, disk->source);
     if (capacity < disk->capacity)
-        return error_set(err, ERROR_BACKEND, "%s has %jd bytes, the disk has %jd", overlay,
+        return error_set(err, ERROR_BACKEND, "%s has %jd bytes, the disk has %jd", overlay->path,
                          (intmax_t)capacity, (intmax_t)disk->capacity);
     return 0;
 }
@@ -56,7 +57,7 @@ static int create(const struct guest *guest, const char *wish, unsigned flags, s
     return 0;
 }
 
-int blocks_snapshot(const struct guest *guest, const struct disk *disk, const char *overlay,
+int blocks_snapshot(const struct guest *guest, const struct disk_overlay *overlays, unsigned count,
                     struct error *err) {
     autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
     const char *wish;
@@ -64,11 +65,12 @@ int blocks_snapshot(const struct guest *guest, const struct disk *disk, const ch
 
     if (!xml)
         return virt_fail_looking(guest->connection, "reading the domain", err);
-    found = domain_xml_snapshot(xml, disk->serial, disk->source, overlay, guest->arena, &wish, err);
+    found = domain_xml_snapshot(xml, overlays, count, guest->arena, &wish, err);
     if (found <= 0)
         return found == 0 ? left(err) : -1;
-    if (check_overlay(guest, disk, overlay, err) < 0)
-        return -1;
+    for (unsigned i = 0; i < count; i++)
+        if (check_overlay(guest, &overlays[i], err) < 0)
+            return -1;
     if (may_quiesce(xml)) {
         struct error failure = { 0 };
 

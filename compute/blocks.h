@@ -14,7 +14,7 @@
 /* As in hypervisor.h. */
 int blocks_list(const struct guest *guest, const struct disk *disk, const char *const **ret,
                 struct error *err);
-int blocks_snapshot(const struct guest *guest, const struct disk *disk, const char *overlay,
+int blocks_snapshot(const struct guest *guest, const struct disk_overlay *overlays, unsigned count,
                     struct error *err);
 int blocks_merge(const struct guest *guest, const struct disk *disk, const char *top,
                  const char *base, struct error *err);

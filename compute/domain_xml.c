@@ -189,23 +189,33 @@ int domain_xml_without_chain(const char *xml, const char *serial, const char *so
     return dump_node(node, arena, ret, err) < 0 ? -1 : 1;
 }
 
-static void add_overlay(xmlNode *disk, const char *overlay) {
+static void add_overlay(xmlNode *disks, const struct disk_overlay *overlay) {
+    xmlNode *disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
     xmlNode *driver = xmlNewChild(disk, NULL, (const xmlChar *)"driver", NULL);
     xmlNode *source = xmlNewChild(disk, NULL, (const xmlChar *)"source", NULL);
 
+    xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)overlay->disk->source);
+    xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"external");
     xmlNewProp(driver, (const xmlChar *)"type", (const xmlChar *)"qcow2");
-    xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay);
+    xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay->path);
+}
+
+static bool is_one_of(const xmlNode *disk, const struct disk_overlay *overlays, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (has_serial(disk, overlays[i].disk->serial))
+            return true;
+    return false;
 }
 
 /* A disk that is not mentioned would be snapshotted as well. */
-static int mention_others(xmlNode *disks, const xmlNode *devices, const char *serial,
-                          struct error *err) {
+static int mention_others(xmlNode *disks, const xmlNode *devices,
+                          const struct disk_overlay *overlays, unsigned count, struct error *err) {
     struct disk other;
 
     for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
         xmlNode *disk;
 
-        if (!is_element(node, "disk") || has_serial(node, serial))
+        if (!is_element(node, "disk") || is_one_of(node, overlays, count))
             continue;
         if (read_disk(node, &other, err) < 0)
             return -1;
@@ -216,27 +226,25 @@ static int mention_others(xmlNode *disks, const xmlNode *devices, const char *se
     return 0;
 }
 
-int domain_xml_snapshot(const char *xml, const char *serial, const char *source,
-                        const char *overlay, struct arena *arena, const char **ret,
-                        struct error *err) {
+int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
+                        struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL, wish = xmlNewDoc((const xmlChar *)"1.0");
-    xmlNode *root = xmlNewNode(NULL, (const xmlChar *)"domainsnapshot"), *disks, *disk;
+    xmlNode *root = xmlNewNode(NULL, (const xmlChar *)"domainsnapshot"), *disks;
     const xmlNode *devices, *node;
     autotext xmlChar *text = NULL;
-    int found, size;
+    int found = 1, size;
 
     xmlDocSetRootElement(wish, root);
     if (parse_domain(xml, &document, &devices, err) < 0)
         return -1;
-    found = find_in_devices(devices, serial, &node, err);
+    disks = xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
+    for (unsigned i = 0; i < count && found > 0; i++) {
+        found = find_in_devices(devices, overlays[i].disk->serial, &node, err);
+        add_overlay(disks, &overlays[i]);
+    }
     if (found <= 0)
         return found;
-    disks = xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
-    disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
-    xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)source);
-    xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"external");
-    add_overlay(disk, overlay);
-    if (mention_others(disks, devices, serial, err) < 0)
+    if (mention_others(disks, devices, overlays, count, err) < 0)
         return -1;
     xmlDocDumpMemory(wish, &text, &size);
     *ret = arena_text(arena, (const char *)text);

@@ -26,10 +26,9 @@ int domain_xml_without_chain(const char *xml, const char *serial, const char *so
                              struct arena *arena, const char **ret, struct error *err);
 
 /*
- * What to ask libvirt for, XML in the arena: that the disk with the serial goes on in the qcow2
- * image `overlay` and all others stay as they are.  The disk is named by `source`, as what it is
- * in.  1, or 0: no disk has the serial.
+ * What to ask libvirt for, XML in the arena: that the disks with these serials go on in their
+ * overlays and all others stay as they are.  Each is named by its source, as what it is in.  1, or
+ * 0: no disk has one of the serials.
  */
-int domain_xml_snapshot(const char *xml, const char *serial, const char *source,
-                        const char *overlay, struct arena *arena, const char **ret,
-                        struct error *err);
+int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
+                        struct arena *arena, const char **ret, struct error *err);

@@ -36,6 +36,12 @@ struct disk {
     bool discards; /* what the guest gives up is given back */
 };
 
+/* That the guest goes on in another file. */
+struct disk_overlay {
+    const struct disk *disk;
+    const char *path;
+};
+
 struct hypervisor {
     /* Is there a domain with this UUID? 1 yes, 0 no, -1 the hypervisor does not answer. */
     int (*has_instance)(struct hypervisor *hypervisor, const char *instance_uuid,
@@ -52,10 +58,11 @@ struct hypervisor {
      * first; NULL ends them. */
     int (*list_chain)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                       const char *const **ret, struct error *err);
-    /* The guest goes on in `overlay`, a qcow2 image made above disk->source.  Nothing changes when
-     * that is not the disk's source any more, or the overlay is not there. */
-    int (*snapshot_disk)(struct hypervisor *hypervisor, struct arena *arena,
-                         const struct disk *disk, const char *overlay, struct error *err);
+    /* The guest goes on in overlays, each a qcow2 image made above its disk's source, at one moment
+     * for all these disks of one guest.  Nothing changes when one of these is not in its source any
+     * more, or an overlay is not there. */
+    int (*snapshot_disks)(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk_overlay *overlays, unsigned count, struct error *err);
     /* Begins a job that takes images out of the chain.  What lies between disk->source and `base`
      * (NULL: all below) comes up into disk->source; or, with `top`, what has been written from
      * there down to above `base` goes into `base`.  Nothing begins when disk->source is not the

@@ -237,6 +237,8 @@ struct act {
     const struct disk *disk;
     int64_t bytes;
     const char *top, *base;
+    const struct disk_overlay *overlays;
+    unsigned count;
     const char *const **ret;
 };
 
@@ -293,12 +295,15 @@ static int libvirt_list_chain(struct hypervisor *hypervisor, struct arena *arena
 }
 
 static int act_snapshot(const struct guest *guest, const struct act *act, struct error *err) {
-    return blocks_snapshot(guest, act->disk, act->top, err);
+    return blocks_snapshot(guest, act->overlays, act->count, err);
 }
 
-static int libvirt_snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
-                                 const struct disk *disk, const char *overlay, struct error *err) {
-    const struct act act = { .run = act_snapshot, .disk = disk, .top = overlay };
+static int libvirt_snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
+                                  const struct disk_overlay *overlays, unsigned count,
+                                  struct error *err) {
+    const struct act act = {
+        .run = act_snapshot, .disk = overlays[0].disk, .overlays = overlays, .count = count
+    };
 
     return act_on_guest(hypervisor, arena, &act, err);
 }
@@ -391,7 +396,7 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .find_disk = libvirt_find_disk,
         .grow_disk = libvirt_grow_disk,
         .list_chain = libvirt_list_chain,
-        .snapshot_disk = libvirt_snapshot_disk,
+        .snapshot_disks = libvirt_snapshot_disks,
         .merge_disk = libvirt_merge_disk,
         .forget_chain = libvirt_forget_chain,
         .trim_disk = libvirt_trim_disk,

@@ -14,6 +14,7 @@ libscoria_a_SOURCES += \
 	compute/resize.c compute/resize.h \
 	compute/round.c compute/round.h \
 	compute/tidy.c compute/tidy.h \
+	compute/together.c compute/together.h \
 	compute/trim.c compute/trim.h \
 	compute/trim_job.c compute/trim_job.h \
 	compute/versions.c compute/versions.h
@@ -43,6 +44,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_resize \
 	tests/unit/compute/test_round \
 	tests/unit/compute/test_tidy \
+	tests/unit/compute/test_together \
 	tests/unit/compute/test_trim \
 	tests/unit/compute/test_trim_job \
 	tests/unit/compute/test_versions

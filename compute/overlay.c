@@ -168,14 +168,23 @@ enum overlay_outcome overlay_look(struct overlay *overlay, struct arena *arena, 
     return outcome == OVERLAY_READY && disk.job ? OVERLAY_RUNS : outcome;
 }
 
-enum overlay_outcome overlay_begin(const struct overlay *overlay, struct arena *arena,
-                                   struct error *err) {
-    struct hypervisor *hypervisor = overlay->hypervisor;
-    int result =
-        overlay->change->remove
-            ? hypervisor->merge_disk(hypervisor, arena, &overlay->disk, overlay->top, overlay->base,
-                                     err)
-            : hypervisor->snapshot_disk(hypervisor, arena, &overlay->disk, overlay->path, err);
+static int put_on_top(struct overlay *const *overlays, unsigned count, struct arena *arena,
+                      struct error *err) {
+    struct hypervisor *hypervisor = overlays[0]->hypervisor;
+    struct disk_overlay *each = arena_alloc(arena, count * sizeof(*each));
+
+    for (unsigned i = 0; i < count; i++)
+        each[i] = (struct disk_overlay){ &overlays[i]->disk, overlays[i]->path };
+    return hypervisor->snapshot_disks(hypervisor, arena, each, count, err);
+}
+
+enum overlay_outcome overlay_begin(struct overlay *const *overlays, unsigned count,
+                                   struct arena *arena, struct error *err) {
+    const struct overlay *first = overlays[0];
+    struct hypervisor *hypervisor = first->hypervisor;
+    int result = first->change->remove ? hypervisor->merge_disk(hypervisor, arena, &first->disk,
+                                                                first->top, first->base, err)
+                                       : put_on_top(overlays, count, arena, err);
 
     return result == 0 ? OVERLAY_READY : outcome_of(err->kind);
 }

@@ -32,6 +32,7 @@ enum overlay_outcome {
     OVERLAY_READY,       /* it can be begun */
     OVERLAY_RUNS,        /* a job runs on the disk */
     OVERLAY_MOVES,       /* the guest is being moved */
+    OVERLAY_APART,       /* another one that it is to be done with is not ready; err says why */
     OVERLAY_BUSY,        /* not now; err says why */
     OVERLAY_GONE,        /* no domain of this host has the disk */
     OVERLAY_UNREACHABLE, /* the hypervisor does not answer; what was asked of it may happen */
@@ -51,6 +52,7 @@ struct overlay {
 enum overlay_outcome overlay_look(struct overlay *overlay, struct arena *arena, struct error *err);
 
 /* After a look that found it ready: READY again when it has begun (of a snapshot: is done), and has
- * to be looked at.  Whatever else comes may have taken effect. */
-enum overlay_outcome overlay_begin(const struct overlay *overlay, struct arena *arena,
-                                   struct error *err);
+ * to be looked at.  Whatever else comes may have taken effect.  Several are overlays that go on top
+ * of disks of one guest, at one moment or not at all. */
+enum overlay_outcome overlay_begin(struct overlay *const *overlays, unsigned count,
+                                   struct arena *arena, struct error *err);

@@ -27,6 +27,8 @@ struct errand {
     struct disk disk; /* that is asked for, and the answer */
     int64_t bytes;
     const char *top, *base;
+    struct disk_overlay *overlays;
+    unsigned count;
     const char *const *list;
     const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
     int64_t ended_us; /* that of a trim */
@@ -251,19 +253,34 @@ static int list_chain(struct hypervisor *hypervisor, struct arena *arena, const 
                     ret, err);
 }
 
-static void run_snapshot_disk(struct errand *errand) {
+static void run_snapshot_disks(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
 
     errand->result =
-        inner->snapshot_disk(inner, errand->arena, &errand->disk, errand->top, &errand->err);
+        inner->snapshot_disks(inner, errand->arena, errand->overlays, errand->count, &errand->err);
 }
 
-static int snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
-                         const struct disk *disk, const char *overlay, struct error *err) {
+static struct disk_overlay *copy_overlays(struct arena *arena, const struct disk_overlay *overlays,
+                                          unsigned count) {
+    struct disk_overlay *copies = arena_alloc(arena, count * sizeof(*copies));
+    struct disk *disks = arena_alloc(arena, count * sizeof(*disks));
+
+    for (unsigned i = 0; i < count; i++) {
+        disks[i] = *overlays[i].disk;
+        copies[i] = (struct disk_overlay){ &disks[i], arena_text(arena, overlays[i].path) };
+    }
+    return copies;
+}
+
+static int snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk_overlay *overlays, unsigned count, struct error *err) {
     struct errand *errand =
-        run(errand_on_disk(hypervisor, run_snapshot_disk, disk, overlay, NULL), err);
+        errand_on_disk(hypervisor, run_snapshot_disks, overlays[0].disk, NULL, NULL);
 
     (void)arena;
+    errand->overlays = copy_overlays(errand->arena, overlays, count);
+    errand->count = count;
+    errand = run(errand, err);
     return errand ? end(errand, err) : -1;
 }
 
@@ -437,7 +454,7 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .find_disk = find_disk,
         .grow_disk = grow_disk,
         .list_chain = list_chain,
-        .snapshot_disk = snapshot_disk,
+        .snapshot_disks = snapshot_disks,
         .merge_disk = merge_disk,
         .forget_chain = forget_chain,
         .trim_disk = trim_disk,

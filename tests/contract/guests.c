@@ -70,8 +70,8 @@ static void prepare_namespace(void) {
     snprintf(path, sizeof(path), "%s/libvirtd.conf", guests_folder);
     write_file(path,
                "auth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nunix_sock_dir = \"%s\"\n"
-               "log_outputs = \"4:file:/dev/null\"\n%s",
-               guests_folder, settings);
+               "log_outputs = \"1:file:%s/log\"\n%s",
+               guests_folder, guests_folder, settings);
 }
 
 static pid_t start_daemon(void) {

@@ -19,7 +19,7 @@
 #define UNKNOWN  "44444444-4444-4444-8444-444444444444"
 #define MIB      (INT64_C(1) << 20)
 
-extern char guests_folder[64]; /* the daemon's socket, images */
+extern char guests_folder[64]; /* the daemon's socket and log, images */
 extern char guests_uri[160];
 
 /* 's' starts it, 'k' kills it, 'f' freezes it, 't' thaws it. */

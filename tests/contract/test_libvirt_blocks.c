@@ -104,8 +104,10 @@ static void assert_below(const char *name, const char *below, const char *format
 /* ---- what is asked of the hypervisor ---- */
 
 static int snapshot(struct scene *scene, const struct disk *disk, const char *name) {
-    return scene->hypervisor->snapshot_disk(scene->hypervisor, scene->arena, disk,
-                                            path_of(scene, name), &scene->err);
+    const struct disk_overlay overlay = { disk, path_of(scene, name) };
+
+    return scene->hypervisor->snapshot_disks(scene->hypervisor, scene->arena, &overlay, 1,
+                                             &scene->err);
 }
 
 static void take_snapshot(struct scene *scene, const char *name, const char *below) {
@@ -213,6 +215,34 @@ START_TEST(other_disks_stay_as_they_are) {
     ck_assert_str_eq(disk.source, scene->image);
     ck_assert_str_eq(disk.format, "raw");
     scene_end(scene);
+}
+END_TEST
+
+/* Of several disks: all of them or none, in one transaction of QEMU's, as libvirt writes down what
+ * it says to the monitor. */
+START_TEST(several_disks_go_on_in_overlays_at_one_moment) {
+    struct scene *scene = scene_running();
+    struct hypervisor *hypervisor = scene->hypervisor;
+    struct disk disk = scene_found(scene), other;
+    const char *top = path_of(scene, "other");
+    const struct disk_overlay overlays[] = { { &disk, path_of(scene, FIRST) }, { &other, top } };
+
+    ck_assert_int_eq(scene_find_volume(scene, INSTANCE, OTHER, &other), 0);
+    make_overlay(FIRST, BASE, 64);
+    ck_assert_int_eq(hypervisor->snapshot_disks(hypervisor, scene->arena, overlays, 2, &scene->err),
+                     -1);
+    ck_assert_str_eq(chain_of(scene), BASE);
+    shell("qemu-img create -q -f qcow2 -F raw -b %s %s 64M", scene->image, top);
+    if (hypervisor->snapshot_disks(hypervisor, scene->arena, overlays, 2, &scene->err) < 0)
+        ck_abort_msg("%s", scene->err.message);
+    ck_assert_str_eq(chain_of(scene), FIRST " " BASE);
+    ck_assert_int_eq(scene_find_volume(scene, INSTANCE, OTHER, &other), 0);
+    ck_assert_str_eq(other.source, top);
+    shell("grep SEND_MSG %s/log | grep '\"transaction\"' | tail -n 1 | grep -q "
+          "'\"blockdev-snapshot\".*\"blockdev-snapshot\"'",
+          guests_folder);
+    scene_end(scene);
+    unlink(top);
 }
 END_TEST
 
@@ -581,10 +611,11 @@ START_TEST(the_agent_extends_a_chain) {
 END_TEST
 
 /* clang-format off */
-GUESTS_MAIN("libvirt_blocks", "",
+GUESTS_MAIN("libvirt_blocks", "log_filters = \"2:qemu.qemu_monitor\"\n",
             { a_guest_goes_on_in_each_new_overlay, 1 },
             { the_definition_names_the_overlay_too, 1 },
             { other_disks_stay_as_they_are, 1 },
+            { several_disks_go_on_in_overlays_at_one_moment, 1 },
             { a_late_snapshot_changes_nothing, 1 },
             { what_would_show_the_guest_another_disk_is_refused, 1 },
             { a_guest_that_is_off_is_left_alone, 1 },

@@ -10,6 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct disk disk = { .state = DISK_OFF, .target = "before" };
+    const struct disk source = { .serial = "serial", .source = "/source" };
+    const struct disk_overlay overlay = { &source, "/overlay" };
     struct arena *arena = arena_new();
     const char *const *paths;
     const char *wish = NULL;
@@ -30,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (domain_xml_list_chain(xml, "serial", arena, &paths, NULL) == 1 && !paths[0])
         abort();
-    if (domain_xml_snapshot(xml, "serial", "/source", "/overlay", arena, &wish, NULL) == 1 && !wish)
+    if (domain_xml_snapshot(xml, &overlay, 1, arena, &wish, NULL) == 1 && !wish)
         abort();
     arena_free(arena);
     free(xml);

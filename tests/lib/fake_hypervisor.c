@@ -170,26 +170,33 @@ static void put_on_top(struct fake_disk *found, const char *overlay) {
     snprintf(found->disk.source, sizeof(found->disk.source), "%s", overlay);
 }
 
-static int fake_snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
-                              const struct disk *disk, const char *overlay, struct error *err) {
-    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
-    struct fake_disk *found;
-    struct fake_fault fault;
+static bool may_go_on(struct fake_hypervisor *fake, const struct disk_overlay *overlay) {
     bool there = false;
+
+    for (unsigned i = 0; i < fake->file_count; i++)
+        there |= strcmp(fake->files[i], overlay->path) == 0;
+    return there && find_source(fake, overlay->disk);
+}
+
+static int fake_snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
+                               const struct disk_overlay *overlays, unsigned count,
+                               struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+    bool may = true;
 
     (void)arena;
     pthread_mutex_lock(&fake->lock);
-    fault = begin_call(fake, FAKE_SNAPSHOT_DISK);
+    fault = begin_call(fake, FAKE_SNAPSHOT_DISKS);
     stand_still(fake);
-    found = find_source(fake, disk);
-    for (unsigned i = 0; i < fake->file_count; i++)
-        there |= strcmp(fake->files[i], overlay) == 0;
-    if (found && there && (fault.times == 0 || fault.after))
-        put_on_top(found, overlay);
+    for (unsigned i = 0; i < count; i++)
+        may &= may_go_on(fake, &overlays[i]);
+    for (unsigned i = 0; i < count && may && (fault.times == 0 || fault.after); i++)
+        put_on_top(find_source(fake, overlays[i].disk), overlays[i].path);
     pthread_mutex_unlock(&fake->lock);
     if (fault.times > 0)
         return fail(&fault, err);
-    return found && there ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
+    return may ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
 }
 
 /* Where it is in the chain; -1: nowhere. */
@@ -310,7 +317,7 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .find_disk = fake_find_disk,
         .grow_disk = fake_grow_disk,
         .list_chain = fake_list_chain,
-        .snapshot_disk = fake_snapshot_disk,
+        .snapshot_disks = fake_snapshot_disks,
         .merge_disk = fake_merge_disk,
         .forget_chain = fake_forget_chain,
         .trim_disk = fake_trim_disk,

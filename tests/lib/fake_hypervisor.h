@@ -11,7 +11,7 @@ enum fake_call {
     FAKE_FIND_DISK,
     FAKE_GROW_DISK,
     FAKE_LIST_CHAIN,
-    FAKE_SNAPSHOT_DISK,
+    FAKE_SNAPSHOT_DISKS,
     FAKE_MERGE_DISK,
     FAKE_FORGET_CHAIN,
     FAKE_TRIM_DISK,
@@ -65,7 +65,7 @@ void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id
 /* Guests are at their trims, until they are not. */
 void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on);
 
-/* Calls of grow_disk, snapshot_disk, merge_disk and trim_disk stop and wait while held; waiting for
+/* Calls of grow_disk, snapshot_disks, merge_disk and trim_disk stop and wait while held; waiting for
  * the first one to be there. */
 void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);

@@ -165,7 +165,7 @@ START_TEST(an_overlay_goes_on_top_and_is_reported) {
     ck_assert_str_eq(report(scene, 1), TOLD("creating", "90"));
     ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 1),
                                  "X-OpenStack-Request-ID", "req-7"));
-    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK), 1);
+    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
     scene_end(scene);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(what_is_there_already_is_reported_as_done) {
         ck_assert_str_eq(last_report(scene),
                          i == 0 ? TOLD("creating", "90") : TOLD("deleting", "90"));
     }
-    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK) + count(scene, FAKE_MERGE_DISK), 0);
+    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS) + count(scene, FAKE_MERGE_DISK), 0);
     assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
     scene_end(scene);
 }
@@ -299,7 +299,7 @@ START_TEST(what_nobody_awaits_is_not_begun) {
         answer(scene, ACTION, statuses[i / 2], 0);
         run(scene, &requests[i % 2]);
         ck_assert_uint_eq(reports(scene), 1);
-        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK) + count(scene, FAKE_MERGE_DISK), 0);
+        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS) + count(scene, FAKE_MERGE_DISK), 0);
         scene_end(scene);
     }
 }
@@ -333,18 +333,18 @@ START_TEST(a_failure_is_reported_unless_it_took_effect) {
         struct scene *scene = scene_new();
 
         answer(scene, ACTION, 202, 0);
-        fake_hypervisor_fail(scene->fake, FAKE_SNAPSHOT_DISK, ERROR_BACKEND, 1, after);
+        fake_hypervisor_fail(scene->fake, FAKE_SNAPSHOT_DISKS, ERROR_BACKEND, 1, after);
         run(scene, &create);
         ck_assert_str_eq(last_report(scene), after ? TOLD("creating", "90") : TOLD("error", "90"));
         assert_chain_of(scene->fake, after ? FIRST " " BASE : BASE);
-        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK), 1);
+        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
         scene_end(scene);
     }
 }
 END_TEST
 
 START_TEST(a_hypervisor_that_answers_late_is_waited_for) {
-    static const enum fake_call calls[] = { FAKE_FIND_DISK, FAKE_LIST_CHAIN, FAKE_SNAPSHOT_DISK };
+    static const enum fake_call calls[] = { FAKE_FIND_DISK, FAKE_LIST_CHAIN, FAKE_SNAPSHOT_DISKS };
     static const enum error_kind kinds[] = { ERROR_UNAVAILABLE, ERROR_CONFLICT };
 
     for (size_t i = 0; i < LENGTH(calls) * LENGTH(kinds); i++) {
@@ -539,7 +539,7 @@ START_TEST(a_report_is_repeated_until_it_is_taken) {
         run(scene, &create);
         ck_assert_uint_ge(reports(scene), 5);
         ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
-        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK), 1);
+        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
         scene_end(scene);
     }
 }
@@ -563,7 +563,7 @@ START_TEST(the_same_again_joins_and_is_looked_at_once_more) {
     fake_hypervisor_release(scene->fake);
     await_end(scene);
     ck_assert_uint_eq(reports(scene), 3); /* 0, 90, and 90 of the second look */
-    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISK), 1);
+    ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
     scene_end(scene);
 }
 END_TEST

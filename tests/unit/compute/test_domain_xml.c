@@ -214,11 +214,12 @@ END_TEST
 
 START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
     autoarena struct arena *arena = arena_new();
+    const struct disk disk = { .serial = SERIAL, .source = "/a&b/top" };
+    const struct disk_overlay overlay = { &disk, "/a&b/'new'<" };
     struct error err = { 0 };
     const char *wish = NULL;
 
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER LAYERED), SERIAL, "/a&b/top", "/a&b/'new'<",
-                                         arena, &wish, &err),
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER LAYERED), &overlay, 1, arena, &wish, &err),
                      1);
     ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"/a&amp;b/top\" snapshot=\"external\">"
                                        "<driver type=\"qcow2\"/>"
@@ -226,10 +227,27 @@ START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
     ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sda\" snapshot=\"no\"/>"));
     ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sdb\" snapshot=\"no\"/>"));
     ck_assert_ptr_null(strstr(wish, "\"vda\""));
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER), SERIAL, "/a", "/b", arena, &wish, &err), 0);
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK DISK), SERIAL, "/a", "/b", arena, &wish, &err),
-                     -1);
-    ck_assert_int_eq(domain_xml_snapshot("no xml", SERIAL, "/a", "/b", arena, &wish, &err), -1);
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER), &overlay, 1, arena, &wish, &err), 0);
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK DISK), &overlay, 1, arena, &wish, &err), -1);
+    ck_assert_int_eq(domain_xml_snapshot("no xml", &overlay, 1, arena, &wish, &err), -1);
+}
+END_TEST
+
+START_TEST(a_snapshot_of_several_disks_is_one) {
+    autoarena struct arena *arena = arena_new();
+    const struct disk disks[] = { { .serial = SERIAL, .source = "/a" },
+                                  { .serial = "root", .source = "/b" } };
+    const struct disk_overlay overlays[] = { { &disks[0], "/a.new" }, { &disks[1], "/b.new" } };
+    struct error err = { 0 };
+    const char *wish = NULL;
+
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER DISK), overlays, 2, arena, &wish, &err), 1);
+    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"/a\" snapshot=\"external\">"
+                                       "<driver type=\"qcow2\"/><source file=\"/a.new\"/></disk>"
+                                       "<disk name=\"/b\" snapshot=\"external\">"
+                                       "<driver type=\"qcow2\"/><source file=\"/b.new\"/></disk>"
+                                       "<disk name=\"sdb\" snapshot=\"no\"/></disks>"));
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK), overlays, 2, arena, &wish, &err), 0);
 }
 END_TEST
 
@@ -261,8 +279,9 @@ END_TEST
 
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
            a_disk_is_described_without_its_chain,
-           a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
-           a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
-           a_network_disk_has_no_path, an_absent_serial_finds_nothing_and_changes_nothing,
+           a_snapshot_of_several_disks_is_one, a_snapshot_is_of_one_disk_and_says_so_of_all_others,
+           a_disk_is_found_by_its_serial, a_device_is_a_source_too_and_read_only_is_seen,
+           only_what_is_unmapped_is_given_back, a_network_disk_has_no_path,
+           an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)

@@ -73,12 +73,16 @@ static int list_chain(struct hypervisor *hypervisor, struct arena *arena, const 
     return 0;
 }
 
-static int snapshot_disk(struct hypervisor *hypervisor, struct arena *arena,
-                         const struct disk *disk, const char *overlay, struct error *err) {
+static int snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
+                          const struct disk_overlay *overlays, unsigned count, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(disk->instance_uuid);
-    return strcmp(overlay, "/new") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not new");
+    ask(overlays[0].disk->instance_uuid);
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(overlays[i].path, "/new") != 0 ||
+            strcmp(overlays[i].disk->target, i == 0 ? "vda" : "vdb") != 0)
+            return error_set(err, ERROR_CONFLICT, "not new");
+    return 0;
 }
 
 static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
@@ -139,7 +143,7 @@ static struct hypervisor *patience(void) {
                                             .find_disk = find_disk,
                                             .grow_disk = grow_disk,
                                             .list_chain = list_chain,
-                                            .snapshot_disk = snapshot_disk,
+                                            .snapshot_disks = snapshot_disks,
                                             .merge_disk = merge_disk,
                                             .forget_chain = forget_chain,
                                             .trim_disk = trim_disk,
@@ -222,7 +226,9 @@ END_TEST
 START_TEST(what_is_asked_of_a_chain_comes_through) {
     struct hypervisor *hypervisor = patience();
     autoarena struct arena *arena = arena_new();
-    struct disk disk = { .instance_uuid = HEALTHY };
+    struct disk disk = { .instance_uuid = HEALTHY, .target = "vda" };
+    struct disk other = { .instance_uuid = HEALTHY, .target = "vdb" };
+    const struct disk_overlay overlays[] = { { &disk, "/new" }, { &other, "/new" } };
     const char *const *paths = NULL;
     struct error err = { 0 };
 
@@ -231,7 +237,7 @@ START_TEST(what_is_asked_of_a_chain_comes_through) {
     ck_assert_str_eq(paths[0], "/top");
     ck_assert_str_eq(paths[1], "/low");
     ck_assert_ptr_null(paths[2]);
-    while (hypervisor->snapshot_disk(hypervisor, NULL, &disk, "/new", &err) < 0)
+    while (hypervisor->snapshot_disks(hypervisor, NULL, overlays, 2, &err) < 0)
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     while (hypervisor->merge_disk(hypervisor, NULL, &disk, NULL, "/low", &err) < 0)
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
@@ -257,7 +263,9 @@ START_TEST(a_guest_that_does_not_answer_is_asked_once) {
         ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
         ck_assert_int_eq(hypervisor->grow_disk(hypervisor, NULL, &disk, 9, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-        ck_assert_int_eq(hypervisor->snapshot_disk(hypervisor, NULL, &disk, "/new", &err), -1);
+        ck_assert_int_eq(hypervisor->snapshot_disks(
+                             hypervisor, NULL, &(struct disk_overlay){ &disk, "/new" }, 1, &err),
+                         -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     }
     ck_assert_uint_eq(asked(), 1);
