@@ -186,10 +186,9 @@ static void load_settings(struct parts *parts) {
 
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
+    settings->asks_service = strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
     /* A compute service comes with a token of its own; agents do not detach. */
-    settings->only_services_detach =
-        part_knows_callers(parts) &&
-        strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
+    settings->only_services_detach = part_knows_callers(parts) && settings->asks_service;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
 

@@ -132,6 +132,10 @@ struct driver_candidate {
     const char *volume; /* a snapshot's: the source_name of what it is of; NULL: nobody knows */
 };
 
+/* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
+ * not said nobody knows. */
+#define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
+
 struct driver_pool {
     const char *name;
     double total_gb, free_gb; /* < 0: unknown */

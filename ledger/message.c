@@ -80,6 +80,7 @@ static const struct numbered_text details[] = {
     { "908", "The driver failed to give back room of the volume." },
     { "909", "The storage of the volume gives back no room." },
     { "910", "The volume is in use, and its storage takes no snapshot of it meanwhile." },
+    { "911", "The storage takes the snapshots of the members one after the other." },
 };
 /* clang-format on */
 

@@ -32,6 +32,7 @@ struct settings {
     bool only_services_detach; /* a server's disk; else administrators do so too */
     bool notifications;        /* are any made? */
     bool notifications_whole;  /* as a listener gets them; else the payload alone, for the log */
+    bool asks_service; /* for what hosts of guests do: not our agents, and one volume a call */
     /* Ended with NULL; the topic is this and the priority. */
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
     const char *node; /* name of this one among the services; NULL: "localhost" */

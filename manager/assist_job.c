@@ -113,7 +113,7 @@ static int get_ready(struct job *job, struct error *err) {
 static int end_asking(struct job *job, struct error *err) {
     bool again = job->manager->settings.compute->asks_again;
 
-    return job_held(job, assist_sent, &again, err) < 0 ? -1 : 0;
+    return job_held(job, snapshot_assist_sent, &again, err) < 0 ? -1 : 0;
 }
 
 static int ask(struct job *job, struct compute_assist *request, struct error *err) {

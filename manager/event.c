@@ -4,6 +4,7 @@
 #include "ledger/service.h"
 #include "volume/attachment.h"
 #include "volume/extend.h"
+#include "volume/group_snapshot_part.h"
 
 #include <string.h>
 
@@ -15,6 +16,8 @@
 
 struct receivers {
     struct compute_event event;
+    struct compute_assist *assist; /* of a snapshot that is made; NULL: nothing of the kind */
+    const struct snapshot *snapshot;
     const char *hosts[HOSTS_MOST], *endpoints[HOSTS_MOST]; /* of agents that are there */
     unsigned count;
 };
@@ -63,6 +66,14 @@ static int receivers_body(struct work *work, void *arg, struct error *err) {
 
     receivers->event.host = receivers->event.endpoint = NULL;
     receivers->count = 0;
+    if (receivers->assist) {
+        int count =
+            group_snapshot_together(work, receivers->snapshot, &receivers->assist->together, err);
+
+        if (count < 0)
+            return -1;
+        receivers->assist->together_count = (unsigned)count;
+    }
     if (volume_details(work, receivers->event.volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (add_receivers(work, &volume, true, receivers, err) < 0)
@@ -117,10 +128,17 @@ int event_assist(struct job *job, const char *instance_uuid, struct compute_assi
     struct compute_sender *compute = job->manager->settings.compute;
     struct receivers receivers = {
         .event = { .volume_id = job->volume.id, .instance_uuid = instance_uuid },
+        .assist = assist->new_file ? assist : NULL,
+        .snapshot = &job->snapshot,
     };
 
     if (job_read(job, receivers_body, &receivers, err) < 0)
         return -1;
+    *ret = EVENT_REFUSED;
+    if (assist->together_count > 0 && !compute->asks_again) {
+        error_set(answer, ERROR_BAD_REQUEST, "a compute service takes one volume at a time");
+        return 0;
+    }
     assist->volume_id = job->volume.id;
     assist->snapshot_id = job->snapshot.id;
     assist->request_id = job->operation.request_id;

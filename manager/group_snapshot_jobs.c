@@ -92,6 +92,20 @@ static int make_all(struct members *members, struct create_ending *each, struct 
     return 0;
 }
 
+/* What was to be taken with others by the host of their guest, and was taken by the storage, is of
+ * another moment. */
+static int check_moment(const struct members *members, struct error *failure) {
+    const struct job *job = members->job;
+    const struct snapshot *apart = group_snapshot_create_apart(
+        job->arena, &job->operation, members->snapshots, members->is_part, members->count);
+
+    return apart ? error_set(failure, ERROR_CONFLICT,
+                             "The storage of volume %s has taken its snapshot at a moment of its "
+                             "own, or its guest has left.",
+                             apart->volume_id)
+                 : 0;
+}
+
 int job_group_snapshot_create(struct job *job, struct error *err) {
     struct members members = { .job = job };
     struct group_snapshot_ending ending = { 0 };
@@ -110,6 +124,9 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
+    } else if (check_moment(&members, &failure) < 0) {
+        ending.failure = &failure;
+        ending.detail = "911";
     }
     ending.each = each;
     ending.is_part = members.is_part;

@@ -1,13 +1,18 @@
 #include "volume/group_snapshot_create.h"
 
 #include "ledger/message.h"
+#include "volume/assist.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
 #include "volume/group_snapshot_part.h"
 #include "volume/group_type.h"
 #include "volume/notification.h"
+#include "volume/pool.h"
 #include "volume/snapshot_create.h"
 #include "volume/type.h"
+#include "json/json.h"
+
+#include <string.h>
 
 /* ---- may it be made? ---- */
 
@@ -28,28 +33,60 @@ static bool is_in_use(const struct volume *volume) {
     return false;
 }
 
-/* The snapshots are taken one after the other.  No volume is attached meanwhile, so what nobody
- * uses stays as it is, and one volume that is used is of its own moment; but several go on being
- * written to. */
+/* Is it certain that its storage leaves no snapshot to the host of a guest?  1, 0. */
+static int takes_alone(struct work *work, const struct volume *volume, struct error *err) {
+    struct pool pool;
+    int found = pool_find(work, volume->host, &pool, err);
+
+    return found > 0
+               ? json_is_false(json_object_get(pool_reported(work, &pool), POOL_SNAPSHOT_OVERLAYS))
+               : found;
+}
+
+/* Why the host of a guest cannot take both at one moment: 1 and *ret; 0 it can. */
+static int is_apart(struct work *work, const struct volume *one, const struct volume *other,
+                    const char **ret, struct error *err) {
+    const struct attachment *guest = assist_guest(one);
+    const struct attachment *other_guest = assist_guest(other);
+    int alone = takes_alone(work, one, err);
+
+    if (alone == 0)
+        alone = takes_alone(work, other, err);
+    *ret = work->settings->asks_service ? "the compute service takes one volume at a time"
+           : !guest || !other_guest     ? "not each of them has one attachment, to an instance"
+           : strcmp(guest->instance_uuid, other_guest->instance_uuid) != 0
+               ? "they are attached to different instances"
+           : alone > 0 ? "their backend takes snapshots one after the other"
+                       : NULL;
+    return alone < 0 ? -1 : *ret != NULL;
+}
+
+/* No volume is attached meanwhile, so what nobody uses stays as it is, and one volume that is used
+ * is of its own moment.  Several go on being written to: only the host of one guest that has them
+ * all can take these at one moment.  How many that are; 0: each is of its own. */
 static int check_moment(struct work *work, const struct volume_group *group,
                         const struct volume *volumes, int count, struct error *err) {
-    int promises = promises_one_moment(work, group, err);
+    int promises = promises_one_moment(work, group, err), used = 0, apart;
     const struct volume *first = NULL;
+    const char *why;
 
     for (int i = 0; promises > 0 && i < count; i++) {
         if (!is_in_use(&volumes[i]))
             continue;
-        if (first)
+        apart = used++ > 0 ? is_apart(work, first, &volumes[i], &why, err) : 0;
+        if (apart < 0)
+            return -1;
+        if (apart > 0)
             return error_set(
                 err, ERROR_BAD_REQUEST,
                 "Invalid volume: The type of group %s promises snapshots of one moment "
-                "(consistent_group_snapshot_enabled), but its volumes %s and %s are both attached "
-                "and may be written to while the snapshots are taken one after the other. Detach "
-                "all but one, or use a group type without that spec.",
-                group->id, first->id, volumes[i].id);
-        first = &volumes[i];
+                "(consistent_group_snapshot_enabled), but its volumes %s and %s are both attached, "
+                "and %s. Detach all but one, or use a group type without that spec.",
+                group->id, first->id, volumes[i].id, why);
+        if (!first)
+            first = &volumes[i];
     }
-    return promises < 0 ? -1 : 0;
+    return promises < 0 ? -1 : used > 1 ? used : 0;
 }
 
 static int find_volumes(struct work *work, const struct volume_group *group, struct volume **ret,
@@ -77,8 +114,9 @@ static int insert_row(struct work *work, const struct group_snapshot *row, struc
                      DB_INT(row->created_at));
 }
 
+/* *ret: the snapshots of those that are attached. */
 static int add_members(struct work *work, const struct group_snapshot *row,
-                       const struct volume *volumes, int count, struct error *err) {
+                       const struct volume *volumes, int count, json_t **ret, struct error *err) {
     const struct snapshot_new wanted = {
         .name = row->name,
         .description = row->description,
@@ -87,14 +125,19 @@ static int add_members(struct work *work, const struct group_snapshot *row,
     };
     struct snapshot snapshot;
 
-    for (int i = 0; i < count; i++)
+    *ret = json_keep(work->arena, json_array());
+    for (int i = 0; i < count; i++) {
         if (snapshot_add(work, &volumes[i], &wanted, &snapshot, err) < 0)
             return -1;
+        if (is_in_use(&volumes[i]))
+            json_array_append_new(*ret, json_string(snapshot.id));
+    }
     return 0;
 }
 
+/* `together`: NULL, each at its own moment. */
 static int start(struct work *work, const struct group_snapshot *row, const struct volume *volumes,
-                 int count, struct error *err) {
+                 int count, json_t *together, struct error *err) {
     struct operation_turn *turns = arena_alloc(work->arena, (size_t)count * sizeof *turns);
     const struct operation fields = {
         .target_id = row->id,
@@ -103,6 +146,11 @@ static int start(struct work *work, const struct group_snapshot *row, const stru
         .turn_count = (unsigned)count,
         .host = volumes[0].host,
         .project_id = row->project_id,
+        .arguments =
+            together ? json_text(work->arena,
+                                 json_keep(work->arena,
+                                           json_pack("{s:O}", GROUP_SNAPSHOT_TOGETHER, together)))
+                     : NULL,
     };
 
     for (int i = 0; i < count; i++)
@@ -125,13 +173,14 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
         .created_at = work->now_us,
     };
     struct volume *volumes;
+    json_t *attached;
     int count = find_volumes(work, group, &volumes, err);
+    int together = count < 0 ? -1 : check_moment(work, group, volumes, count, err);
 
-    if (count < 0 || check_moment(work, group, volumes, count, err) < 0 ||
-        insert_row(work, &row, err) < 0 ||
+    if (together < 0 || insert_row(work, &row, err) < 0 ||
         notification_of_group_snapshot(work, "group_snapshot.create.start", row.id, err) < 0 ||
-        add_members(work, &row, volumes, count, err) < 0 ||
-        start(work, &row, volumes, count, err) < 0)
+        add_members(work, &row, volumes, count, &attached, err) < 0 ||
+        start(work, &row, volumes, count, together > 0 ? attached : NULL, err) < 0)
         return -1;
     *ret = row;
     return 0;
@@ -169,13 +218,24 @@ static int create_finish(struct work *work, const struct operation *held, void *
         return status_write(work, held->kind->object, id, &broken, err) < 0
                    ? -1
                    : message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
-                                    held->kind->message_action, "903", err);
+                                    held->kind->message_action,
+                                    ending->detail ? ending->detail : "903", err);
     if (operation_leave(work, id, held->kind, GROUP_SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
     return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);
 }
 
 /* ---- what is left to the hosts of guests ---- */
+
+const struct snapshot *group_snapshot_create_apart(struct arena *arena,
+                                                   const struct operation *operation,
+                                                   const struct snapshot *snapshots,
+                                                   const bool *is_part, int count) {
+    for (int i = 0; i < count; i++)
+        if (!is_part[i] && group_snapshot_is_together(arena, operation, snapshots[i].id))
+            return &snapshots[i];
+    return NULL;
+}
 
 int group_snapshot_create_share(struct work *work, const struct operation *held, void *arg,
                                 struct error *err) {
@@ -205,6 +265,8 @@ static int create_settle(struct work *work, const struct operation *operation, s
     struct snapshot *snapshots;
 
     ending.count = group_snapshot_parts_ended(work, operation, &snapshots, err);
+    if (ending.count == 0 && operation->failed)
+        return group_snapshot_hurry_parts(work, operation, err);
     if (ending.count <= 0)
         return ending.count;
     ending.each = each = arena_alloc(work->arena, (size_t)ending.count * sizeof *each);

@@ -2,6 +2,10 @@
  * Making a group snapshot: from POST /group_snapshots to a snapshot of each of the group's volumes.
  * One operation makes them all, while nothing else works on any of the volumes; when one cannot be
  * made, none is any good.
+ *
+ * Where snapshots of one moment are promised and several volumes are attached, these are taken by
+ * the host of the one guest that has them all, together: their snapshots stand in the operation's
+ * arguments.  Nothing is attached meanwhile, so what nobody has stays as it is.
  */
 #pragma once
 
@@ -9,6 +13,7 @@
 #include "volume/create.h"
 #include "volume/group.h"
 #include "volume/group_snapshot.h"
+#include "volume/snapshot.h"
 
 struct group_snapshot_new {
     const char *name, *description; /* its snapshots' as well */
@@ -23,8 +28,15 @@ struct group_snapshot_ending {
     const struct error *failure;      /* NULL: all are made */
     const struct create_ending *each; /* then: of each, in the order of snapshot_of_group() */
     const bool *is_part;              /* is each left to the host of a guest? */
+    const char *detail;               /* of the message about a failure; NULL: the usual one */
     int count;
 };
+/* Of those that the host of a guest is to take at one moment, by the operation, one that is not
+ * left to it; NULL: they all are. */
+const struct snapshot *group_snapshot_create_apart(struct arena *arena,
+                                                   const struct operation *operation,
+                                                   const struct snapshot *snapshots,
+                                                   const bool *is_part, int count);
 /* For the worker that holds it: what is made is noted, and the hosts of guests make the others
  * (group_snapshot_part.h).  The argument is such an ending, without a failure. */
 operation_body group_snapshot_create_share;

@@ -1,5 +1,9 @@
 #include "volume/group_snapshot_part.h"
 
+#include "json/json.h"
+
+#include <string.h>
+
 int group_snapshot_hand_over(struct work *work, const struct operation *held,
                              const struct group_snapshot_parts *parts, struct error *err) {
     for (int i = 0; i < parts->count; i++) {
@@ -36,6 +40,74 @@ int group_snapshot_parts_ended(struct work *work, const struct operation *operat
     }
     return count;
 }
+
+/* ---- of one moment ---- */
+
+/* NULL: each is of its own. */
+static const json_t *read_together(struct arena *arena, const struct operation *operation) {
+    return json_object_get(operation_arguments(arena, operation), GROUP_SNAPSHOT_TOGETHER);
+}
+
+bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
+                                const char *snapshot_id) {
+    const json_t *list = read_together(arena, operation);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), snapshot_id) == 0)
+            return true;
+    return false;
+}
+
+int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
+                            const char *const **ret, struct error *err) {
+    struct operation operation;
+    int found = snapshot->group_snapshot_id
+                    ? operation_of(work, snapshot->group_snapshot_id, &operation, err)
+                    : 0;
+    const json_t *list = found > 0 ? read_together(work->arena, &operation) : NULL;
+    size_t count = json_array_size(list);
+    const char **ids = arena_alloc(work->arena, (count + 1) * sizeof *ids);
+
+    if (found == 0 && snapshot->group_snapshot_id)
+        return error_set(err, ERROR_CONFLICT, "Nobody waits for group snapshot %s.",
+                         snapshot->group_snapshot_id);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = arena_text(work->arena, json_string_value(json_array_get(list, i)));
+    *ret = ids;
+    return found < 0 ? -1 : (int)count;
+}
+
+int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err) {
+    struct snapshot snapshot;
+    struct operation operation;
+    int found;
+
+    if (part->kind != &kind_snapshot_create)
+        return 0;
+    if (snapshot_row(work, part->object_id, &snapshot, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    found = snapshot.group_snapshot_id
+                ? operation_of(work, snapshot.group_snapshot_id, &operation, err)
+                : 0;
+    return found > 0 ? operation.failed && read_together(work->arena, &operation) : found;
+}
+
+int group_snapshot_hurry_parts(struct work *work, const struct operation *operation,
+                               struct error *err) {
+    const json_t *list = read_together(work->arena, operation);
+    struct operation part;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        int open = operation_of(work, json_string_value(json_array_get(list, i)), &part, err);
+
+        if (open < 0 ||
+            (open > 0 && operation_awaits_report(&part) && operation_hurry(work, &part, err) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the end ---- */
 
 int group_snapshot_cancel_parts(struct work *work, const struct operation *operation,
                                 struct error *err) {

@@ -25,6 +25,19 @@ int group_snapshot_hand_over(struct work *work, const struct operation *held,
  * nothing was. */
 int group_snapshot_parts_ended(struct work *work, const struct operation *operation,
                                struct snapshot **ret, struct error *err);
+/* Those that are of one moment stand in the operation's arguments, under this key. */
+#define GROUP_SNAPSHOT_TOGETHER "together"
+bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
+                                const char *snapshot_id);
+/* With which others the host has to take this one, itself among them: how many; 0 it is taken
+ * alone.  ERROR_CONFLICT when nobody waits for it any more. */
+int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
+                            const char *const **ret, struct error *err);
+/* Has one of those failed?  Then none will be made: 1, 0. */
+int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err);
+/* After that: no other one waits for a report any longer. */
+int group_snapshot_hurry_parts(struct work *work, const struct operation *operation,
+                               struct error *err);
 /* The end of the whole is theirs. */
 int group_snapshot_cancel_parts(struct work *work, const struct operation *operation,
                                 struct error *err);

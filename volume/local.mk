@@ -69,6 +69,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_copies \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
+	tests/unit/volume/test_group_snapshot_moment \
 	tests/unit/volume/test_group_snapshot_parts \
 	tests/unit/volume/test_group_snapshots \
 	tests/unit/volume/test_manage \

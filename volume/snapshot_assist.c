@@ -3,6 +3,7 @@
 #include "ledger/message.h"
 #include "volume/assist.h"
 #include "volume/attachment.h"
+#include "volume/group_snapshot_part.h"
 #include "volume/group_snapshot_status.h"
 #include "volume/operations.h"
 #include "volume/snapshot_delete.h"
@@ -45,6 +46,18 @@ int snapshot_assist_ready(struct work *work, const struct operation *held, void 
     if (operation_move(work, held->id, held->owner, held->phase, PHASE_SENDING, true, err) < 0)
         return -1;
     return operation_set_deadline(work, held->id, deadline_of(work, held), err);
+}
+
+int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    int spoilt = group_snapshot_is_spoilt(work, held, err);
+    struct operation as_now = *held;
+
+    if (spoilt < 0 || (spoilt > 0 && operation_hurry(work, held, err) < 0))
+        return -1;
+    if (spoilt > 0)
+        as_now.deadline = DEADLINE_OVER_US;
+    return assist_sent(work, &as_now, arg, err);
 }
 
 static int report_own(struct work *work, const struct operation *held, bool failed,

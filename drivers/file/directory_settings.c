@@ -50,11 +50,11 @@ json_t *directory_capabilities(const struct directory_settings *settings, unsign
     bool thin = settings->sparse || settings->qcow2;
     /* QEMU refuses to share a qcow2 image between guests. */
     bool multiattach = (features & DRIVER_MULTIATTACH) && !settings->qcow2;
-    json_t *report =
-        json_pack("{s:b, s:b, s:b, s:b, s:b, s:I}", "online_extend_support", 1, "multiattach",
-                  multiattach, "thin_provisioning_support", thin, "thick_provisioning_support",
-                  !thin, "reclaim_support", thin && (features & DRIVER_RECLAIM),
-                  "reserved_percentage", (json_int_t)settings->reserved_percent);
+    json_t *report = json_pack(
+        "{s:b, s:b, s:b, s:b, s:b, s:b, s:I}", "online_extend_support", 1, "multiattach",
+        multiattach, "thin_provisioning_support", thin, "thick_provisioning_support", !thin,
+        "reclaim_support", thin && (features & DRIVER_RECLAIM), POOL_SNAPSHOT_OVERLAYS,
+        settings->overlays, "reserved_percentage", (json_int_t)settings->reserved_percent);
 
     if (settings->over_subscription_given)
         json_object_set_new(report, "max_over_subscription_ratio",

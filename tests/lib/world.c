@@ -132,6 +132,9 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
         *kept = (struct world_assist){ .deletes = !assist->new_file, .again = assist->again };
         snprintf(kept->snapshot_id, sizeof kept->snapshot_id, "%s", assist->snapshot_id);
         snprintf(kept->host, sizeof kept->host, "%s", assist->host ? assist->host : "");
+        for (unsigned i = 0; i < assist->together_count; i++)
+            snprintf(kept->together + strlen(kept->together),
+                     sizeof kept->together - strlen(kept->together), "%s ", assist->together[i]);
         world->assist_count++;
         if (world->on_assist)
             world->on_assist(world, kept);

@@ -45,6 +45,7 @@ struct world_event {
 struct world_assist {
     char snapshot_id[37];
     char host[64];
+    char together[160]; /* snapshots, with a blank behind each */
     bool deletes, again;
 };
 

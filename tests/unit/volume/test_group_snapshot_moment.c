@@ -1,0 +1,230 @@
+/*
+ * Group snapshots whose type promises one moment, of several volumes of one running guest: the
+ * guest's host takes these together, or none of them is any good.
+ */
+#include "drivers/memory.h"
+#include "tests/lib/groups.h"
+
+#include <string.h>
+
+enum { MEMBERS = 3, ATTACHED = 2 }; /* the first is attached to nobody */
+
+#define ONE_MOMENT "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
+
+static const char made[] = "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
+                           "\"progress\": \"90%\"}}";
+static const char not_made[] = "{\"os-update_snapshot_status\": {\"status\": \"error\"}}";
+
+static const char *volumes[MEMBERS];
+
+/* Of the promise, with two volumes that one guest has. */
+static struct world *with_guest(void) {
+    struct world *world = world_new(NULL);
+
+    for (int i = 0; i < MEMBERS; i++) {
+        volumes[i] = world_volume(world, 2);
+        memory_write(world->memory, volumes[i], i + 1);
+        if (i > 0)
+            world_attach(world, volumes[i], WORLD_INSTANCE);
+    }
+    group_of_type(world, group_type(world, "moment", ONE_MOMENT), volumes, MEMBERS);
+    memory_defer_snapshots(world->memory, true);
+    return world;
+}
+
+static int report(struct world *world, const char *id, int i, const char *body) {
+    return world_call(world, "POST", PATH("/snapshots/%s/action", member_of(world, id, volumes[i])),
+                      body);
+}
+
+/* The host has them all, and takes them. */
+static void take_all(struct world *world, const char *id) {
+    for (int i = 1; i < MEMBERS; i++)
+        ck_assert(memory_assist(world->memory, member_of(world, id, volumes[i])));
+}
+
+static void assert_rests(struct world *world) {
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("operation_turns"), 0);
+}
+
+static void assert_made(struct world *world, const char *id) {
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    for (int i = 0; i < MEMBERS; i++)
+        ck_assert_int_eq(memory_read_snapshot(world->memory, member_of(world, id, volumes[i])),
+                         i + 1);
+    assert_rests(world);
+}
+
+/* Nothing of those is left that the host was to take. */
+static void assert_none(struct world *world, const char *id) {
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), MEMBERS);
+    for (int i = 1; i < MEMBERS; i++)
+        ck_assert(!memory_assist(world->memory, member_of(world, id, volumes[i])));
+    assert_rests(world);
+}
+
+START_TEST(the_host_is_told_of_each_which_go_together) {
+    autoworld struct world *world = with_guest();
+    const char *id = group_snapshot(world), *all = "";
+
+    for (int i = 1; i < MEMBERS; i++)
+        all = PATH("%s%s ", all, member_of(world, id, volumes[i]));
+    ck_assert_uint_eq(world->assist_count, ATTACHED);
+    for (int i = 0; i < ATTACHED; i++)
+        ck_assert_uint_eq(strlen(world->assists[i].together), strlen(all));
+    ck_assert_str_eq(world->assists[0].together, world->assists[1].together);
+    for (int i = 1; i < MEMBERS; i++)
+        ck_assert_ptr_nonnull(strstr(world->assists[0].together, member_of(world, id, volumes[i])));
+    world_advance(world, 30); /* silence: it is told again */
+    world_settle(world);
+    ck_assert_uint_eq(world->assist_count, 2 * ATTACHED);
+    ck_assert_str_eq(world->assists[0].together, world->assists[3].together);
+    take_all(world, id);
+    ck_assert_int_eq(report(world, id, 1, made), 202);
+    world_settle(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "creating");
+    ck_assert_int_eq(report(world, id, 2, made), 202);
+    world_settle(world);
+    assert_made(world, id);
+}
+END_TEST
+
+/* Then no other host's report is waited for: it waits for the one that failed. */
+START_TEST(one_that_fails_ends_the_others) {
+    for (int i = 1; i < MEMBERS; i++) {
+        autoworld struct world *world = with_guest();
+        const char *id = group_snapshot(world);
+
+        ck_assert_int_eq(report(world, id, i, not_made), 202);
+        world_settle(world);
+        assert_none(world, id);
+        ck_assert_int_eq(report(world, id, MEMBERS - i, made), 400);
+    }
+}
+END_TEST
+
+static int prepared_before;
+
+static struct fault_decision fail_prepare(void *arg, const char *call, const char *name_id) {
+    (void)arg, (void)name_id;
+    return (struct fault_decision){
+        .action = strcmp(call, "prepare_assist") == 0 && prepared_before-- == 0 ? FAULT_BEFORE : 0,
+    };
+}
+
+/* As on a full disk: whether the other was asked before or is asked behind that. */
+START_TEST(one_that_cannot_be_made_ready_ends_the_others) {
+    for (int i = 0; i < ATTACHED; i++) {
+        autoworld struct world *world = with_guest();
+        const char *id;
+
+        prepared_before = i;
+        world->decide = fail_prepare;
+        id = group_snapshot(world);
+        assert_none(world, id);
+    }
+}
+END_TEST
+
+START_TEST(what_the_storage_takes_alone_is_of_another_moment) {
+    autoworld struct world *world = with_guest();
+    const char *id;
+
+    memory_defer_snapshots(world->memory, false);
+    id = group_snapshot(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), MEMBERS);
+    ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_904_911"));
+    assert_rests(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    assert_rests(world);
+}
+END_TEST
+
+static void refuse(struct world *world, const char *why) {
+    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_msg(strstr(world->answer_text, why), "%s", world->answer_text);
+    for (int i = 1; i < MEMBERS; i++)
+        ck_assert_ptr_nonnull(strstr(world->answer_text, volumes[i]));
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    assert_rests(world);
+}
+
+START_TEST(what_can_be_of_no_one_moment_is_refused_and_says_why) {
+    autoworld struct world *world = with_guest();
+
+    world->settings.asks_service = true;
+    refuse(world, "compute service takes one volume");
+    world->settings.asks_service = false;
+    world_sql(world, "UPDATE pools SET capabilities = '{\"snapshot_overlays\": false}'");
+    refuse(world, "their backend takes snapshots one after the other");
+    world_sql(world, "UPDATE pools SET capabilities = '{\"snapshot_overlays\": true}'");
+    world_sql(world, PATH("UPDATE attachments SET instance_uuid = '" WORLD_INSTANCE2
+                          "' WHERE volume_id = '%s'",
+                          volumes[2]));
+    refuse(world, "different instances");
+    world_sql(world, PATH("UPDATE attachments SET instance_uuid = NULL WHERE volume_id = '%s'",
+                          volumes[2]));
+    refuse(world, "not each of them has one attachment");
+}
+END_TEST
+
+/* Its configuration is another one than that of whoever took the request. */
+START_TEST(a_compute_service_is_asked_for_none) {
+    autoworld struct world *world = with_guest();
+
+    world->sender.asks_again = false;
+    assert_none(world, group_snapshot(world));
+    ck_assert_uint_eq(world->assist_count, 0);
+}
+END_TEST
+
+static void report_all(struct world *world, const char *id) {
+    for (int i = 1; i < MEMBERS; i++)
+        report(world, id, i, made);
+    world_settle(world);
+}
+
+static void do_it(struct world *world, const struct world_assist *assist) {
+    memory_assist(world->memory, assist->snapshot_id);
+}
+
+START_TEST(death_at_any_effect_strands_nothing) {
+    bool died = true;
+
+    for (int64_t effects = WALK_FIRST; died; effects += WALK_STEP) {
+        autoworld struct world *world = with_guest();
+        const char *id;
+
+        world->on_assist = do_it;
+        world_die_after(world, effects);
+        id = ask_group_snapshot(world, "") == 202 ? world_answer_id(world, "group_snapshot") : NULL;
+        world_settle(world);
+        if (id && !world->dead)
+            report_all(world, id);
+        died = world->dead;
+        world_restart(world);
+        for (int i = 0; i < 5; i++) {
+            world_settle(world);
+            world_advance(world, 100);
+        }
+        world_settle(world);
+        ck_assert_int_eq(world_check(world), 0);
+        if (!id)
+            continue;
+        report_all(world, id);
+        assert_made(world, id);
+    }
+}
+END_TEST
+
+CHECK_MAIN("group snapshot moment", the_host_is_told_of_each_which_go_together,
+           one_that_fails_ends_the_others, one_that_cannot_be_made_ready_ends_the_others,
+           what_the_storage_takes_alone_is_of_another_moment,
+           what_can_be_of_no_one_moment_is_refused_and_says_why,
+           a_compute_service_is_asked_for_none, death_at_any_effect_strands_nothing)
