@@ -8,7 +8,9 @@ libscoria_a_SOURCES += \
 	compute/image.c compute/image.h \
 	compute/job.c compute/job.h \
 	compute/overlay.c compute/overlay.h \
-	compute/patience.c compute/patience.h \
+	compute/errand.c \
+	compute/patience.c compute/patience.h compute/patience.private.h \
+	compute/patience_trim.c \
 	compute/reply.c compute/reply.h \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \

@@ -1,0 +1,73 @@
+/*
+ * The calls of a patient hypervisor, each in a thread of its own (compute/patience.h).
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "compute/patience.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#define ERRAND_DAEMON "libvirt" /* the key of errands that ask no guest */
+
+/* Belongs to who waits for it, from the moment that it is late to its own thread. */
+struct errand {
+    LIST_ENTRY(errand) next;
+    struct patience *patience;
+    void (*run)(struct errand *errand);
+    struct arena *arena;
+    const char *key; /* who is asked */
+    const char *instance_uuid, *volume_id;
+    struct disk disk; /* that is asked for, and the answer */
+    int64_t bytes;
+    const char *top, *base;
+    struct disk_overlay *overlays;
+    unsigned count;
+    const char *const *list;
+    const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
+    int64_t ended_us; /* that of a trim */
+    int result;
+    struct error err;
+    bool done, late;
+};
+
+LIST_HEAD(errands, errand);
+
+struct patience {
+    struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
+    struct hypervisor *inner;
+    int64_t patience_ms;
+    pthread_mutex_t lock; /* guards the rest, and `done` and `late` of the errands */
+    pthread_cond_t changed;
+    struct errands errands;
+    unsigned late;
+    bool freed; /* the last errand takes everything with it */
+};
+
+/* In the errand's arena; key: the instance, or libvirt when there is none. */
+struct errand *errand_new(struct hypervisor *hypervisor, void (*body)(struct errand *errand),
+                          const char *instance_uuid, const char *volume_id);
+/* About a disk of a guest, which is copied; the texts may be NULL. */
+struct errand *errand_on_disk(struct hypervisor *hypervisor, void (*body)(struct errand *errand),
+                              const struct disk *disk, const char *top, const char *base);
+void errand_free(struct errand *errand);
+
+/* With the lock.  -1: there is no thread; it is the caller's still. */
+int errand_start(struct errand *errand);
+/* Takes it.  NULL when the answer did not come; else the errand, which is the caller's again. */
+struct errand *errand_run(struct errand *errand, struct error *err);
+/* Takes it.  Its result, and its error. */
+int errand_end(struct errand *errand, struct error *err);
+
+/* When the last errand has gone. */
+void patience_destroy(struct patience *patience);
+
+/* ---- trims (patience_trim.c) ---- */
+
+/* As the hypervisor's. */
+int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                       const char *id, struct error *err);
+/* With the lock: those that ended before `until_us` go: nobody fetches their end. */
+void patience_drop_trims(struct patience *patience, int64_t until_us);
