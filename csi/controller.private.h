@@ -126,7 +126,7 @@ Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volu
 const char *controller_node(const struct remote_attachment *attachment);
 /* Nodes that have it, in the arena. */
 char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
-/* Removes attachments that a call has begun and left; of which node they would be, nobody can tell. */
+/* Removes attachments that a call has begun and left: nobody can tell of which node they are. */
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err);
 

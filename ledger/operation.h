@@ -133,8 +133,9 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 /*
  * Claims for `owner` until now + lease: only when nobody holds it with a live lease, it is not
  * answered, it is not waiting for a deadline that is still to come, nothing cancelled is left on
- * the volume, it is its turn, and it may begin at the volume's files (ledger/turn.private.h).  A queued one becomes running; a cancelled one stays so.  1
- * claimed (*ret filled), 0 not (gone or taken), -1 failed.
+ * the volume, it is its turn, and it may begin at the volume's files (ledger/turn.private.h).  A
+ * queued one becomes running; a cancelled one stays so.  1 claimed (*ret filled), 0 not (gone or
+ * taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);

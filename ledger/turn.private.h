@@ -1,5 +1,5 @@
 /*
- * Whose turn it is: what the statements ask of the row `operations`, and who is told that it is his.
+ * Whose turn it is: what the statements ask of the row `operations`, and who is told of it.
  *
  * Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
  * for a report, and those that only read what the turn is about, because they are about another

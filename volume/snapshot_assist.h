@@ -26,7 +26,7 @@ operation_body snapshot_assist_begin;
 /* The files are ready: phase sending, and the deadline.  No argument, nor have those below of which
  * nothing is said. */
 operation_body snapshot_assist_ready;
-/* As assist_sent(); nobody's report is waited for where one that goes together with it has failed. */
+/* As assist_sent(); no report is waited for where one that goes together with it has failed. */
 operation_body snapshot_assist_sent;
 /* As if the host had reported that it failed, or that it is done: from preparing and sending.  The
  * argument of the first is a bool: nobody was ever asked to delete anything. */

@@ -65,8 +65,8 @@ void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id
 /* Guests are at their trims, until they are not. */
 void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on);
 
-/* Calls of grow_disk, snapshot_disks, merge_disk and trim_disk stop and wait while held; waiting for
- * the first one to be there. */
+/* Calls of grow_disk, snapshot_disks, merge_disk and trim_disk stop and wait while held; awaiting
+ * the first one. */
 void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);
 void fake_hypervisor_release(struct fake_hypervisor *fake);

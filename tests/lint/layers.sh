@@ -33,7 +33,7 @@ for header in "${!only_in[@]}"; do
     done < <(grep -rnF --include='*.[ch]' "#include <$header>" "${folders[@]}")
 done
 for file in */local.mk; do
-    [[ -v may[${file%%/*}] || $file =~ ^(tests|bench)/ ]] ||
+    [[ -v may[${file%%/*}] || $file =~ ^(tests|bench|etc)/ ]] ||
         wrong "tests/lint/folders.sh: ${file%%/*} is not in it"
 done
 exit "$status"

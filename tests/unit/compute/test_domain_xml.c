@@ -278,10 +278,9 @@ START_TEST(a_disk_is_described_without_its_chain) {
 END_TEST
 
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
-           a_disk_is_described_without_its_chain,
-           a_snapshot_of_several_disks_is_one, a_snapshot_is_of_one_disk_and_says_so_of_all_others,
-           a_disk_is_found_by_its_serial, a_device_is_a_source_too_and_read_only_is_seen,
-           only_what_is_unmapped_is_given_back, a_network_disk_has_no_path,
-           an_absent_serial_finds_nothing_and_changes_nothing,
+           a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
+           a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
+           a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
+           a_network_disk_has_no_path, an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)
