@@ -201,14 +201,14 @@ struct trims *trims_new(const struct trim_settings *settings) {
     return trims;
 }
 
-static struct trim_job *find_job(struct trims *trims, const char *id) {
-    struct trim_job *job;
+static bool is_known(const struct trims *trims, const char *id) {
+    const struct trim_job *job;
 
     LIST_FOREACH(job, &trims->jobs, next) {
         if (strcmp(job->id, id) == 0)
-            return job;
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static struct trim_job *new_job(struct trims *trims, const struct trim *trim) {
@@ -232,7 +232,7 @@ int trims_put(struct trims *trims, const struct trim *trim, struct error *err) {
     bool known;
 
     pthread_mutex_lock(&trims->lock);
-    known = find_job(trims, trim->id) != NULL;
+    known = is_known(trims, trim->id);
     if (!known && trims->count < JOBS_MOST)
         fresh = new_job(trims, trim);
     pthread_mutex_unlock(&trims->lock);
