@@ -2,57 +2,18 @@
 
 #include "common/clock.h"
 #include "common/heap.h"
-#include "common/log.h"
-#include "common/worker.h"
-#include "compute/round.h"
-#include "compute/together.h"
+#include "compute/assist_job.private.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#define JOBS_MOST       1024 /* bounds the memory that requests can take */
-#define REQUEST_ID_ROOM 64
-#define PERCENT_DONE    90 /* what the API takes for the end */
-#define PERCENT_STEP    5
-#define REPORT_PAUSE    2  /* between two reports, in first pauses, unless there is a step */
-#define REPORT_ANYHOW   10 /* so often all the same: does anybody wait for it? */
-#define VANISHED_MOST   10 /* looks at a chain without a job before ours has failed */
-
-enum verdict { VERDICT_NONE, VERDICT_DONE, VERDICT_FAILED };
-
-struct assist_job {
-    LIST_ENTRY(assist_job) next; /* assists->lock */
-    struct assists *assists;
-    char volume_id[UUID_SIZE], snapshot_id[UUID_SIZE];
-    char instance_uuid[UUID_SIZE]; /* "": any */
-    char request_id[REQUEST_ID_ROOM];
-    struct overlay_change change;
-    struct together together;
-    struct log_context log; /* request_id: the same, or NULL */
-    struct work_item item;
-    bool again; /* assists->lock: it was asked for again */
-
-    /* The round's alone: rounds of a job never overlap. */
-    enum verdict verdict; /* of this round: a report that did not get through is not sent again
-                             without another look */
-    bool begun;           /* the job on the disk is, or was, ours */
-    unsigned vanished;    /* looks since it was seen last */
-    struct round_pace pace;
-    unsigned percent, told; /* how far it is, and what was reported of it */
-    int64_t told_us;        /* when; 0: never */
-};
-
-LIST_HEAD(assist_jobs, assist_job);
-
-struct assists {
-    struct assist_settings settings;
-    pthread_mutex_t lock; /* guards the list, its count, `again` */
-    struct assist_jobs jobs;
-    unsigned count;
-};
+#define JOBS_MOST     1024 /* bounds the memory that requests can take */
+#define PERCENT_DONE  90   /* what the API takes for the end */
+#define PERCENT_STEP  5
+#define REPORT_PAUSE  2  /* between two reports, in first pauses, unless there is a step */
+#define REPORT_ANYHOW 10 /* so often all the same: does anybody wait for it? */
+#define VANISHED_MOST 10 /* looks at a chain without a job before ours has failed */
 
 /* ---- telling the volume API ---- */
 
@@ -125,6 +86,8 @@ static enum round_end end_done(struct assist_job *job, struct arena *arena,
 }
 
 static enum round_end end_failed(struct assist_job *job, const struct error *why) {
+    if (!assist_may_fail(job))
+        return ROUND_WAITS;
     job->verdict = VERDICT_FAILED;
     log_error(&job->log,
               job->change.remove ? "images cannot be merged below a guest"
@@ -220,53 +183,32 @@ static enum round_end begin(struct assist_job *job, struct arena *arena,
 
 /* ---- several at one moment ---- */
 
-static struct assist_job *find_job(struct assists *assists, const char *snapshot_id) {
-    struct assist_job *job;
-
-    LIST_FOREACH(job, &assists->jobs, next) {
-        if (strcmp(job->snapshot_id, snapshot_id) == 0)
-            return job;
-    }
-    return NULL;
-}
-
-/* How many others there are; fewer than there should be when one was not asked for. */
-static unsigned find_others(const struct assist_job *job, struct arena *arena,
-                            struct together_one *ret) {
-    struct assists *assists = job->assists;
-    unsigned count = 0;
-
-    pthread_mutex_lock(&assists->lock);
-    for (unsigned i = 0; i < job->together.count; i++) {
-        const struct assist_job *other = find_job(assists, job->together.ids[i]);
-        struct together_one *one = &ret[count];
-
-        if (!other || other == job)
-            continue;
-        *one = (struct together_one){ .change = other->change,
-                                      .request_id = arena_text(arena, other->log.request_id) };
-        memcpy(one->volume_id, other->volume_id, UUID_SIZE);
-        memcpy(one->snapshot_id, other->snapshot_id, UUID_SIZE);
-        memcpy(one->instance_uuid, other->instance_uuid, UUID_SIZE);
-        count++;
-    }
-    pthread_mutex_unlock(&assists->lock);
-    return count;
-}
-
-static enum overlay_outcome gather(const struct assist_job *job, struct arena *arena,
+static enum overlay_outcome gather(struct assist_job *job, struct arena *arena,
                                    const struct overlay *own, struct together_one *ret,
                                    struct error *err) {
     unsigned others = job->together.count - 1;
     enum overlay_outcome outcome;
 
     error_set(err, ERROR_CONFLICT, "not all that are to be taken at one moment were asked for");
-    if (!together_leads(&job->together, job->snapshot_id) || find_others(job, arena, ret) != others)
+    if (!together_leads(&job->together, job->snapshot_id) ||
+        assist_carry_others(job, arena, ret) != others)
         return OVERLAY_APART;
     outcome = together_look(ret, others, own, arena, err);
     return outcome == OVERLAY_READY
                ? together_tell(ret, others, &job->assists->settings.api, arena, err)
                : outcome;
+}
+
+/* A call that was held up may have taken all of them since the job looked at its own. */
+static enum round_end judge_apart(struct assist_job *job, struct arena *arena, struct overlay *own,
+                                  const struct error *why) {
+    struct error err = { 0 };
+    enum overlay_outcome seen = overlay_look(own, arena, &err);
+
+    if (seen == OVERLAY_DONE)
+        return end_done(job, arena, own);
+    return seen == OVERLAY_READY || seen == OVERLAY_FAILED ? end_failed(job, why)
+                                                           : wait_or_end(job, arena, seen, &err);
 }
 
 static enum round_end begin_together(struct assist_job *job, struct arena *arena,
@@ -277,9 +219,10 @@ static enum round_end begin_together(struct assist_job *job, struct arena *arena
     struct error err = { 0 };
     enum overlay_outcome outcome = gather(job, arena, own, others, &err);
 
+    if (outcome == OVERLAY_FAILED)
+        return judge_apart(job, arena, own, &err);
     if (outcome != OVERLAY_READY)
-        return outcome == OVERLAY_FAILED ? end_failed(job, &err)
-                                         : wait_or_end(job, arena, outcome, &err);
+        return wait_or_end(job, arena, outcome, &err);
     overlays[0] = own;
     for (unsigned i = 1; i < count; i++)
         overlays[i] = &others[i - 1].overlay;
@@ -289,10 +232,16 @@ static enum round_end begin_together(struct assist_job *job, struct arena *arena
 /* ---- a round ---- */
 
 static enum round_end go_on(struct assist_job *job, struct arena *arena, struct overlay *overlay) {
+    enum round_end end;
+
     if (job->begun)
         return judge_vanished(job, arena);
-    return job->together.count > 1 ? begin_together(job, arena, overlay)
-                                   : begin(job, arena, &overlay, 1);
+    if (job->together.count <= 1)
+        return begin(job, arena, &overlay, 1);
+    end = begin_together(job, arena, overlay);
+    if (together_leads(&job->together, job->snapshot_id))
+        assist_let_others_go(job);
+    return end;
 }
 
 static enum round_end follow(struct assist_job *job, struct arena *arena) {
@@ -357,6 +306,9 @@ static void run_job(void *arg) {
     autoarena struct arena *arena = arena_new();
     enum round_end end;
 
+    pthread_mutex_lock(&job->assists->lock);
+    job->over = false;
+    pthread_mutex_unlock(&job->assists->lock);
     job->verdict = VERDICT_NONE;
     end = follow(job, arena);
     if (end == ROUND_REPORTS) {
@@ -413,7 +365,7 @@ int assists_put(struct assists *assists, const struct assist *assist, struct err
     bool same = true;
 
     pthread_mutex_lock(&assists->lock);
-    job = find_job(assists, assist->snapshot_id);
+    job = assist_find(assists, assist->snapshot_id);
     if (job && (same = is_same(job, assist)))
         job->again = true;
     if (!job && assists->count < JOBS_MOST)

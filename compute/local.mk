@@ -1,7 +1,8 @@
 libscoria_a_SOURCES += \
 	compute/agent.c compute/agent.h \
 	compute/assist.c compute/assist.h \
-	compute/assist_job.c compute/assist_job.h \
+	compute/assist_job.c compute/assist_job.h compute/assist_job.private.h \
+	compute/assist_others.c \
 	compute/event.c compute/event.h \
 	compute/guard.c compute/guard.h \
 	compute/hypervisor.h \

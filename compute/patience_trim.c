@@ -5,7 +5,8 @@
 
 /* A trim takes as long as its guest likes, and a thread of libvirtd meanwhile. */
 #define TRIMS_MOST   4
-#define TRIM_KEPT_US INT64_C(60000000) /* so long its end is kept for who asked */
+/* So long its end is kept for who asked: longer than any pause of who cannot report. */
+#define TRIM_KEPT_US INT64_C(600000000)
 
 static void run_trim_disk(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
@@ -26,17 +27,21 @@ void patience_drop_trims(struct patience *patience, int64_t until_us) {
     }
 }
 
-/* With the lock: that of the guest, and how many are open. */
+/* With the lock: this one, how many are open, and whether one is in its guest. */
 static struct errand *find_trim(struct patience *patience, const char *instance_uuid,
-                                unsigned *ret_open) {
+                                const char *id, unsigned *ret_open, bool *ret_busy) {
     struct errand *errand, *found = NULL;
 
     *ret_open = 0;
+    *ret_busy = false;
     LIST_FOREACH(errand, &patience->errands, next) {
         if (!errand->trim)
             continue;
         *ret_open += !errand->done;
-        if (strcmp(errand->instance_uuid, instance_uuid) == 0)
+        if (strcmp(errand->instance_uuid, instance_uuid) != 0)
+            continue;
+        *ret_busy |= !errand->done;
+        if (strcmp(errand->trim, id) == 0)
             found = errand;
     }
     return found;
@@ -59,23 +64,24 @@ static int start_trim(struct patience *patience, const struct disk *disk, const 
     return 1;
 }
 
-/* With the lock.  An earlier one that has ended is the caller's. */
+/* With the lock.  One that has ended is the caller's; those of others stay: two volumes of a guest
+ * would take each other's end for ever. */
 static int follow_trim(struct patience *patience, const struct disk *disk, const char *id,
                        struct errand **ret_ended, struct error *err) {
     struct errand *errand;
     unsigned open;
-    bool ours;
+    bool busy;
 
     patience_drop_trims(patience, clock_monotonic_us() - TRIM_KEPT_US);
-    errand = find_trim(patience, disk->instance_uuid, &open);
-    ours = errand && strcmp(errand->trim, id) == 0;
+    errand = find_trim(patience, disk->instance_uuid, id, &open, &busy);
     if (errand && !errand->done)
-        return ours ? 1
-                    : error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume");
-    if (errand)
-        LIST_REMOVE(errand, next);
+        return 1;
+    if (!errand)
+        return busy ? error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume")
+                    : start_trim(patience, disk, id, open, err);
+    LIST_REMOVE(errand, next);
     *ret_ended = errand;
-    return ours ? 0 : start_trim(patience, disk, id, open, err);
+    return 0;
 }
 
 int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
@@ -88,9 +94,5 @@ int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const
     pthread_mutex_lock(&patience->lock);
     result = follow_trim(patience, disk, id, &ended, err);
     pthread_mutex_unlock(&patience->lock);
-    if (ended && strcmp(ended->trim, id) == 0)
-        return errand_end(ended, err);
-    if (ended)
-        errand_free(ended);
-    return result;
+    return ended ? errand_end(ended, err) : result;
 }

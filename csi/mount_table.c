@@ -5,13 +5,20 @@
 
 #include <linux/major.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool is_below(const char *path, const char *root) {
+static size_t length_of(const char *root) {
     size_t length = strlen(root);
 
     while (length > 0 && root[length - 1] == '/')
         length--;
+    return length;
+}
+
+static bool is_below(const char *path, const char *root) {
+    size_t length = length_of(root);
+
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
@@ -48,6 +55,8 @@ static bool counts(const struct mount_table_query *query, char *line) {
 
 int mount_table_count(const struct mount_table_query *query, struct error *err) {
     const char *table = query->table ? query->table : "/proc/self/mountinfo";
+    autofree char *root = realpath(query->root, NULL), *except = NULL;
+    struct mount_table_query shown = *query;
     autofile FILE *file = fopen(table, "re");
     autofree char *line = NULL;
     size_t size = 0;
@@ -55,8 +64,17 @@ int mount_table_count(const struct mount_table_query *query, struct error *err) 
 
     if (!file)
         return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    /* The kernel shows no links, and the configuration may name one. */
+    if (root && is_below(query->except, query->root)) {
+        if (asprintf(&except, "%.*s%s", (int)length_of(root), root,
+                     query->except + length_of(query->root)) < 0)
+            abort();
+        shown.except = except;
+    }
+    if (root)
+        shown.root = root;
     while (getline(&line, &size, file) > 0)
-        count += counts(query, line);
+        count += counts(&shown, line);
     if (ferror(file))
         return error_errno(err, ERROR_BACKEND, "reading %s", table);
     return count;

@@ -31,11 +31,27 @@ static int open_image(const struct loop *loop, struct error *err) {
     return take_fd(file);
 }
 
-/* A file that was removed or replaced, or that nobody reaches, is the volume's no more. */
-static const char *fault_of_image(const struct loop *loop) {
-    struct error ignored;
-    autoclose int image = open_image(loop, &ignored);
+#define SEATS 4
 
+/* So many workers may wait for servers that are silent; the names are of no volume. */
+static bool take_seat(struct turn *turn, const char *const seats[SEATS]) {
+    for (size_t i = 0; i < SEATS; i++)
+        if (turn_take(turn, seats[i]))
+            return true;
+    return false;
+}
+
+/* A file that was removed or replaced, or that nobody reaches, is the volume's no more.  A look at
+ * one whose server is silent does not return: when all seats have such, nobody looks. */
+static const char *fault_of_image(const struct loop *loop) {
+    static const char *const seats[SEATS] = { "look 1", "look 2", "look 3", "look 4" };
+    autoturn struct turn seat = { 0 };
+    autoclose int image = -1;
+    struct error ignored;
+
+    if (!take_seat(&seat, seats))
+        return NULL;
+    image = open_image(loop, &ignored);
     return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
 }
 
@@ -180,14 +196,14 @@ static int find_reclaimed(const struct node *node, const struct node_reclaim *re
 }
 
 /* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
- * end.  The names are of no volume. */
-static int take_seat(struct turn *turn, struct error *err) {
-    static const char *const seats[] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
+ * end. */
+static int sit_down(struct turn *turn, struct error *err) {
+    static const char *const seats[SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
 
-    for (size_t i = 0; i < LENGTH(seats); i++)
-        if (turn_take(turn, seats[i]))
-            return 0;
-    return error_set(err, ERROR_CONFLICT, "Enough other volumes give back room here just now.");
+    return take_seat(turn, seats)
+               ? 0
+               : error_set(err, ERROR_CONFLICT,
+                           "Enough other volumes give back room here just now.");
 }
 
 int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
@@ -201,7 +217,7 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
     if (node_check_id(reclaim->volume_id, err) < 0 ||
         node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
         find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
-        check_trimmable(reclaim, &place, &loop, err) < 0 || take_seat(&seat, err) < 0)
+        check_trimmable(reclaim, &place, &loop, err) < 0 || sit_down(&seat, err) < 0)
         return -1;
     image = open_image(&loop, err);
     if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)

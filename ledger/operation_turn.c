@@ -256,7 +256,6 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
 int operation_close(struct work *work, const struct operation *operation, const char *owner,
                     struct error *err) {
     const char *volume_id = operation->volume_id;
-    bool others = operation->turn_of && strcmp(operation->turn_of, volume_id) != 0;
     int closed =
         turn_pass_on_for_good(work,
                               db_query(work->tx, err,
@@ -268,7 +267,7 @@ int operation_close(struct work *work, const struct operation *operation, const 
     if (closed <= 0)
         return closed;
     if (turn_tell_volume(work, volume_id, err) < 0 ||
-        (others && turn_tell_next(work, volume_id, err) < 0))
+        (operation->turn_of && turn_tell_next(work, volume_id, err) < 0))
         return -1;
     return 1;
 }

@@ -40,6 +40,9 @@ static const char next_of_several[] = FIRST_IN_LINE(
     "SELECT next.id FROM operation_turns mine JOIN operations next ON "
     "next.reads_of = mine.turn_of WHERE mine.operation_id = $1");
 static const char next_of_part[] = FIRST_IN_LINE(READS_IT);
+/* Those of the volume that only read wait for the host that a cancelled one of them was at. */
+static const char next_of_closed[] =
+    FIRST_IN_LINE("SELECT next.id FROM operations next WHERE next.turn_of = $1 UNION " READS_IT);
 static const char next_of_host[] = FIRST_IN_LINE(
     "SELECT next.id FROM operations next WHERE next.volume_id = $1 AND next.turn_of IS NOT NULL "
     "UNION " READS_IT " UNION " THERE_TOO);
@@ -122,7 +125,7 @@ int turn_pass_on_of(struct work *work, const struct operation *operation, struct
 }
 
 int turn_tell_next(struct work *work, const char *turn_of, struct error *err) {
-    return tell_next(work, next_of_change, turn_of, err);
+    return tell_next(work, next_of_closed, turn_of, err);
 }
 
 int turn_tell_volume(struct work *work, const char *volume_id, struct error *err) {

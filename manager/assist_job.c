@@ -85,6 +85,17 @@ static int make_ready(struct job *job, const struct job_assist *assist, struct c
     return done < 0 ? -1 : done == 0;
 }
 
+/* A host that is as late would find what a late worker has prepared, though nobody waits for it. */
+static int check_ours(struct job *job, const struct job_assist *assist, struct error *err) {
+    struct error lost = { 0 };
+
+    if (job_check_lease(job, &lost) == 0)
+        return 0;
+    if (!assist->deletes && job_undo_assist(job, err) < 0)
+        return -1;
+    return error_pass(err, &lost);
+}
+
 /* 1: `ret` is to be asked for; else as all here. */
 static int prepare(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
                    struct error *err) {
@@ -93,10 +104,10 @@ static int prepare(struct job *job, const struct job_assist *assist, struct comp
 
     if (more == 0)
         return job_held(job, snapshot_assist_done, NULL, err) < 0 ? -1 : 0;
+    if (check_ours(job, assist, err) < 0)
+        return -1;
     if (more > 0)
         return 1;
-    if (job_check_lease(job, err) < 0)
-        return -1;
     return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
                                            : give_up(job, &failure, err);
 }
@@ -180,7 +191,7 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
     int more = make_ready(job, assist, &request, &answer);
     bool longer;
 
-    if (job_check_lease(job, err) < 0)
+    if (check_ours(job, assist, err) < 0)
         return -1;
     if (more == 0)
         return job_held(job, snapshot_assist_done, NULL, err) < 0 ? -1 : 0;

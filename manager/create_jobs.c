@@ -188,6 +188,21 @@ int job_clean_up_snapshot(struct job *job, struct error *err) {
 
 /* ---- a snapshot below a guest ---- */
 
+int job_undo_assist(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    struct driver_created created;
+    int unwanted = job_read(job, snapshot_unwanted, job, err);
+
+    if (unwanted <= 0)
+        return unwanted;
+    snapshot.fence = NULL;
+    return job->backend->driver->settle_assist(job->backend->handle, job->arena, &volume, &snapshot,
+                                               false, DRIVER_TOLD_FAILED, &created, err) < 0
+               ? -1
+               : 0;
+}
+
 /* What was made is above the guest's old image, or was undone: an end of another's that came
  * between leaves nothing to clean up. */
 static int end_assisted(struct job *job, bool done, const struct driver_created *created,

@@ -76,6 +76,9 @@ int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
 /* One that this worker has made when its operation was another's by now, or cancelled, goes when
  * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
+/* What this worker has prepared for a guest's host when its operation was another's by now, or
+ * cancelled, is undone when nobody wants the snapshot any more. */
+int job_undo_assist(struct job *job, struct error *err);
 /* Destroys the object of job->snapshot, which is marked for that before.  0: it is gone; 1 and
  * `failure`: it stays; 2, the same: only the host of a guest could do it; -1: what was done could
  * not be written down, or the work is another's. */

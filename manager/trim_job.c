@@ -19,7 +19,7 @@
 #include "volume/attachment.h"
 #include "volume/reclaim_trim.h"
 
-#define UNREADABLE_PAUSE_US 10000000
+enum { TRIES = 30 };
 
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
     const struct reclaim_ending ending = { .failure = failure };
@@ -55,6 +55,15 @@ static void tell(const struct job *job, enum event_verdict verdict, const struct
 
 /* ---- running, sending ---- */
 
+/* Where a host is and why it is not reached is for the log: users read how it ended. */
+static int refuse(struct job *job, const struct error *answer, struct error *err) {
+    if (answer->kind != ERROR_UNAVAILABLE)
+        return give_up(job, answer, err);
+    log_warning(&job->context.log, "the host of a guest cannot be asked", "volume_id",
+                job->volume.id, "reason", answer->message, NULL);
+    return fail(job, ERROR_BACKEND, "The host of the guest cannot be asked.", err);
+}
+
 static int send(struct job *job, struct error *err) {
     bool asks_again = job->manager->settings.compute->asks_again;
     enum event_verdict verdict;
@@ -63,7 +72,7 @@ static int send(struct job *job, struct error *err) {
     if (ask(job, job->operation.attempts > 1, &verdict, &answer, err) < 0)
         return -1;
     if (verdict == EVENT_REFUSED)
-        return give_up(job, &answer, err);
+        return refuse(job, &answer, err);
     if (verdict == EVENT_UNKNOWN)
         tell(job, verdict, &answer);
     return job_held(job, assist_sent, &asks_again, err) < 0 ? -1 : 0;
@@ -80,8 +89,9 @@ int job_trim_begin(struct job *job, struct error *err) {
     if (job_usage(job, &before, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
-        return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
-                                               : give_up(job, &failure, err);
+        return job_is_uncertain(job, &failure) && job->operation.attempts < TRIES
+                   ? job_ask_again(job, &failure, err)
+                   : give_up(job, &failure, err);
     }
     if (job_must_hold(job, volume_reclaim_measured, &before, err) < 0)
         return -1;
@@ -138,9 +148,8 @@ static int complete(struct job *job, struct error *err) {
         return job_reclaim_end(job, &ending, err);
     if (job_check_lease(job, err) < 0)
         return -1;
-    log_error(&job->context.log, "what a volume takes cannot be counted", "volume_id",
-              job->volume.id, "reason", failure.message, NULL);
-    return job_retry(job, UNREADABLE_PAUSE_US, err);
+    return job_is_uncertain(job, &failure) ? job_ask_again(job, &failure, err)
+                                           : give_up(job, &failure, err);
 }
 
 /* ---- the phases ---- */

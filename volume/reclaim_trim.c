@@ -26,15 +26,14 @@ int reclaim_trim_check(struct work *work, const struct volume *volume, struct er
     if (found == 0)
         return error_set(
             err, ERROR_BAD_REQUEST,
-            "Invalid volume: Volume %s is attached to an instance on host %s, where no "
+            "Invalid volume: Volume %s is attached to an instance on a host where no "
             "agent of this service could ask the guest to give room back: detach the "
             "volume to have it done here.",
-            volume->id, guest->attached_host);
+            volume->id);
     if (agent.up && !agent.disabled)
         return 0;
     return error_set(err, ERROR_CONFLICT,
-                     "The agent of host %s, where volume %s is attached, is down.",
-                     guest->attached_host, volume->id);
+                     "The agent of the host where volume %s is attached is down.", volume->id);
 }
 
 int reclaim_trim_begin(struct work *work, const struct operation *held, void *arg,
