@@ -354,6 +354,23 @@ START_TEST(a_trim_is_asked_for_its_end) {
 }
 END_TEST
 
+/* What one has come to is kept while another one trims the guest, and is not done again. */
+START_TEST(two_volumes_of_a_guest_have_their_own_ends) {
+    struct hypervisor *hypervisor = patience();
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    enum error_kind kind;
+
+    ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 1);
+    while (trim(hypervisor, HEALTHY, "bad", &kind) == -1 && kind == ERROR_CONFLICT)
+        nanosleep(&pause, NULL); /* until the first has ended */
+    ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "bad", &kind), -1);
+    ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 0);
+    ck_assert_uint_eq(asked(), 2);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
 /* Whoever hangs in one costs no other call, neither its own guest's nor others'; but so many trims
  * and no more hold a thread of libvirtd. */
 START_TEST(a_trim_that_hangs_costs_trims_alone) {
@@ -431,5 +448,5 @@ END_TEST
 CHECK_MAIN("patience", what_is_asked_of_a_chain_comes_through, answers_come_through,
            a_guest_that_does_not_answer_is_asked_once, so_many_are_asked_and_no_more,
            the_end_does_not_wait_for_it, a_trim_is_asked_for_its_end,
-           a_trim_that_hangs_costs_trims_alone, the_end_waits_for_no_trim,
-           a_process_that_stands_still_is_seen)
+           two_volumes_of_a_guest_have_their_own_ends, a_trim_that_hangs_costs_trims_alone,
+           the_end_waits_for_no_trim, a_process_that_stands_still_is_seen)

@@ -1,6 +1,7 @@
 #include "tests/lib/check_main.h"
 
 #include "common/worker.h"
+#include "compute/patience.h"
 #include "compute/trim_job.h"
 #include "tests/unit/compute/agent_scene.h"
 
@@ -20,14 +21,15 @@
 struct scene {
     struct fake_hypervisor *fake;
     struct script_server *server;
+    struct hypervisor *patient; /* has the fake one; NULL: there is none */
     struct worker_pool *pool;
     struct trims *trims;
     struct disk disk;
     char url[URL_SIZE];
 };
 
-static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
-    struct scene *scene = calloc(1, sizeof(*scene));
+static void scene_begin(struct scene *scene, int64_t busy_ms, int64_t unreachable_ms,
+                        bool patient) {
     struct trim_settings settings = {
         .host = "here", .retry_ms = 1, .busy_ms = busy_ms, .unreachable_ms = unreachable_ms
     };
@@ -37,9 +39,17 @@ static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
     scene->server = volume_api_new(scene->url);
     settings.hypervisor = fake_hypervisor_of(scene->fake);
+    if (patient)
+        settings.hypervisor = scene->patient = patience_new(settings.hypervisor, 60000);
     settings.api = volumes_client(scene->url, NULL, NULL);
     settings.pool = scene->pool = worker_pool_new("test", 2);
     scene->trims = trims_new(&settings);
+}
+
+static struct scene *scene_with(int64_t busy_ms, int64_t unreachable_ms) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    scene_begin(scene, busy_ms, unreachable_ms, false);
     return scene;
 }
 
@@ -51,7 +61,10 @@ static void scene_end(struct scene *scene) {
     worker_pool_stop(scene->pool);
     trims_free(scene->trims);
     script_server_free(scene->server);
-    fake_hypervisor_free(scene->fake);
+    if (scene->patient)
+        scene->patient->free(scene->patient);
+    else
+        fake_hypervisor_free(scene->fake);
     free(scene);
 }
 
@@ -212,6 +225,21 @@ START_TEST(what_passes_is_waited_for) {
 }
 END_TEST
 
+/* Behind a hypervisor of patience each begins well and is heard to have failed a round later. */
+START_TEST(what_never_passes_is_not_waited_for) {
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    scene_begin(scene, 1, 1, true);
+    answer(scene, 202, 0);
+    fake_hypervisor_fail(scene->fake, FAKE_TRIM_DISK, ERROR_CONFLICT, 1000000, false);
+    put(scene);
+    await_end(scene);
+    ck_assert_msg(strstr(last_report(scene), "\"error\",\"reason\":\"busy\""), "%s",
+                  last_report(scene));
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_disk_that_gives_nothing_back_is_told) {
     static const struct {
         struct disk disk;
@@ -250,4 +278,4 @@ END_TEST
 CHECK_MAIN("trim_job", a_guest_trims_and_that_is_reported, while_it_goes_on_it_says_so,
            what_nobody_waits_for_ends, a_report_is_repeated_until_it_is_taken,
            a_failure_says_why_and_whether_it_may_work_later, what_passes_is_waited_for,
-           a_disk_that_gives_nothing_back_is_told)
+           what_never_passes_is_not_waited_for, a_disk_that_gives_nothing_back_is_told)
