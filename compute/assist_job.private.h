@@ -55,9 +55,9 @@ struct assists {
 struct assist_job *assist_find(struct assists *assists, const char *snapshot_id);
 
 /*
- * Those that go together with the job, for it alone until assist_let_others_go(): `ret` has room for
- * them, all that is in them is of the arena.  How many there are; fewer than there should be when one
- * was not asked for, or has failed.
+ * Those that go together with the job, for it alone until assist_let_others_go(): `ret` has room
+ * for them, all that is in them is of the arena.  How many there are; fewer than there should be
+ * when one was not asked for, or has failed.
  */
 unsigned assist_carry_others(struct assist_job *job, struct arena *arena, struct together_one *ret);
 void assist_let_others_go(struct assist_job *job);

@@ -67,7 +67,7 @@ static int find_file_system(const struct guest *guest, const struct disk *disk, 
 #define ANSWER_SECONDS 3600
 
 int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err) {
-    /* Or one that never answers keeps its thread, and others from theirs, for as long as it lives. */
+    /* Or one that never answers keeps its thread, and others from theirs, while it lives. */
     virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
     if (find_file_system(guest, disk, err) < 0)
         return -1;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A trim takes as long as its guest likes, and a thread of libvirtd meanwhile. */
-#define TRIMS_MOST   4
+#define TRIMS_MOST 4
 /* So long its end is kept for who asked: longer than any pause of who cannot report. */
 #define TRIM_KEPT_US INT64_C(600000000)
 

@@ -161,7 +161,7 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
         return wait_or_end(job, &err);
     if (more == 0)
         return end_with(job, NULL);
-    /* That it has begun is no sign that it can: the wait goes on, as how it fails is heard later. */
+    /* That it has begun is no sign that it can: how it fails is heard later. */
     job->percent = PERCENT_TRIMS;
     return ROUND_WAITS;
 }

@@ -200,10 +200,9 @@ static int find_reclaimed(const struct node *node, const struct node_reclaim *re
 static int sit_down(struct turn *turn, struct error *err) {
     static const char *const seats[SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
 
-    return take_seat(turn, seats)
-               ? 0
-               : error_set(err, ERROR_CONFLICT,
-                           "Enough other volumes give back room here just now.");
+    return take_seat(turn, seats) ? 0
+                                  : error_set(err, ERROR_CONFLICT,
+                                              "Enough other volumes give back room here just now.");
 }
 
 int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,

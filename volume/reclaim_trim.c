@@ -24,12 +24,11 @@ int reclaim_trim_check(struct work *work, const struct volume *volume, struct er
     if (found < 0)
         return -1;
     if (found == 0)
-        return error_set(
-            err, ERROR_BAD_REQUEST,
-            "Invalid volume: Volume %s is attached to an instance on a host where no "
-            "agent of this service could ask the guest to give room back: detach the "
-            "volume to have it done here.",
-            volume->id);
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is attached to an instance on a host where no "
+                         "agent of this service could ask the guest to give room back: detach the "
+                         "volume to have it done here.",
+                         volume->id);
     if (agent.up && !agent.disabled)
         return 0;
     return error_set(err, ERROR_CONFLICT,
