@@ -268,11 +268,12 @@ static void work_for(struct sim *sim, int64_t seconds, int64_t each) {
 }
 
 /* Nobody is left to report: the managers must have seen it, long before the deadline.  One that
- * runs may look for longer at a lock that may be a former worker's. */
+ * runs may look for longer at a lock that may be a former worker's, and one that is queued waits
+ * for a snapshot's host, which has a deadline of its own. */
 static void check_stranded(struct sim *sim) {
     int64_t stranded =
         world_count(sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind = 'extend' AND "
-                                "o.phase <> 'running' AND NOT EXISTS "
+                                "o.phase NOT IN ('queued', 'running') AND NOT EXISTS "
                                 "(SELECT 1 FROM attachments a WHERE a.volume_id = o.volume_id)");
 
     if (stranded > 0)
