@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/words.h"
 #include "compute/reply.h"
+#include "compute/request.h"
 #include "compute/together.h"
 #include "compute/versions.h"
 #include "json/json.h"
@@ -142,11 +143,7 @@ struct assist_request *assist_read_create(struct http_exchange *exchange, struct
 
     if (!request)
         return NULL;
-    if (exchange->too_large) {
-        error_set(err, ERROR_TOO_LARGE, "Request is too large.");
-        return NULL;
-    }
-    root = json_parse(exchange->arena, exchange->body, exchange->body_size, err);
+    root = request_body(exchange, err);
     return root && read_create(request, root, err) == 0 ? request : NULL;
 }
 

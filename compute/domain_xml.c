@@ -110,19 +110,26 @@ static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_dev
     return 0;
 }
 
+/* 1 with its element, of the document, and what that says; 0: no disk has the serial. */
+static int read_one(const char *xml, const char *serial, xmlDocPtr *ret_document,
+                    const xmlNode **ret_node, struct disk *ret, struct error *err) {
+    const xmlNode *devices;
+    int found;
+
+    if (parse_domain(xml, ret_document, &devices, err) < 0)
+        return -1;
+    found = find_in_devices(devices, serial, ret_node, err);
+    return found > 0 && read_disk(*ret_node, ret, err) < 0 ? -1 : found;
+}
+
 int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err) {
     autodocument xmlDocPtr document = NULL;
     struct disk disk = *ret;
-    const xmlNode *devices, *node;
-    int found;
+    const xmlNode *node;
+    int found = read_one(xml, serial, &document, &node, &disk, err);
 
-    if (parse_domain(xml, &document, &devices, err) < 0)
-        return -1;
-    found = find_in_devices(devices, serial, &node, err);
     if (found <= 0)
         return found;
-    if (read_disk(node, &disk, err) < 0)
-        return -1;
     snprintf(disk.serial, sizeof(disk.serial), "%s", serial);
     *ret = disk;
     return 1;
@@ -169,18 +176,13 @@ static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,
 int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
                              struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL;
-    const xmlNode *devices, *node;
+    const xmlNode *node;
     xmlNode *below;
     struct disk disk = { 0 };
-    int found;
+    int found = read_one(xml, serial, &document, &node, &disk, err);
 
-    if (parse_domain(xml, &document, &devices, err) < 0)
-        return -1;
-    found = find_in_devices(devices, serial, &node, err);
     if (found <= 0)
         return found;
-    if (read_disk(node, &disk, err) < 0)
-        return -1;
     below = (xmlNode *)find_child(node, "backingStore");
     if (strcmp(disk.source, source) != 0 || !find_child(below, "source"))
         return 0;

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "compute/reply.h"
+#include "compute/request.h"
 #include "compute/versions.h"
 #include "json/json.h"
 
@@ -110,11 +111,7 @@ struct event_request *event_read(struct http_exchange *exchange, struct error *e
 
     if (versions_negotiate(exchange, &version, err) < 0)
         return NULL;
-    if (exchange->too_large) {
-        error_set(err, ERROR_TOO_LARGE, "Request is too large.");
-        return NULL;
-    }
-    root = json_parse(arena, exchange->body, exchange->body_size, err);
+    root = request_body(exchange, err);
     if (!root || json_decode(arena, root, "body", body_fields, version.minor, true, &body, err) < 0)
         return NULL;
     request->exchange = exchange;

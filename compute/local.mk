@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	compute/patience.c compute/patience.h compute/patience.private.h \
 	compute/patience_trim.c \
 	compute/reply.c compute/reply.h \
+	compute/request.c compute/request.h \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
 	compute/round.c compute/round.h \

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "compute/reply.h"
+#include "compute/request.h"
 #include "compute/versions.h"
 #include "json/json.h"
 
@@ -35,11 +36,7 @@ struct trim_request *trim_read(struct http_exchange *exchange, struct error *err
 
     if (versions_negotiate(exchange, &version, err) < 0)
         return NULL;
-    if (exchange->too_large) {
-        error_set(err, ERROR_TOO_LARGE, "Request is too large.");
-        return NULL;
-    }
-    root = json_parse(arena, exchange->body, exchange->body_size, err);
+    root = request_body(exchange, err);
     if (!root || json_decode(arena, root, "body", body_fields, 1, true, &body, err) < 0 ||
         json_decode(arena, body.trim, "trim", trim_fields, 1, true, &request->trim, err) < 0)
         return NULL;
