@@ -84,6 +84,11 @@ const json_t *operation_arguments(struct arena *arena, const struct operation *o
     return text ? json_parse(arena, text, strlen(text), NULL) : NULL;
 }
 
+bool operation_is_older(const struct operation *one, const struct operation *other) {
+    return one->created_at != other->created_at ? one->created_at < other->created_at
+                                                : strcmp(one->id, other->id) < 0;
+}
+
 char *operation_topic(struct arena *arena, const char *host) {
     return arena_format(arena, "cinder-volume.%s", host_backend(arena, host));
 }
@@ -206,6 +211,17 @@ int operation_assisted(struct work *work, const char *volume_id, struct operatio
                  "volume_id = $1 AND target_id <> volume_id AND " IS_ASSISTED("operations"),
                  DB_TEXT(volume_id)),
         ret, err);
+}
+
+int operation_begun(struct work *work, const char *volume_id, struct operation **ret,
+                    struct error *err) {
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE "
+                                  "volume_id = $1 AND target_id <> volume_id AND phase = $2 "
+                                  "ORDER BY created_at, id",
+                                  DB_TEXT(volume_id), DB_TEXT(phase_texts[PHASE_RUNNING])),
+                         ret, err);
 }
 
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,

@@ -91,6 +91,9 @@ static inline bool operation_awaits_report(const struct operation *operation) {
     return operation->phase == PHASE_SENDING || operation->phase == PHASE_WAITING;
 }
 
+/* Is `one` in front of `other` wherever they stand in a line? */
+bool operation_is_older(const struct operation *one, const struct operation *other);
+
 /*
  * Writes the record, phase queued, and the message that brings it to the managers of fields->host.
  * Read from `fields`: volume_id, target_id (NULL: the volume), turn_of or turns, host, project_id,
@@ -114,6 +117,10 @@ int operation_of(struct work *work, const char *target_id, struct operation *ret
  * nothing else begins there: 1 found, 0 none. */
 int operation_assisted(struct work *work, const char *volume_id, struct operation *ret,
                        struct error *err);
+/* Those in phase running about something of the volume's, its snapshots for instance, and not about
+ * itself: how many. */
+int operation_begun(struct work *work, const char *volume_id, struct operation **ret,
+                    struct error *err);
 /* Every one that works on a volume, also on its attachments and snapshots, also with others at
  * once, also one that reads it for another volume, also cancelled ones; of a snapshot's id those
  * that have their turn there; how many. */

@@ -20,10 +20,10 @@
 #include "volume/assist.h"
 #include "volume/attachment.h"
 #include "volume/snapshot_assist.h"
+#include "volume/snapshot_delete.h"
 
 #include <string.h>
 
-#define LATER_PAUSE_US      2000000
 #define UNREADABLE_PAUSE_US 10000000
 
 static const char *name_of(const struct job *job) {
@@ -31,6 +31,14 @@ static const char *name_of(const struct job *job) {
 }
 
 /* ---- running: may it begin? ---- */
+
+/* Nobody was asked for anything: it is as it was. */
+static int step_back(struct job *job, const struct job_assist *assist, struct error *err) {
+    if (assist->deletes && !job->snapshot.delete_begun &&
+        job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
+        return -1;
+    return job_later(job, err);
+}
 
 int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
                      struct error *err) {
@@ -45,7 +53,7 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
         return lost < 0 ? -1 : 0;
     job->volume = began.volume;
     if (began.begun == ASSIST_LATER)
-        return job_retry(job, LATER_PAUSE_US, err);
+        return step_back(job, assist, err);
     if (began.begun == ASSIST_NO_GUEST && was_attached && !job_driver_volume(job).attached)
         return job_retry(job, 0, err); /* detached since the driver looked: it looks again */
     if (began.begun == ASSIST_NO_GUEST) {
@@ -63,7 +71,7 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
 
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
     /* Then a snapshot that was to be deleted is whole. */
-    bool never_asked = job->operation.attempts == 1 && !job->snapshot.delete_begun;
+    bool never_asked = !job->snapshot.delete_begun;
 
     log_error(&job->context.log, "the host of a guest cannot help with a snapshot", "kind",
               name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);

@@ -136,6 +136,8 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
                 : job_finish(job, &ending, err);
     if (ended > 0)
         return clean_up(&members, err) < 0 ? -1 : 0;
+    if (ended == 0 && ending.later)
+        return job_later(job, err);
     if (ended == 0)
         log_end(&members, ending.failure);
     return ended;

@@ -8,6 +8,8 @@
 
 #define RETRY_PAUSE_US     SECOND_US
 #define ASK_AGAIN_PAUSE_US 10000000
+#define LATER_PAUSE_US     (2 * SECOND_US)
+#define LATER_PAUSES       5 /* the longest is so many of them */
 
 static const struct {
     const struct operation_kind *kind;
@@ -389,6 +391,12 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err) {
     struct job_retry_call call = { job, pause_us, operation_retry };
 
     return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+int job_later(struct job *job, struct error *err) {
+    int64_t times = job->operation.attempts < LATER_PAUSES ? job->operation.attempts : LATER_PAUSES;
+
+    return job_retry(job, times * LATER_PAUSE_US, err);
 }
 
 int job_put_back(struct job *job, int64_t pause_us, struct error *err) {

@@ -127,6 +127,8 @@ int job_transaction(struct job *job, work_body *body, void *arg, struct error *e
 int job_read(struct job *job, work_body *body, void *arg, struct error *err);
 /* Gives it back to be tried again after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
+/* The same when others go first: soon, then at longer intervals. */
+int job_later(struct job *job, struct error *err);
 /* The same of one that has not begun: that was no attempt. */
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
 /* Is the failure one that says nothing of the volume?  An attempt before this one may have done the

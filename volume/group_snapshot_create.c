@@ -5,6 +5,7 @@
 #include "volume/attachment.h"
 #include "volume/conflict.h"
 #include "volume/group_snapshot_part.h"
+#include "volume/group_snapshot_turn.h"
 #include "volume/group_type.h"
 #include "volume/notification.h"
 #include "volume/pool.h"
@@ -239,11 +240,12 @@ const struct snapshot *group_snapshot_create_apart(struct arena *arena,
 
 int group_snapshot_create_share(struct work *work, const struct operation *held, void *arg,
                                 struct error *err) {
-    const struct group_snapshot_ending *made = arg;
+    struct group_snapshot_ending *made = arg;
     struct snapshot *snapshots;
     int count = snapshot_of_group(work, held->object_id, &snapshots, err);
     const struct group_snapshot_parts parts = { &kind_snapshot_create, snapshots, made->is_part,
                                                 count };
+    int later = 0;
 
     if (count < 0)
         return -1;
@@ -251,6 +253,11 @@ int group_snapshot_create_share(struct work *work, const struct operation *held,
         return error_set(err, ERROR_INTERNAL,
                          "Group snapshot %s has %d snapshots, and %d are made.", held->object_id,
                          count, made->count);
+    if (group_snapshot_is_of_moment(work->arena, held))
+        later = group_snapshot_turn_awaits(work, held, &parts, err);
+    made->later = later > 0;
+    if (later != 0)
+        return later < 0 ? -1 : 0;
     for (int i = 0; i < count; i++)
         if (!made->is_part[i] &&
             snapshot_create_note(work, snapshots[i].id, &made->each[i], err) < 0)

@@ -30,6 +30,7 @@ struct group_snapshot_ending {
     const bool *is_part;              /* is each left to the host of a guest? */
     const char *detail;               /* of the message about a failure; NULL: the usual one */
     int count;
+    bool later; /* written where it is shared: it is not its turn, and nothing has changed */
 };
 /* Of those that the host of a guest is to take at one moment, by the operation, one that is not
  * left to it; NULL: they all are. */

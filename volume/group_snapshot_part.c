@@ -48,6 +48,10 @@ static const json_t *read_together(struct arena *arena, const struct operation *
     return json_object_get(operation_arguments(arena, operation), GROUP_SNAPSHOT_TOGETHER);
 }
 
+bool group_snapshot_is_of_moment(struct arena *arena, const struct operation *operation) {
+    return read_together(arena, operation) != NULL;
+}
+
 bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
                                 const char *snapshot_id) {
     const json_t *list = read_together(arena, operation);

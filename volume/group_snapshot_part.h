@@ -27,6 +27,7 @@ int group_snapshot_parts_ended(struct work *work, const struct operation *operat
                                struct snapshot **ret, struct error *err);
 /* Those that are of one moment stand in the operation's arguments, under this key. */
 #define GROUP_SNAPSHOT_TOGETHER "together"
+bool group_snapshot_is_of_moment(struct arena *arena, const struct operation *operation);
 bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
                                 const char *snapshot_id);
 /* With which others the host has to take this one, itself among them: how many; 0 it is taken

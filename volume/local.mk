@@ -22,6 +22,7 @@ libscoria_a_SOURCES += \
 	volume/group_snapshot_create.c volume/group_snapshot_create.h \
 	volume/group_snapshot_delete.c volume/group_snapshot_delete.h \
 	volume/group_snapshot_part.c volume/group_snapshot_part.h \
+	volume/group_snapshot_turn.c volume/group_snapshot_turn.h \
 	volume/group_snapshot_reset.c \
 	volume/group_snapshot_status.c volume/group_snapshot_status.def \
 	volume/group_snapshot_status.h \
@@ -71,6 +72,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_group_snapshot_moment \
 	tests/unit/volume/test_group_snapshot_parts \
+	tests/unit/volume/test_group_snapshot_turns \
 	tests/unit/volume/test_group_snapshots \
 	tests/unit/volume/test_manage \
 	tests/unit/volume/test_manage_snapshots \

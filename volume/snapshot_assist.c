@@ -5,6 +5,7 @@
 #include "volume/attachment.h"
 #include "volume/group_snapshot_part.h"
 #include "volume/group_snapshot_status.h"
+#include "volume/group_snapshot_turn.h"
 #include "volume/operations.h"
 #include "volume/snapshot_delete.h"
 
@@ -30,6 +31,8 @@ int snapshot_assist_begin(struct work *work, const struct operation *held, void 
     if (!assist_guest(&assist->volume))
         return 0;
     found = operation_assisted(work, held->volume_id, &other, err);
+    if (found == 0)
+        found = group_snapshot_turn_taken(work, held, err);
     if (found < 0)
         return -1;
     assist->begun = found ? ASSIST_LATER : ASSIST_BEGUN;

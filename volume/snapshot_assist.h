@@ -18,7 +18,7 @@ struct snapshot_assist {
     struct volume volume; /* as it is now */
     enum {
         ASSIST_BEGUN,
-        ASSIST_LATER,   /* another one is at it */
+        ASSIST_LATER,   /* another one is at it, or goes first (volume/group_snapshot_turn.h) */
         ASSIST_NO_GUEST /* or more than one: nothing has changed */
     } begun;
 };

@@ -1,0 +1,75 @@
+#include "volume/group_snapshot_turn.h"
+
+#include <string.h>
+
+/* Has `operation` to wait for `other`, in which several snapshots are of one moment? */
+static bool waits_for_moment(const struct work *work, const struct operation *operation,
+                             const struct operation *other) {
+    return other->kind == &kind_group_snapshot_create && other->phase != PHASE_CANCELLED &&
+           group_snapshot_is_of_moment(work->arena, other) &&
+           (other->phase == PHASE_WAITING || operation_is_older(other, operation));
+}
+
+static int waits_at(struct work *work, const struct operation *operation, const char *volume_id,
+                    struct error *err) {
+    struct operation *others;
+    int count = operation_about(work, volume_id, operation->object_id, &others, err);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(others[i].id, operation->id) != 0 &&
+            waits_for_moment(work, operation, &others[i]))
+            return 1;
+    return count < 0 ? -1 : 0;
+}
+
+/* For its parts the group snapshot has waited. */
+static int is_part_of_moment(struct work *work, const struct operation *held, struct error *err) {
+    struct operation whole;
+    struct snapshot snapshot;
+    int found;
+
+    if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    found = snapshot.group_snapshot_id ? operation_of(work, snapshot.group_snapshot_id, &whole, err)
+                                       : 0;
+    return found > 0 ? group_snapshot_is_of_moment(work->arena, &whole) : found;
+}
+
+int group_snapshot_turn_taken(struct work *work, const struct operation *held, struct error *err) {
+    int part = is_part_of_moment(work, held, err);
+
+    return part != 0 ? part < 0 ? -1 : 0 : waits_at(work, held, held->volume_id, err);
+}
+
+/* Is one at work on a snapshot of the volume that is older, and may be about to begin at its
+ * files? */
+static int is_behind_begun(struct work *work, const struct operation *held, const char *volume_id,
+                           struct error *err) {
+    struct operation *begun;
+    int count = operation_begun(work, volume_id, &begun, err);
+
+    for (int i = 0; i < count; i++)
+        if ((begun[i].kind == &kind_snapshot_create || begun[i].kind == &kind_snapshot_delete) &&
+            operation_is_older(&begun[i], held))
+            return 1;
+    return count < 0 ? -1 : 0;
+}
+
+int group_snapshot_turn_awaits(struct work *work, const struct operation *held,
+                               const struct group_snapshot_parts *parts, struct error *err) {
+    struct operation other;
+    int waits = 0;
+
+    for (int i = 0; i < parts->count && waits == 0; i++) {
+        const char *volume_id = parts->snapshots[i].volume_id;
+
+        if (!parts->is_part[i])
+            continue;
+        waits = operation_assisted(work, volume_id, &other, err);
+        if (waits == 0)
+            waits = waits_at(work, held, volume_id, err);
+        if (waits == 0)
+            waits = is_behind_begun(work, held, volume_id, err);
+    }
+    return waits;
+}
