@@ -5,6 +5,7 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "volume/attach.h"
+#include "volume/attach_status.h"
 #include "volume/connect.h"
 
 /* ---- the resource ---- */
@@ -120,11 +121,17 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
+/* What is being reclaimed may be, too: an attachment puts an end to that. */
+static bool is_in_use(const struct volume *volume) {
+    return volume->status == VOLUME_IN_USE ||
+           (volume->status == VOLUME_RECLAIMING && attachment_status_of(volume) == VOLUME_IN_USE);
+}
+
 static int authorize_create(struct request *request, const struct volume *volume,
                             const struct policy_target *owner, struct error *err) {
     if (request_authorize(request, "volume:attachment_create", owner, err) < 0)
         return -1;
-    if (volume->multiattach && volume->bootable && volume->status == VOLUME_IN_USE)
+    if (volume->multiattach && volume->bootable && is_in_use(volume))
         return request_authorize(request, "volume:multiattach_bootable_volume", owner, err);
     return 0;
 }

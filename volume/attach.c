@@ -4,6 +4,7 @@
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
+#include "volume/reclaim.h"
 
 #include <string.h>
 
@@ -43,6 +44,7 @@ static int reserve(struct work *work, const struct volume *volume, const char *i
 
 int attachment_create(struct work *work, const struct volume *volume, const char *instance_uuid,
                       const char *mode, struct attachment *ret, struct error *err) {
+    struct volume now = *volume;
     struct attachment attachment = {
         .id = work_uuid(work),
         .volume_id = volume->id,
@@ -55,7 +57,8 @@ int attachment_create(struct work *work, const struct volume *volume, const char
         .created_at = work->now_us,
     };
 
-    if (reserve(work, volume, instance_uuid, err) < 0 ||
+    if (volume_reclaim_give_way(work, &now, ACTION_ATTACHMENT_CREATE, err) < 0 ||
+        reserve(work, &now, instance_uuid, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
         attachment_insert(work, &attachment, err) < 0)
         return -1;
@@ -75,13 +78,16 @@ static int refuse_status(const struct volume *volume, const char *what, const ch
 
 int volume_reserve(struct work *work, const struct volume *volume, struct error *err) {
     uint64_t allowed = ST(AVAILABLE) | (volume->multiattach ? ST(IN_USE) : 0);
+    struct volume now = *volume;
 
-    if (!(allowed & ((uint64_t)1 << volume->status)))
-        return refuse_status(volume, "reserve",
+    if (volume_reclaim_give_way(work, &now, ACTION_RESERVE, err) < 0)
+        return -1;
+    if (!(allowed & ((uint64_t)1 << now.status)))
+        return refuse_status(&now, "reserve",
                              volume->multiattach ? "available or in-use" : "available", err);
     if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0)
         return -1;
-    return attach_status_write(work, volume, VOLUME_ATTACHING, err);
+    return attach_status_write(work, &now, VOLUME_ATTACHING, err);
 }
 
 int volume_unreserve(struct work *work, const struct volume *volume, struct error *err) {
@@ -149,6 +155,7 @@ static const struct attachment *attached_to(const struct volume *volume, const c
 int volume_attach(struct work *work, const struct volume *volume, const char *instance_uuid,
                   const char *host_name, const char *mountpoint, const char *mode,
                   struct error *err) {
+    struct volume now = *volume;
     struct attachment attachment = {
         .id = work_uuid(work),
         .volume_id = volume->id,
@@ -164,7 +171,8 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
     if (volume->status != VOLUME_MAINTENANCE && volume->status != VOLUME_EXTENDING &&
         attached_to(volume, instance_uuid, host_name))
         return attach_status_follow(work, volume->id, err);
-    if (check_attach(volume, mode, err) < 0 ||
+    if (volume_reclaim_give_way(work, &now, ACTION_ATTACH, err) < 0 ||
+        check_attach(&now, mode, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_ATTACH, err) < 0)
         return -1;
     if (!pairs_get(&volume->admin_metadata, "readonly") &&
@@ -180,7 +188,11 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
 /* ---- the attachments API: complete and delete ---- */
 
 int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err) {
-    if (conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+    struct volume volume;
+
+    if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
+        volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+        conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'attached', updated_at = $1, "
                "attached_at = COALESCE(attached_at, $1) WHERE id = $2",

@@ -14,45 +14,45 @@ static const struct {
     const char *words; /* "Volume … cannot …" */
     enum conflict with[OPEN_WORK];
 } actions[VOLUME_ACTIONS] = {
-    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims reads cancelled */
-    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,       R,      P,    R } },
-    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,       R,      P,    P } },
+    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads cancelled */
+    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
+    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,    P } },
     /* A volume that was reset while it was made need not be made first. */
-    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,       R,      P,    R } },
-    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,       R,      R,    R } },
-    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,       X,      P,    P } },
+    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,    R } },
+    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,    R } },
+    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,    P } },
     /* A create harms nobody: it goes on, so that what an operator calls available becomes so. */
-    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,       X,      P,    P } },
-    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,       P,      P,    P } },
-    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,       R,      R,    R } },
-    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,       R,      P,    P } },
-    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,       R,      R,    R } },
+    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,    P } },
+    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,    P } },
+    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
+    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,    P } },
+    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
     /* X30: who leaves is never kept; the extend is settled when nobody is left. */
-    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,       R,      R,    R } },
-    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,       R,      R,    R } },
+    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,    R } },
+    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
     /* X45: attachments made before may go on while an extend is open. */
-    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,       R,      R,    R } },
-    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,       R,      P,    P } },
-    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,       P,      P,    P } },
+    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,    R } },
+    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,      X,       P,     P,    P } },
+    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,    P } },
     /* Those of one turn wait for each other (struct operation). */
-    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,       R,      P,    R } },
-    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,       R,      P,    P } },
-    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,       R,      P,    R } },
-    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,       R,      R,    R } },
-    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,       R,      P,    R } },
-    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,       P,      P,    P } },
+    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
+    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,    P } },
+    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
+    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,    R } },
+    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
+    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
     /* The row alone: what is being made or destroyed goes with the group that it was in. */
-    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,       P,      P,    P } },
-    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,       P,      P,    P } },
+    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
 };
 /* clang-format on */
 
@@ -62,9 +62,10 @@ enum conflict conflict_between(enum volume_action action, enum open_work work) {
 
 /* To its own object. */
 static enum open_work work_of(const struct operation *operation) {
-    if (operation->phase == PHASE_CANCELLED)
-        return WORK_CANCELLED;
-    return operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
+    enum open_work is =
+        operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
+
+    return operation->phase == PHASE_CANCELLED && is == WORK_BESIDE ? WORK_CANCELLED : is;
 }
 
 enum open_work conflict_work(const struct operation *operation, const char *volume_id) {

@@ -58,8 +58,10 @@ enum open_work {
     WORK_SNAPSHOTS, /* one of its snapshots is made or goes */
     WORK_REVERTS,
     WORK_RECLAIMS, /* room that holds nothing goes; nobody may write meanwhile */
+    WORK_YIELDS,   /* the same, cancelled: it changes no byte and ends soon, and what a backend does
+                    * for whoever attaches waits for that */
     WORK_READS,    /* another volume is made of it */
-    /* of any kind: its former worker may still be at it, or has to be looked after */
+    /* of any other kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK
 };

@@ -7,6 +7,7 @@
 #include "volume/connector.private.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "volume/reclaim.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -94,6 +95,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         return -1;
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
+        volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE attachments SET connector = $1, attached_host = $2, mountpoint = $3, "
@@ -112,11 +114,14 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
 int volume_initialize_connection(struct work *work, const struct volume *volume,
                                  const json_t *connector, const char **ret_operation_id,
                                  struct error *err) {
+    struct volume now = *volume;
+
     if (volume->status == VOLUME_MAINTENANCE || !volume->host)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
     if (connector_check(connector, err) < 0 ||
+        volume_reclaim_give_way(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
         return -1;
     return begin_connect(work, volume, work_uuid(work), json_text(work->arena, connector),

@@ -80,6 +80,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_reclaim \
+	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_snapshot_resets \

@@ -163,6 +163,16 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
 
 /* ---- what it is to others ---- */
 
+int volume_reclaim_give_way(struct work *work, struct volume *volume, enum volume_action action,
+                            struct error *err) {
+    if (volume->status != VOLUME_RECLAIMING)
+        return 0;
+    if (conflict_settle(work, volume->id, action, err) < 0 ||
+        operation_leave(work, volume->id, &kind_reclaim, attachment_status_of(volume), err) < 0)
+        return -1;
+    return volume_details(work, volume->id, volume, err);
+}
+
 static int reclaim_wanted(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
@@ -186,9 +196,10 @@ const struct operation_kind kind_reclaim = {
     .on_failure = VOLUME_AVAILABLE,
     .is = { [PHASE_QUEUED] = WORK_RECLAIMS,
             [PHASE_RUNNING] = WORK_RECLAIMS,
-            [PHASE_SENDING] = WORK_AWAITS,
-            [PHASE_WAITING] = WORK_AWAITS,
-            [PHASE_COMPLETING] = WORK_RECLAIMS },
+            [PHASE_SENDING] = WORK_RECLAIMS,
+            [PHASE_WAITING] = WORK_RECLAIMS,
+            [PHASE_COMPLETING] = WORK_RECLAIMS,
+            [PHASE_CANCELLED] = WORK_YIELDS },
     .wanted = reclaim_wanted,
     .progress = reclaim_progress,
     .finish = reclaim_finish,

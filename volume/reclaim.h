@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ledger/operation.h"
+#include "volume/conflict.h"
 #include "volume/reclaim_trim.h"
 #include "volume/volume.h"
 
@@ -21,6 +22,13 @@ struct reclaim {
 
 /* ERROR_BAD_REQUEST: this volume cannot, and says why.  ERROR_CONFLICT: it cannot now. */
 int volume_reclaim(struct work *work, const struct volume *volume, struct error *err);
+/*
+ * Before whoever attaches: what is open of it is cancelled, and the volume is again what its
+ * attachments say.  A worker that is at it ends within moments, and a connection waits for that.
+ * `volume`, with its attachments, is read again.
+ */
+int volume_reclaim_give_way(struct work *work, struct volume *volume, enum volume_action action,
+                            struct error *err);
 /* Of the last time; "none" when there was none. */
 int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim *ret,
                         struct error *err);

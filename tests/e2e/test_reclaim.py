@@ -150,6 +150,22 @@ class Reclaim:
             self.assert_content(volume_id)
 
 
+    def test_whoever_attaches_goes_before_it(self):
+        """Asked for while it is queued or at it: the attach is taken and connected, and a guest
+        writes at once."""
+        volume_id = self.volume()
+        self.fill(volume_id)
+        for _ in range(4):
+            self.assertEqual(self.reclaim(volume_id).status, 202)
+            attachment = self.api.attach(volume_id, str(uuid.uuid4()), "here")
+            self.assertTrue(attachment["connection_info"])
+            self.assertIn(self.last(volume_id)["status"], ("done", "error"))
+            self.run_io(volume_id, "write")
+            self.api.detach(attachment["id"])
+            self.api.wait_status(volume_id, "available")
+        self.assert_content(volume_id)
+
+
 class RawReclaim(Reclaim, ServiceCase):
     format = "raw"
 

@@ -97,7 +97,7 @@ struct world {
     int64_t effects_left;
     bool dead;
     const char *died_at;             /* "before_commit", … */
-    struct test_exchange *abandoned; /* a request that the death cut off */
+    struct test_exchange *abandoned; /* a request that the death cut off, or one that waits */
 
     /* Asked before each call of the driver, besides death; NULL: nothing is. */
     struct fault_decision (*decide)(void *world, const char *call, const char *volume_id);
@@ -111,8 +111,9 @@ struct world {
     unsigned minor;           /* microversion 3.minor; 71 at first */
     const char *extend;       /* X-Scoria-Extend of the next requests; NULL: none */
     char named_extend[64];    /* the same of the last answer, "" when there was none */
-    int status;               /* 0: died before the answer */
-    json_t *answer;           /* NULL when there was no JSON */
+    bool may_wait;  /* a request that waits for a worker is answered later, in `abandoned` */
+    int status;     /* 0: died before the answer, or it waits */
+    json_t *answer; /* NULL when there was no JSON */
     char answer_text[4096];
     char answer_headers[1024]; /* "name: value" in lines, but for ids of requests */
     struct arena *arena;       /* for ids the world hands out */

@@ -364,7 +364,7 @@ static const struct {
 } requests[] = {
     { create, "create", 4, NULL },
     { extend, "extend", 40, "available in-use" },
-    { attach, "attach", 26, "available" },
+    { attach, "attach", 26, "available reclaiming" },
     { detach, "detach", 12, "in-use extending error_extending" },
     { delete, "delete", 6, "available error error_extending extending deleting reclaiming" },
     { reset, "reset", 12, "error error_extending error_deleting extending deleting reclaiming" },
@@ -386,9 +386,9 @@ static const struct {
     { content_write, "write", 10, "available in-use extending error" },
     { metadata, "metadata", 1, "available in-use extending" },
     { plain_report, "plain report", 2, "extending" },
-    { old_attach, "old attach", 5, "available" },
+    { old_attach, "old attach", 5, "available reclaiming" },
     { old_detach, "old detach", 3, "in-use extending" },
-    { old_connect, "old connect", 1, "available in-use" },
+    { old_connect, "old connect", 1, "available in-use reclaiming" },
     { trespass, "trespass", 8, "available in-use extending error_extending deleting" },
 };
 

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "drivers/memory.h"
+#include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/groups.h"
 
@@ -100,6 +101,7 @@ static struct meeting {
     const struct request *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* what is open is cancelled by a reset right before the request */
+    bool waits;         /* until that call has ended */
     int status;         /* the answer; 0: not asked yet */
 } meeting;
 
@@ -124,11 +126,14 @@ static void meet(void) {
                   arena_format(arena, "/%s", meeting.attachment));
     path = filled(arena, path, "/S", arena_format(arena, "/%s", meeting.snapshot));
     path = filled(arena, path, "/N", arena_format(arena, "/%s", meeting.group_snapshot));
+    world->may_wait = meeting.waits;
     meeting.status = world_call(world, meeting.request->method, path,
                                 filled(arena,
                                        filled(arena, meeting.request->body, "\"V\"",
                                               arena_format(arena, "\"%s\"", meeting.id)),
                                        "\"S\"", arena_format(arena, "\"%s\"", meeting.snapshot)));
+    if (meeting.waits && meeting.status == 0)
+        meeting.status = -1;
 }
 
 static struct fault_decision in_the_driver(void *arg, const char *call, const char *volume_id) {
@@ -423,11 +428,21 @@ static const struct setting {
     { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
     { WORK_CANCELLED, "cancelled unmanage", unmanage, IN_DRIVER, "unmanage_volume", true },
     { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },
-    { WORK_CANCELLED, "cancelled reclaim", reclaim, IN_DRIVER, "reclaim_volume", true },
+    { WORK_YIELDS, "cancelled reclaim", reclaim, IN_DRIVER, "reclaim_volume", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
       true },
 };
+
+/* What a backend does for whoever attaches waits for the worker of a reclaim. */
+static bool waits_for_worker(const struct setting *setting, const struct request *request) {
+    bool connects =
+        request->action == ACTION_INITIALIZE_CONNECTION ||
+        (request->action == ACTION_ATTACHMENT_CREATE && strstr(request->body, "connector"));
+
+    return connects && setting->when == IN_DRIVER &&
+           (setting->work == WORK_RECLAIMS || setting->work == WORK_YIELDS);
+}
 
 /* ---- how it ends ---- */
 
@@ -487,10 +502,14 @@ static void assert_answer(const struct setting *setting) {
     bool keeps_users_out = setting->work != WORK_BESIDE;
     bool brings_a_new_one =
         action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
+    bool goes_before =
+        brings_a_new_one && (setting->work == WORK_RECLAIMS || setting->work == WORK_YIELDS);
     bool waits = (action == ACTION_EXTEND && setting->work == WORK_SNAPSHOTS) ||
                  (!brings_a_new_one && setting->work == WORK_READS);
 
-    if (keeps_users_out && !waits &&
+    if (goes_before)
+        ck_assert_msg(meeting.status < 300, "%s, %s: %d", setting->name, about, meeting.status);
+    if (keeps_users_out && !waits && !goes_before &&
         (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
         ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
     if (action == ACTION_RESET_STATUS && (*meeting.attachment || !strstr(about, "in-use")))
@@ -520,6 +539,7 @@ static void hold_meeting(const struct setting *setting, const struct request *re
         .request = request,
     };
     meeting.resets_before = setting->cancelled;
+    meeting.waits = waits_for_worker(setting, request);
     setting->open();
     if ((strstr(request->path, "/A") && !*meeting.attachment) ||
         ((strstr(request->path, "/S") || (request->body && strstr(request->body, "\"S\""))) &&
@@ -536,6 +556,10 @@ static void hold_meeting(const struct setting *setting, const struct request *re
     else
         meet();
     world_settle(world);
+    if (meeting.waits && meeting.status < 0) {
+        api_operations_ended(world->api);
+        meeting.status = test_exchange_await(world->abandoned);
+    }
     ck_assert_msg(meeting.status > 0, "%s, %s: did not meet", setting->name, about);
     ck_assert_msg(meeting.status < 500, "%s, %s: %d", setting->name, about, meeting.status);
     assert_answer(setting);

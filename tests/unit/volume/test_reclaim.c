@@ -158,7 +158,6 @@ static struct fault_decision in_the_middle(void *arg, const char *call, const ch
         ck_assert_int_eq(world->status, 202);
         /* Its worker may still be at it. */
         ck_assert_int_eq(world_action(world, volume_id, RECLAIM), 409);
-        ck_assert_int_eq(world_action(world, volume_id, "{\"os-reserve\": null}"), 400);
     }
     return (struct fault_decision){ .action = FAULT_PASS };
 }
