@@ -1,3 +1,4 @@
+#include "api/alone.h"
 #include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/routes.h"
@@ -66,7 +67,8 @@ static int create_group(struct request *request, struct error *err) {
 
     for (size_t i = 0; i < count; i++)
         types[i] = json_string_value(json_array_get(body->volume_types, i));
-    if (group_create(&request->work, &wanted, &group, err) < 0)
+    if (alone_check_name(request, &group_resource, body->name, body->description, err) < 0 ||
+        group_create(&request->work, &wanted, &group, err) < 0)
         return -1;
     answer_row(request, &group, 0);
     return 0;

@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	api/literal.c api/literal.h \
 	api/existing.c \
 	api/messages.c \
+	api/alone.c api/alone.h \
 	api/metadata.c api/metadata.h \
 	api/microversion.h \
 	api/openapi.c api/openapi.h api/openapi.private.h \

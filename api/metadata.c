@@ -1,7 +1,6 @@
 #include "api/metadata.h"
 
 #include "api/view.h"
-#include "common/alone_header.h"
 #include "common/cleanup.h"
 #include "common/md5.h"
 #include "ledger/pairs.h"
@@ -34,24 +33,6 @@ int metadata_check(const struct resource *resource, const struct pairs *pairs, s
                              "Invalid metadata: the key %s must have no slash.", key);
     }
     return 0;
-}
-
-/* In the transaction that makes it: of two requests at once the second sees the first one's. */
-int metadata_check_alone(struct request *request, const struct resource *resource,
-                         const struct pairs *pairs, struct error *err) {
-    const char *key = http_header(request->http, ALONE_HEADER);
-    const char *value = key ? pairs_get(pairs, key) : NULL;
-    int64_t one;
-    int found =
-        value ? db_query_int(request->work.tx, &one, err, resource->metadata->rows->sought,
-                             DB_TEXT(request->context.project_id), DB_TEXT(key), DB_TEXT(value))
-              : 0;
-
-    if (found > 0)
-        return error_set(err, ERROR_CONFLICT,
-                         "A %s of the project has this value of %.64s already.", resource->name,
-                         key);
-    return found;
 }
 
 static void put_answer(struct json_out *out, const char *word, const struct pairs *pairs) {

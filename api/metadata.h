@@ -25,10 +25,6 @@ bool metadata_route_works(const struct route *route);
 /* A user cannot give the names that the service gives itself (X13): ERROR_BAD_REQUEST. */
 int metadata_check(const struct resource *resource, const struct pairs *pairs, struct error *err);
 
-/* What ALONE_HEADER (common/alone_header.h) asks for: ERROR_CONFLICT. */
-int metadata_check_alone(struct request *request, const struct resource *resource,
-                         const struct pairs *pairs, struct error *err);
-
 /* The rows of a resource with metadata; `path_` ends with the object, the rules are those of GET,
  * POST, PUT and DELETE. */
 /* clang-format off */

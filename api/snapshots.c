@@ -1,3 +1,4 @@
+#include "api/alone.h"
 #include "api/answer.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
@@ -56,7 +57,7 @@ static int create_snapshot(struct request *request, struct error *err) {
     struct snapshot snapshot;
 
     if (metadata_check(&snapshot_resource, &wanted.metadata, err) < 0 ||
-        metadata_check_alone(request, &snapshot_resource, &wanted.metadata, err) < 0)
+        alone_check_pair(request, &snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
     volume = resource_load(request, &volume_resource, body->volume_id ? body->volume_id : "None",
                            &owner, err);

@@ -1,5 +1,6 @@
 #include "client/groups.h"
 
+#include "common/alone_header.h"
 #include "common/clock.h"
 #include "json/out.h"
 
@@ -50,10 +51,16 @@ int groups_list(const struct client *api, struct arena *arena, const char *query
     return count;
 }
 
-/* Of what was just made. */
-static int ask_id(const struct client *api, struct arena *arena, const struct client_call *call,
-                  const char *name, const char **ret_id, struct error *err) {
-    const json_t *made = client_ask_for(api, arena, call, name, err);
+/* Of what was just made; its name is to be alone. */
+static int make(const struct client *api, struct arena *arena, const char *path, const char *body,
+                const char *name, const char **ret_id, struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = path,
+        .body = body,
+        .header = { ALONE_HEADER, "name" },
+    };
+    const json_t *made = client_ask_for(api, arena, &call, name, err);
     const char *id = json_text_of(made, "id");
 
     if (!made)
@@ -66,7 +73,6 @@ static int ask_id(const struct client *api, struct arena *arena, const struct cl
 
 int groups_create(const struct client *api, struct arena *arena,
                   const struct remote_group_new *wanted, const char **ret_id, struct error *err) {
-    struct client_call call = { .method = "POST", .path = "/groups" };
     struct json_out out;
 
     json_out_init(&out, arena, 512);
@@ -83,8 +89,7 @@ int groups_create(const struct client *api, struct arena *arena,
     out_end_array(&out);
     out_end_object(&out);
     out_end_object(&out);
-    call.body = json_out_text(&out);
-    return ask_id(api, arena, &call, "group", ret_id, err);
+    return make(api, arena, "/groups", json_out_text(&out), "group", ret_id, err);
 }
 
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
@@ -168,7 +173,6 @@ int group_snapshots_list(const struct client *api, struct arena *arena, const ch
 int group_snapshots_create(const struct client *api, struct arena *arena, const char *group_id,
                            const char *name, const char *description, const char **ret_id,
                            struct error *err) {
-    struct client_call call = { .method = "POST", .path = "/group_snapshots" };
     struct json_out out;
 
     json_out_init(&out, arena, 512);
@@ -180,8 +184,7 @@ int group_snapshots_create(const struct client *api, struct arena *arena, const 
     out_put_text(&out, "description", description);
     out_end_object(&out);
     out_end_object(&out);
-    call.body = json_out_text(&out);
-    return ask_id(api, arena, &call, "group_snapshot", ret_id, err);
+    return make(api, arena, "/group_snapshots", json_out_text(&out), "group_snapshot", ret_id, err);
 }
 
 int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,

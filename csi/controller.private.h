@@ -8,7 +8,7 @@
  * Another Cinder makes one more: so whoever makes something looks afterwards whether something
  * older has the name, and takes its own back if so: of those with one name the oldest is the one,
  * for everybody. That holds as long as its clocks agree and its rows appear in their order; here it
- * holds always. Groups have no metadata: for them the oldest is all there is.  What no answer has
+ * holds always. Groups have no metadata: their name and description are alone.  What no answer has
  * told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it could not be
  * made.
  */

@@ -143,16 +143,27 @@ static int check_same(struct arena *arena, const struct wanted *wanted,
     return 0;
 }
 
-/* Of one that is empty only: nobody may have heard of it, and it has no volumes. */
+static const char *missing(struct arena *arena, const struct wanted *wanted,
+                           const struct remote_group *group) {
+    return group_missing(arena, group, wanted->request->volume_ids, wanted->request->n_volume_ids);
+}
+
+/* Of one that is empty only: nobody may have heard of it, and it has no volumes.  Another call may
+ * do the same. */
 static int fill(const struct client *api, struct arena *arena, const struct wanted *wanted,
                 const struct remote_group *group, bool made, struct error *err) {
-    const char *add =
-        group_missing(arena, group, wanted->request->volume_ids, wanted->request->n_volume_ids);
-    struct error ignored;
+    const char *add = missing(arena, wanted, group);
     int result = group_change(api, arena, group->id, add, "", GRPC_FAILED_PRECONDITION, err);
+    struct remote_group now;
+    struct error other;
 
-    if (result == GRPC_FAILED_PRECONDITION && made)
-        take_back(api, arena, group->id, &ignored);
+    if (result != GRPC_FAILED_PRECONDITION)
+        return result;
+    if (controller_read(api, arena, &group_kind, group->id, &now, &other) == 0 &&
+        !*missing(arena, wanted, &now))
+        return 0;
+    if (made)
+        take_back(api, arena, group->id, &other);
     return result;
 }
 

@@ -2,7 +2,7 @@
  * CSI-Addons' VolumeGroup over generic groups.
  *
  * A group has no metadata: its name is the orchestrator's, and its description says that it is
- * ours.  The oldest of a name is the one, as with volumes (controller.private.h).  Made and filled
+ * ours; there is one with both, as with volumes (controller.private.h).  Made and filled
  * are two steps of the API: a group without members that was to have some is filled by whoever
  * finds it.
  */
