@@ -225,11 +225,13 @@ static bool may_ask_again(const struct job *job) {
 /* ---- waiting, completing: the files decide ---- */
 
 static int wait_on(struct job *job, const struct error *failure, struct error *err) {
+    int64_t pause_us = UNREADABLE_PAUSE_US;
+
     log_error(&job->context.log, "nobody can tell yet how work on a snapshot has ended", "kind",
               name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
     if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
-        return job_retry(job, UNREADABLE_PAUSE_US, err);
-    return job_held(job, snapshot_assist_stay, NULL, err) < 0 ? -1 : 0;
+        return job_retry(job, pause_us, err);
+    return job_held(job, snapshot_assist_stay, &pause_us, err) < 0 ? -1 : 0;
 }
 
 static int settle(struct job *job, const struct job_assist *assist, enum driver_told told,

@@ -83,6 +83,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \
 	tests/unit/volume/test_reset \
+	tests/unit/volume/test_snapshot_assist \
 	tests/unit/volume/test_snapshot_resets \
 	tests/unit/volume/test_status \
 	tests/unit/volume/test_turns \

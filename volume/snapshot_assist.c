@@ -51,14 +51,30 @@ int snapshot_assist_ready(struct work *work, const struct operation *held, void 
     return operation_set_deadline(work, held->id, deadline_of(work, held), err);
 }
 
+static bool is_in_use(const struct volume *volume) {
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            return true;
+    return false;
+}
+
+/* 1: whoever could report has left, or its report is no good any more; 0. */
+static int awaits_nobody(struct work *work, const struct operation *held, struct error *err) {
+    struct volume volume;
+
+    if (volume_attached(work, held->volume_id, &volume, err) < 0)
+        return -1;
+    return !is_in_use(&volume) ? 1 : group_snapshot_is_spoilt(work, held, err);
+}
+
 int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
-    int spoilt = group_snapshot_is_spoilt(work, held, err);
+    int nobody = awaits_nobody(work, held, err);
     struct operation as_now = *held;
 
-    if (spoilt < 0 || (spoilt > 0 && operation_hurry(work, held, err) < 0))
+    if (nobody < 0 || (nobody > 0 && operation_hurry(work, held, err) < 0))
         return -1;
-    if (spoilt > 0)
+    if (nobody > 0)
         as_now.deadline = DEADLINE_OVER_US;
     return assist_sent(work, &as_now, arg, err);
 }
@@ -88,7 +104,12 @@ int snapshot_assist_done(struct work *work, const struct operation *held, void *
 
 int snapshot_assist_stay(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
-    (void)arg;
+    const int64_t *pause_us = arg;
+
+    if (held->deadline == DEADLINE_OVER_US)
+        return operation_retry(work, held->id, held->owner, work->clock_us + *pause_us, err) < 0
+                   ? -1
+                   : 0;
     if (assist_stay(work, held, deadline_of(work, held), err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
@@ -99,9 +120,8 @@ int snapshot_assist_follow(struct work *work, const struct volume *volume, struc
     struct operation operation;
     int found;
 
-    for (unsigned i = 0; i < volume->attachment_count; i++)
-        if (attachment_in_use(&volume->attachments[i]))
-            return 0;
+    if (is_in_use(volume))
+        return 0;
     found = operation_assisted(work, volume->id, &operation, err);
     return found > 0 ? operation_hurry(work, &operation, err) : found;
 }

@@ -26,13 +26,15 @@ operation_body snapshot_assist_begin;
 /* The files are ready: phase sending, and the deadline.  No argument, nor have those below of which
  * nothing is said. */
 operation_body snapshot_assist_ready;
-/* As assist_sent(); no report is waited for where one that goes together with it has failed. */
+/* As assist_sent(); no report is waited for when nobody has the volume any more, nor where one that
+ * goes together with it has failed. */
 operation_body snapshot_assist_sent;
 /* As if the host had reported that it failed, or that it is done: from preparing and sending.  The
  * argument of the first is a bool: nobody was ever asked to delete anything. */
 operation_body snapshot_assist_refused;
 operation_body snapshot_assist_done;
-/* Waits for as long again: nobody can tell yet. */
+/* Nobody can tell yet: waits for as long again, or, where no report comes any more, for as long as
+ * the argument says, an int64_t of microseconds. */
 operation_body snapshot_assist_stay;
 
 /* Those who use the volume have changed: without any of them nobody is left who could report. */

@@ -268,16 +268,17 @@ static void work_for(struct sim *sim, int64_t seconds, int64_t each) {
 }
 
 /* Nobody is left to report: the managers must have seen it, long before the deadline.  One that
- * runs may look for longer at a lock that may be a former worker's, and one that is queued waits
- * for a snapshot's host, which has a deadline of its own. */
+ * runs may look for longer at a lock that may be a former worker's; what is queued or about to begin
+ * waits for its turn. */
 static void check_stranded(struct sim *sim) {
     int64_t stranded =
-        world_count(sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind = 'extend' AND "
+        world_count(sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind IN ('extend', "
+                                "'snapshot_create', 'snapshot_delete') AND "
                                 "o.phase NOT IN ('queued', 'running') AND NOT EXISTS "
                                 "(SELECT 1 FROM attachments a WHERE a.volume_id = o.volume_id)");
 
     if (stranded > 0)
-        wrong(sim, "%jd extends wait for a report although nothing is attached",
+        wrong(sim, "%jd operations wait for a report although nothing is attached",
               (intmax_t)stranded);
 }
 
