@@ -5,8 +5,8 @@
 # shellcheck source=tests/lib/packages.sh
 source "$top/tests/lib/packages.sh"
 
-# What was compiled before, by anybody, is taken from there.
-[[ ! -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH
+# What was compiled before, by anybody and in whatever directory, is taken from there.
+[[ ! -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1
 
 # Standard output is for the reader: a title, and what belongs to it indented.
 say() {
