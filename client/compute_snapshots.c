@@ -2,6 +2,8 @@
 
 #include "json/out.h"
 
+#include <string.h>
+
 #define PATH "/os-assisted-volume-snapshots"
 
 static const char *write_create(struct arena *arena, const struct compute_assist *assist) {
@@ -55,6 +57,26 @@ static struct client_call write_call(struct arena *arena, const struct compute_a
     };
 }
 
+/* One of our own agents that knows no `together`. */
+static bool is_too_old(const struct compute_assist *assist, const struct http_answer *answer) {
+    return assist->together_count > 0 && answer->status == 400 &&
+           strstr(answer->body, "is not a known key of 'create_info'");
+}
+
+static void explain(const struct compute_assist *assist, const struct http_answer *answer,
+                    struct error *err) {
+    enum error_kind kind = answer->status == 400 ? ERROR_BAD_REQUEST : ERROR_BACKEND;
+
+    if (is_too_old(assist, answer))
+        error_set(err, kind,
+                  "the agent of host %s is older than this service and takes no snapshots of "
+                  "several volumes at one moment: upgrade it",
+                  assist->host ? assist->host : "-");
+    else
+        error_set(err, kind, "the compute side answered with %d: %.200s", answer->status,
+                  answer->body);
+}
+
 enum event_verdict compute_snapshot_ask(const struct client *client, struct arena *arena,
                                         const struct compute_assist *assist, struct error *err) {
     struct client_call call = write_call(arena, assist);
@@ -70,8 +92,7 @@ enum event_verdict compute_snapshot_ask(const struct client *client, struct aren
     }
     if (answer.status >= 200 && answer.status <= 299)
         return EVENT_ACCEPTED;
-    error_set(err, answer.status == 400 ? ERROR_BAD_REQUEST : ERROR_BACKEND,
-              "the compute side answered with %d: %.200s", answer.status, answer.body);
+    explain(assist, &answer, err);
     return compute_answer_refuses(&answer, json_parse(arena, answer.body, answer.body_size, NULL))
                ? EVENT_REFUSED
                : EVENT_UNKNOWN;

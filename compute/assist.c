@@ -260,12 +260,12 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
 
     switch (overlay_look(&overlay, request->exchange->arena, &err)) {
     case OVERLAY_FAILED:
-    case OVERLAY_GONE:
         refuse(request, ERROR_BAD_REQUEST, &err);
         return;
     case OVERLAY_UNREACHABLE:
         refuse(request, ERROR_UNAVAILABLE, &err);
         return;
+    case OVERLAY_GONE: /* libvirt answers before it has found its guests again: the job waits */
     case OVERLAY_APART:
     case OVERLAY_BUSY:
     case OVERLAY_MOVES:

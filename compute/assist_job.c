@@ -81,7 +81,7 @@ static enum round_end end_done(struct assist_job *job, struct arena *arena,
     log_info(&job->log,
              job->change.remove ? "images merged below a guest" : "overlay below a guest",
              "volume_id", job->volume_id, "snapshot_id", job->snapshot_id, "instance_uuid",
-             job->instance_uuid, NULL);
+             overlay->disk.instance_uuid, NULL);
     return ROUND_REPORTS;
 }
 

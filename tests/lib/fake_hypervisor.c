@@ -35,7 +35,7 @@ struct fake_hypervisor {
     unsigned counts[FAKE_CALLS];
     char files[MOST][200]; /* overlays that are there to be used */
     unsigned file_count;
-    bool pretends, holds, trims;
+    bool pretends, holds, trims, hides;
     unsigned held;
 };
 
@@ -96,7 +96,7 @@ static int fake_find_disk(struct hypervisor *hypervisor, struct arena *arena,
     (void)arena;
     pthread_mutex_lock(&fake->lock);
     fault = begin_call(fake, FAKE_FIND_DISK);
-    found = find(fake, instance_uuid, volume_id);
+    found = fake->hides ? NULL : find(fake, instance_uuid, volume_id);
     if (found)
         disk = found->disk;
     pthread_mutex_unlock(&fake->lock);
@@ -453,6 +453,12 @@ void fake_hypervisor_remove(struct fake_hypervisor *fake, const char *volume_id)
     pthread_mutex_lock(&fake->lock);
     while ((place = find(fake, NULL, volume_id)))
         *place = fake->disks[--fake->disk_count];
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_hypervisor_hide(struct fake_hypervisor *fake, bool hidden) {
+    pthread_mutex_lock(&fake->lock);
+    fake->hides = hidden;
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -37,6 +37,9 @@ void fake_hypervisor_put(struct fake_hypervisor *fake, const char *volume_id,
 /* The disk is in no instance any more. */
 void fake_hypervisor_remove(struct fake_hypervisor *fake, const char *volume_id);
 
+/* No disk is seen, as by a hypervisor that has just been started, until they are. */
+void fake_hypervisor_hide(struct fake_hypervisor *fake, bool hidden);
+
 /* Capacity of the volume's first disk in bytes, -1 when there is none. */
 int64_t fake_hypervisor_capacity(struct fake_hypervisor *fake, const char *volume_id);
 

@@ -577,6 +577,34 @@ START_TEST(a_host_is_asked_to_merge_files) {
 }
 END_TEST
 
+/* It refuses the key, as it does any that it does not know; whatever else it refuses has other
+ * reasons. */
+START_TEST(an_agent_that_is_too_old_is_to_be_upgraded) {
+    static const char *const ids[] = { SNAPSHOT, VOLUME };
+    static const char *const reasons[] = { "'together' is not a known key of 'create_info'.",
+                                           "the disk is read-only" };
+    struct scene *scene = scene_new();
+
+    for (int old = 0; old <= 1; old++)
+        for (unsigned count = 0; count <= 2; count += 2) {
+            const struct compute_assist assist = { .new_file = "f",
+                                                   .together = ids,
+                                                   .together_count = count };
+
+            answer(scene, 400,
+                   arena_format(scene->arena,
+                                "{\"badRequest\": {\"code\": 400, \"message\": \"%s\"}}",
+                                reasons[!old]));
+            ck_assert_int_eq(ask_assist(scene, &assist), EVENT_REFUSED);
+            ck_assert_int_eq(scene->err.kind, ERROR_BAD_REQUEST);
+            ck_assert_int_eq(strstr(scene->err.message, "host here is older") &&
+                                 strstr(scene->err.message, "upgrade it"),
+                             old && count > 0);
+        }
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(only_a_certain_refusal_of_a_host_is_one) {
     static const struct {
         int status;
@@ -693,5 +721,6 @@ CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_endpoint_with_a_project_is_cut_back_for_the_document,
            options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood,
            a_host_is_asked_to_take_a_snapshot, a_host_is_asked_to_merge_files,
-           only_a_certain_refusal_of_a_host_is_one, only_our_own_agent_is_asked_again,
-           a_host_that_hangs_is_not_waited_for_twice, only_our_own_agents_have_a_guest_trim)
+           an_agent_that_is_too_old_is_to_be_upgraded, only_a_certain_refusal_of_a_host_is_one,
+           only_our_own_agent_is_asked_again, a_host_that_hangs_is_not_waited_for_twice,
+           only_our_own_agents_have_a_guest_trim)
