@@ -132,6 +132,12 @@ struct driver_candidate {
     const char *volume; /* a snapshot's: the source_name of what it is of; NULL: nobody knows */
 };
 
+/* A file that is being made, or was when a process died. */
+struct driver_draft {
+    const char *name_id; /* of the volume or snapshot that it is for */
+    const char *where;   /* as people find it */
+};
+
 /* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
  * not said nobody knows. */
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
@@ -206,6 +212,11 @@ struct driver {
     /* An extend has ended, in whatever way (X39, D8). */
     void (*extend_finished)(void *handle, const struct driver_volume *volume, int64_t size_gb,
                             bool grown);
+
+    /* What is half made, for the check; calls found().  Changes nothing. */
+    int (*list_drafts)(void *handle, struct arena *arena,
+                       void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                       struct error *err);
 
     /* Functions that not every storage has.  NULL: it cannot; so says a bit of `features`, and the
      * end of this file what counts for all of them. */

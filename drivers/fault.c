@@ -176,6 +176,12 @@ static int fault_list_snapshots(void *handle, struct arena *arena,
     return PASS_ON_OPTIONAL(handle, list_snapshots, NULL, found, arg, err);
 }
 
+static int fault_list_drafts(void *handle, struct arena *arena,
+                             void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                             struct error *err) {
+    return PASS_ON_OPTIONAL(handle, list_drafts, NULL, found, arg, err);
+}
+
 static int fault_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                               const struct driver_volume *source,
                               const struct driver_progress *progress, struct driver_created *ret,
@@ -374,6 +380,7 @@ const struct driver fault_driver = {
     .connect = fault_connect,
     .list_volumes = fault_list_volumes,
     .extend_finished = fault_extend_finished,
+    .list_drafts = fault_list_drafts,
     .create_snapshot = fault_create_snapshot,
     .delete_snapshot = fault_delete_snapshot,
     .prepare_assist = fault_prepare_assist,
@@ -409,6 +416,7 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     ret->features = next->features;
     ret->options = next->options;
     DESCRIBE(extend_finished);
+    DESCRIBE(list_drafts);
     DESCRIBE(create_snapshot);
     DESCRIBE(delete_snapshot);
     DESCRIBE(prepare_assist);

@@ -15,6 +15,7 @@ static const char *const call_names[] = {
     "get_size",
     "connect",
     "list_volumes",
+    "list_drafts",
     "open",
     "*",
     "create_snapshot",

@@ -317,7 +317,8 @@ static int check_objects(struct backend_round *objects, const struct manager_bac
         return -1;
     }
     if (work_read(round->check->db, base, judge_strays, objects, &why) < 0 ||
-        round_check_snapshots(round, backend, objects->host, base, &why) < 0) {
+        round_check_snapshots(round, backend, objects->host, base, &why) < 0 ||
+        round_check_drafts(round, backend, objects->host, base, &why) < 0) {
         if (why.kind == ERROR_UNAVAILABLE)
             return storage_away(objects, &why);
         *err = why;

@@ -32,3 +32,6 @@ int round_read_group_snapshots(struct round *round, struct work *work, struct er
 /* Rows against the objects of one backend (P3), `host` its node@backend. */
 int round_check_snapshots(struct round *round, const struct manager_backend *backend,
                           const char *host, const struct work *base, struct error *err);
+/* What is half made there although no operation is open that would go on with it (P3). */
+int round_check_drafts(struct round *round, const struct manager_backend *backend, const char *host,
+                       const struct work *base, struct error *err);

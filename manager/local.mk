@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	manager/check.private.h \
 	manager/check_groups.c \
 	manager/check_group_snapshots.c \
+	manager/check_drafts.c \
 	manager/check_snapshots.c \
 	manager/connect_job.c \
 	manager/create_jobs.c \

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,4 +56,39 @@ void draft_end(struct draft *draft) {
     close(draft->fd);
     if (draft->unfinished)
         unlinkat(draft->directory->fd, draft->unfinished, 0);
+}
+
+/* ---- which there are ---- */
+
+struct listing {
+    const struct directory *directory;
+    struct arena *arena;
+    const char *begins;
+    void (*found)(void *arg, const struct driver_draft *draft);
+    void *arg;
+};
+
+/* Behind the id may stand what of the volume it is, and whose attempt. */
+static void tell(void *arg, const char *rest) {
+    const struct listing *listing = arg;
+    const char *end = strrchr(rest, '.');
+    struct driver_draft draft = {
+        .name_id = arena_text_n(listing->arena, rest, strcspn(rest, ".")),
+        .where = directory_path(listing->directory, listing->arena,
+                                arena_format(listing->arena, "%s%s", listing->begins, rest)),
+    };
+
+    if (end && strcmp(end, ".new") == 0 && volume_name_fits(draft.name_id))
+        listing->found(listing->arg, &draft);
+}
+
+int draft_list(const struct directory *directory, struct arena *arena,
+               void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+               struct error *err) {
+    struct listing volumes = { directory, arena, "." VOLUME_NAME_PREFIX, found, arg };
+    struct listing snapshots = { directory, arena, "." SNAPSHOT_NAME_PREFIX, found, arg };
+
+    return volume_name_each(directory, volumes.begins, tell, &volumes, err) < 0
+               ? -1
+               : volume_name_each(directory, snapshots.begins, tell, &snapshots, err);
 }

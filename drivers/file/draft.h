@@ -25,4 +25,9 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err);
 void draft_end(struct draft *draft);
 
+/* Tells of every draft in the directory, of whatever attempt. */
+int draft_list(const struct directory *directory, struct arena *arena,
+               void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+               struct error *err);
+
 #define autodraft __attribute__((cleanup(draft_end)))

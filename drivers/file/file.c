@@ -6,6 +6,7 @@
 #include "common/utf8.h"
 #include "drivers/file/chain_assist.h"
 #include "drivers/file/directory_claim.h"
+#include "drivers/file/draft.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/snapshot_file.h"
 #include "drivers/file/snapshot_file_manage.h"
@@ -177,6 +178,14 @@ static int file_list_volumes(void *handle, struct arena *arena,
 
     (void)arena;
     return volume_file_list(&backend->directory, found, arg, err);
+}
+
+static int file_list_drafts(void *handle, struct arena *arena,
+                            void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                            struct error *err) {
+    const struct file_backend *backend = handle;
+
+    return draft_list(&backend->directory, arena, found, arg, err);
 }
 
 static enum driver_outcome file_create_snapshot(void *handle, struct arena *arena,
@@ -390,6 +399,7 @@ const struct driver file_driver = {
     .get_size = file_get_size,
     .connect = file_connect,
     .list_volumes = file_list_volumes,
+    .list_drafts = file_list_drafts,
     .create_snapshot = file_create_snapshot,
     .delete_snapshot = file_delete_snapshot,
     .prepare_assist = file_prepare_assist,

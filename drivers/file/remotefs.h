@@ -44,6 +44,9 @@ int remotefs_connect(void *handle, struct arena *arena, const struct driver_volu
 int remotefs_list_volumes(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err);
+int remotefs_list_drafts(void *handle, struct arena *arena,
+                         void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                         struct error *err);
 
 enum driver_outcome remotefs_create_snapshot(void *handle, struct arena *arena,
                                              const struct driver_volume *volume,
@@ -118,13 +121,13 @@ int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driv
     .create_volume = remotefs_create_volume, .delete_volume = remotefs_delete_volume,             \
     .rename_volume = remotefs_rename_volume, .extend_volume = remotefs_extend_volume,             \
     .get_size = remotefs_get_size, .connect = remotefs_connect,                                   \
-    .list_volumes = remotefs_list_volumes, .create_snapshot = remotefs_create_snapshot,           \
-    .delete_snapshot = remotefs_delete_snapshot, .list_snapshots = remotefs_list_snapshots,       \
-    .clone_volume = remotefs_clone_volume, .clone_snapshot = remotefs_clone_snapshot,             \
-    .prepare_assist = remotefs_prepare_assist, .settle_assist = remotefs_settle_assist,           \
-    .revert_volume = remotefs_revert_volume, .get_manageable = remotefs_get_manageable,           \
-    .manage_volume = remotefs_manage_volume, .unmanage_volume = remotefs_unmanage_volume,         \
-    .list_manageable = remotefs_list_manageable,                                                  \
+    .list_volumes = remotefs_list_volumes, .list_drafts = remotefs_list_drafts,                   \
+    .create_snapshot = remotefs_create_snapshot, .delete_snapshot = remotefs_delete_snapshot,     \
+    .list_snapshots = remotefs_list_snapshots, .clone_volume = remotefs_clone_volume,             \
+    .clone_snapshot = remotefs_clone_snapshot, .prepare_assist = remotefs_prepare_assist,         \
+    .settle_assist = remotefs_settle_assist, .revert_volume = remotefs_revert_volume,             \
+    .get_manageable = remotefs_get_manageable, .manage_volume = remotefs_manage_volume,           \
+    .unmanage_volume = remotefs_unmanage_volume, .list_manageable = remotefs_list_manageable,     \
     .get_manageable_snapshot = remotefs_get_manageable_snapshot,                                  \
     .manage_snapshot = remotefs_manage_snapshot, .unmanage_snapshot = remotefs_unmanage_snapshot, \
     .list_manageable_snapshots = remotefs_list_manageable_snapshots,                              \

@@ -1,5 +1,6 @@
 #include "drivers/file/remotefs.h"
 
+#include "drivers/file/draft.h"
 #include "drivers/file/remotefs.private.h"
 #include "drivers/file/volume_file.h"
 
@@ -176,6 +177,21 @@ int remotefs_list_volumes(void *handle, struct arena *arena,
         const struct mounted_share *share = &remotefs->shares[i];
 
         if (check_ready(share, err) < 0 || volume_file_list(&share->directory, found, arg, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int remotefs_list_drafts(void *handle, struct arena *arena,
+                         void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                         struct error *err) {
+    const struct remotefs *remotefs = handle;
+
+    for (int i = 0; i < remotefs->count; i++) {
+        const struct mounted_share *share = &remotefs->shares[i];
+
+        if (check_ready(share, err) < 0 ||
+            draft_list(&share->directory, arena, found, arg, err) < 0)
             return -1;
     }
     return 0;

@@ -232,6 +232,36 @@ START_TEST(the_end_of_an_extend_is_passed_on) {
 }
 END_TEST
 
+static int one_draft(void *handle, struct arena *arena,
+                     void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                     struct error *err) {
+    (void)handle, (void)arena, (void)err;
+    found(arg, &(struct driver_draft){ "x", "/there/.volume-x.new" });
+    return 0;
+}
+
+static void note_draft(void *arg, const struct driver_draft *draft) {
+    *(const char **)arg = draft->where;
+}
+
+START_TEST(what_is_half_made_is_passed_on) {
+    enum fault_action action = FAULT_PASS;
+    struct driver next = memory_driver, filter;
+    void *handle = fault_new(&next, memory_new("pool", 10), always, &action);
+    autoarena struct arena *arena = arena_new();
+    const char *where = NULL;
+    struct error err;
+
+    fault_describe(&next, &filter);
+    ck_assert_ptr_null(filter.list_drafts); /* as it is with the memory driver */
+    next.list_drafts = one_draft;
+    fault_describe(&next, &filter);
+    ck_assert_int_eq(filter.list_drafts(handle, arena, note_draft, &where, &err), 0);
+    ck_assert_pstr_eq(where, "/there/.volume-x.new");
+    filter.close(handle);
+}
+END_TEST
+
 START_TEST(what_the_driver_behind_cannot_do_is_refused) {
     enum fault_action action = FAULT_PASS;
     struct driver next = memory_driver, filter;
@@ -257,4 +287,5 @@ END_TEST
 CHECK_MAIN("fault", rules_are_read, bad_rules_are_refused_with_the_reason,
            a_plan_comes_from_the_configuration, opening_is_a_call_that_has_to_be_named,
            a_seed_repeats_its_faults, a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
-           the_end_of_an_extend_is_passed_on, what_the_driver_behind_cannot_do_is_refused)
+           the_end_of_an_extend_is_passed_on, what_is_half_made_is_passed_on,
+           what_the_driver_behind_cannot_do_is_refused)

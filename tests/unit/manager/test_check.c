@@ -269,7 +269,109 @@ START_TEST(an_info_that_is_no_volumes_is_found) {
 }
 END_TEST
 
+/* A volume that nobody works on, one with a snapshot that is being taken, and one of a group of
+ * which a snapshot is being taken, with its member's. */
+struct at_work {
+    const char *idle, *busy, *snapshot, *grouped, *member;
+};
+
+static struct at_work put_to_work(struct world *world) {
+    struct at_work ids = { .idle = world_volume(world, 1),
+                           .busy = world_volume(world, 1),
+                           .grouped = world_volume(world, 1) };
+    const char *group_snapshot;
+
+    group_of(world, &ids.grouped, 1);
+    ids.snapshot = new_snapshot(world, ids.busy);
+    group_snapshot = new_group_snapshot(world);
+    ids.member = member_of(world, group_snapshot, ids.grouped);
+    world_sql(world, PATH("UPDATE volumes SET name_id = 'other' WHERE id = '%s'", ids.busy));
+    return ids;
+}
+
+/* What a manager has left when it died.  It stays; what is being made is nobody's business. */
+START_TEST(a_half_made_file_that_nobody_works_on_is_found) {
+    autoworld struct world *world = world_new(NULL);
+    const struct at_work ids = put_to_work(world);
+    const char *const owned[] = {
+        PATH(".volume-%s.new", ids.busy),
+        PATH(".volume-%s.info.2.new", ids.busy),
+        PATH(".snapshot-%s.3.new", ids.snapshot),
+        PATH(".volume-%s.%s.new", ids.busy, ids.snapshot),
+        PATH(".snapshot-%s.new", ids.member),
+        PATH(".volume-%s.info.new", ids.grouped),
+        ".volume-other.new",
+        ".volume-.new",
+        ".volume-x.old",
+        ".other.new",
+    };
+    const char *const strays[] = {
+        PATH(".volume-%s.new", ids.idle),
+        PATH(".volume-%s.info.15.new", ids.idle),
+        ".volume-x.new",
+        ".snapshot-x.2.new",
+    };
+    autobench struct bench bench;
+    struct manager_backend backends[2] = { { .name = "file", .driver = &file_driver } };
+    struct heard heard = { 0 };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .backends = backends,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .arg = &heard };
+    struct error err;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    backends[0].handle = bench.handle;
+    for (size_t i = 0; i < LENGTH(owned); i++)
+        put_file(&bench, owned[i], "");
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    for (size_t i = 0; i < LENGTH(strays); i++) {
+        heard = (struct heard){ 0 };
+        put_file(&bench, strays[i], "");
+        ck_assert_msg(check_run(&check, &err) == (int)i + 1, "%s", heard.text);
+        ck_assert_ptr_nonnull(strstr(heard.text, strays[i]));
+        ck_assert(bench_has(&bench, arena_format(bench.arena, "volumes/%s", strays[i])));
+    }
+}
+END_TEST
+
+/* Its operation ends between the two looks at the directory, and takes it away or gives it its
+ * name. */
+static int list_once(void *handle, struct arena *arena,
+                     void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                     struct error *err) {
+    static unsigned looks;
+
+    (void)handle, (void)arena, (void)err;
+    if (looks++ == 0)
+        found(arg, &(struct driver_draft){ "x", ".volume-x.new" });
+    return 0;
+}
+
+START_TEST(a_file_that_is_just_made_is_no_finding) {
+    autoworld struct world *world = world_new(NULL);
+    struct driver driver = memory_driver;
+    const struct manager_backend backends[2] = {
+        { .name = "memory", .driver = &driver, .handle = world->memory },
+    };
+    struct heard heard = { 0 };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .backends = backends,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .arg = &heard };
+    struct error err;
+
+    driver.list_drafts = list_once;
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+}
+END_TEST
+
 CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            many_volumes_with_details_are_read, groups_and_their_volumes_agree,
            group_snapshots_and_their_snapshots_agree, what_is_recorded_of_a_snapshot_can_be_true,
-           an_info_that_is_no_volumes_is_found)
+           an_info_that_is_no_volumes_is_found, a_half_made_file_that_nobody_works_on_is_found,
+           a_file_that_is_just_made_is_no_finding)

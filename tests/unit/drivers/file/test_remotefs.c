@@ -349,6 +349,12 @@ static void ignore(void *arg, const char *name_id, int64_t bytes) {
     ++*(int *)arg;
 }
 
+static void see_draft(void *arg, const struct driver_draft *draft) {
+    ck_assert_str_eq(draft->name_id, "x");
+    ck_assert_ptr_nonnull(strstr(draft->where, "/mnt/caebfba677ff5270f13115d65b19ab20/.volume-x."));
+    ++*(int *)arg;
+}
+
 START_TEST(what_lies_on_a_lost_share_is_not_guessed) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, unknown = A_VOLUME;
@@ -375,6 +381,9 @@ START_TEST(what_lies_on_a_lost_share_is_not_guessed) {
     ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &unknown, &err), -1);
     ck_assert_int_eq(nfs_driver.list_volumes(bench.handle, bench.arena, ignore, &seen, &err), -1);
     ck_assert_int_eq(seen, 1);
+    bench_write(&bench, "mnt/caebfba677ff5270f13115d65b19ab20/.volume-x.new", "", 0600);
+    ck_assert_int_eq(nfs_driver.list_drafts(bench.handle, bench.arena, see_draft, &seen, &err), -1);
+    ck_assert_int_eq(seen, 2);
 }
 END_TEST
 
