@@ -43,6 +43,7 @@ static struct {
     { ROOT ".csi", LOG_INFO },
     { ROOT ".db", LOG_INFO },
     { ROOT ".drivers", LOG_INFO },
+    { ROOT ".engine", LOG_INFO },
     { ROOT ".grpc", LOG_INFO },
     { ROOT ".http", LOG_INFO },
     { ROOT ".identity", LOG_INFO },

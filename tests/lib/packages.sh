@@ -12,7 +12,7 @@ build_packages=(
 # What the service calls and the demonstration uses.
 run_packages=(
     curl e2fsprogs libvirt-clients libvirt-daemon libvirt-daemon-system python3-grpcio python3-minimal
-    python3-protobuf python3 qemu-system-x86 qemu-utils util-linux xfsprogs
+    python3-protobuf python3 qemu-system-common qemu-system-x86 qemu-utils util-linux xfsprogs
 )
 
 test_packages=(

@@ -1,0 +1,125 @@
+#include "engine/quorum.h"
+
+#include <string.h>
+
+typedef const struct replica_state *const *states_t;
+
+static bool is_usable(const struct replica_state *state, const char *volume) {
+    return state && state->mark != REPLICA_EMPTY && state->generation.id.number > 0 &&
+           strcmp(state->volume, volume) == 0;
+}
+
+/* Has the generation, or the one that it was made from. */
+static bool votes_for(const struct replica_state *state, const struct generation *generation) {
+    return generation_has(generation, state->replica) &&
+           (generation_same(&state->generation.id, &generation->id) ||
+            generation_same(&state->generation.id, &generation->base));
+}
+
+static bool is_twin(states_t states, unsigned i) {
+    for (unsigned j = 0; j < i; j++) {
+        if (states[j] && strcmp(states[j]->replica, states[i]->replica) == 0)
+            return true;
+    }
+    return false;
+}
+
+static unsigned count_votes(const char *volume, states_t states, unsigned count,
+                            const struct generation *generation, bool ret[REPLICAS_MOST]) {
+    unsigned voters = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        ret[i] =
+            is_usable(states[i], volume) && votes_for(states[i], generation) && !is_twin(states, i);
+        voters += ret[i];
+    }
+    return voters;
+}
+
+static int64_t highest(const char *volume, states_t states, unsigned count) {
+    int64_t number = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (is_usable(states[i], volume) && states[i]->generation.id.number > number)
+            number = states[i]->generation.id.number;
+    }
+    return number;
+}
+
+/* Of the highest generations the one with a majority; if none has, the first is shown. */
+static void choose(const char *volume, states_t states, unsigned count, struct quorum_plan *plan) {
+    int64_t number = highest(volume, states, count);
+
+    for (unsigned i = 0; i < count && plan->verdict != QUORUM_AMBIGUOUS; i++) {
+        const struct generation *one = is_usable(states[i], volume) ? &states[i]->generation : NULL;
+        bool votes[REPLICAS_MOST] = { false };
+        unsigned voters;
+
+        if (!one || one->id.number != number ||
+            (plan->needed > 0 && generation_same(&one->id, &plan->current.id)))
+            continue;
+        voters = count_votes(volume, states, count, one, votes);
+        if (plan->verdict == QUORUM_SERVES && voters >= generation_needed(one)) {
+            plan->verdict = QUORUM_AMBIGUOUS;
+        } else if (plan->needed == 0 || voters >= generation_needed(one)) {
+            plan->current = *one;
+            plan->voters = voters;
+            plan->needed = generation_needed(one);
+            memcpy(plan->votes, votes, sizeof(votes));
+            if (voters >= plan->needed)
+                plan->verdict = QUORUM_SERVES;
+        }
+    }
+}
+
+/* All of them have the generation itself, and the last writer of it ended in good order. */
+static bool is_clean(states_t states, unsigned count, const struct quorum_plan *plan) {
+    bool clean = false;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (!plan->votes[i])
+            continue;
+        if (!generation_same(&states[i]->generation.id, &plan->current.id))
+            return false;
+        clean |= states[i]->mark == REPLICA_CLEAN;
+    }
+    return clean;
+}
+
+static bool has_all(states_t states, unsigned count, const struct quorum_plan *plan,
+                    const struct generation *generation) {
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        found += plan->votes[i] && generation_has(generation, states[i]->replica);
+    return found == generation->count;
+}
+
+/* Members of the generation, and of the base as long as somebody has only that. */
+static bool is_complete(states_t states, unsigned count, const struct quorum_plan *plan) {
+    for (unsigned i = 0; i < count; i++) {
+        if (plan->votes[i] && !has_all(states, count, plan, &states[i]->generation))
+            return false;
+    }
+    return has_all(states, count, plan, &plan->current);
+}
+
+void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
+                 bool trust, struct quorum_plan *ret) {
+    *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
+    choose(volume, states, count, ret);
+    if (ret->verdict != QUORUM_SERVES)
+        return;
+    ret->stopped_clean = is_clean(states, count, ret);
+    if (ret->stopped_clean || ret->voters == 1)
+        return;
+    ret->verdict = QUORUM_LEVEL;
+    if (ret->voters > ret->needed)
+        ret->level_votes = ret->needed;
+    else
+        ret->level_votes = trust || is_complete(states, count, ret) ? 1 : ret->voters;
+}
+
+bool quorum_spares(const struct generation *current, const char *replica) {
+    return generation_has(current, replica) && current->count > generation_needed(current);
+}

@@ -1,0 +1,50 @@
+/*
+ * Which replicas of a volume may vote, and may the volume be served?  Pure functions of the
+ * replicas' states (engine/generation.h).
+ *
+ * What is relied on: a volume goes on without a replica, and starts at all, only after all that go
+ * on have a new generation that leaves the others out, durably; and only with more than half of the
+ * replicas that are wanted.  So of any two that were ever written to, one is made from the other
+ * or a common replica knows both, and who has missed a write is in no generation that counts:
+ *
+ *   - a replica votes for a generation that names it and that it has itself, or whose base it has
+ *     (then writing the generation was interrupted);
+ *   - the highest generation counts, and of two with one number the one that a majority votes for;
+ *     if it has no majority, none has: what cannot be reached may know more;
+ *   - a stale, empty, damaged or foreign replica never votes, and is to be rebuilt.
+ *
+ * After a writer that did not end in good order replicas may differ where writes were on their way.
+ * They are made level before anybody reads: by majority as long as there are more voters than
+ * needed; else, when no member is missing, any of them is right, because each write that was
+ * answered is on all; and else they must agree, because the one that is missing may know better.
+ */
+#pragma once
+
+#include "engine/generation.h"
+
+enum quorum_verdict {
+    QUORUM_NONE,      /* too few voters, or it cannot be told which */
+    QUORUM_SERVES,    /* the voters are equal */
+    QUORUM_LEVEL,     /* … after `level_votes` have made them so */
+    QUORUM_AMBIGUOUS, /* two generations might count */
+};
+
+struct quorum_plan {
+    enum quorum_verdict verdict;
+    bool votes[REPLICAS_MOST]; /* by the index of the state */
+    unsigned voters, needed;   /* needed: 0 if nothing is known */
+    /* How many equal ones decide about a block: 1 any, `voters` all must agree. */
+    unsigned level_votes;
+    bool stopped_clean;
+    struct generation current; /* the one that counts */
+};
+
+/*
+ * states[i] is NULL when the replica cannot be used: away, damaged, too short, read only.  `trust`:
+ * an operator says that those which are there know all (a missing member is not waited for).
+ */
+void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
+                 bool trust, struct quorum_plan *ret);
+
+/* May a volume of `current` go on without the replica? */
+bool quorum_spares(const struct generation *current, const char *replica);

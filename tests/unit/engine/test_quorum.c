@@ -1,0 +1,317 @@
+#include "engine/quorum.h"
+
+#include "tests/lib/check_main.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VOLUME "00000000-0000-4000-8000-00000000f000"
+#define OTHER  "00000000-0000-4000-8000-00000000f001"
+
+static const char *const uids[] = {
+    "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
+    "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d",
+    "00000000-0000-4000-8000-00000000000e",
+};
+
+/* "abc" are members; `nonce` tells generations of one number apart. */
+static struct generation generation(int64_t number, char nonce, int64_t base, char base_nonce,
+                                    unsigned wanted, const char *members) {
+    struct generation made = { .id = { number, { nonce } },
+                               .base = { base, { base_nonce } },
+                               .wanted = wanted };
+
+    for (; *members; members++)
+        generation_add(&made, uids[*members - 'a']);
+    return made;
+}
+
+static struct replica_state state(char who, enum replica_mark mark, struct generation known) {
+    struct replica_state made = { .mark = mark, .generation = known };
+
+    strcpy(made.volume, VOLUME);
+    strcpy(made.replica, uids[who - 'a']);
+    return made;
+}
+
+/* Which replicas know what, as rows: "-" cannot be reached.  1: the first generation {abc}; 2:
+ * {abc} made from it; x, y: {ac}, {bc} made from 2, by writers who did not see each other; 3: {ab}
+ * made from 2; 4: {abc} made from 3; E: empty, F: of another volume.  "!": clean, else dirty. */
+static const struct replica_state *make(char who, const char *word, struct replica_state *ret) {
+    const enum replica_mark mark = word[1] == '!' ? REPLICA_CLEAN : REPLICA_DIRTY;
+
+    switch (word[0]) {
+    case '1':
+        *ret = state(who, mark, generation(1, 'o', 0, 0, 3, "abc"));
+        break;
+    case '2':
+        *ret = state(who, mark, generation(2, 'p', 1, 'o', 3, "abc"));
+        break;
+    case '3':
+        *ret = state(who, mark, generation(3, 'q', 2, 'p', 3, "ab"));
+        break;
+    case 'x':
+        *ret = state(who, mark, generation(3, 'x', 2, 'p', 3, "ac"));
+        break;
+    case 'y':
+        *ret = state(who, mark, generation(3, 'y', 2, 'p', 3, "bc"));
+        break;
+    case '4':
+        *ret = state(who, mark, generation(4, 'r', 3, 'q', 3, "abc"));
+        break;
+    case 'E':
+        *ret = state(who, REPLICA_EMPTY, generation(9, 'e', 8, 'd', 3, "abc"));
+        break;
+    case 'F':
+        *ret = state(who, mark, generation(9, 'f', 8, 'd', 3, "abc"));
+        strcpy(ret->volume, OTHER);
+        break;
+    default:
+        return NULL;
+    }
+    return ret;
+}
+
+struct row {
+    const char *a, *b, *c;
+    enum quorum_verdict verdict;
+    const char *voters;
+    unsigned level_votes;
+};
+
+static const struct row rows[] = {
+    /* as it was made, and as it was left in good order */
+    { "1!", "1!", "1!", QUORUM_SERVES, "abc", 0 },
+    { "2!", "2!", "2!", QUORUM_SERVES, "abc", 0 },
+    { "2!", "-", "2!", QUORUM_SERVES, "ac", 0 },
+    { "-", "-", "2!", QUORUM_NONE, "c", 0 },
+    { "-", "-", "-", QUORUM_NONE, "", 0 },
+    /* the end was in order: those that do not say so were not reached any more */
+    { "2!", "2", "2", QUORUM_SERVES, "abc", 0 },
+    { "2", "-", "2!", QUORUM_SERVES, "ac", 0 },
+    /* the writer died */
+    { "2", "2", "2", QUORUM_LEVEL, "abc", 2 },
+    { "2", "2", "-", QUORUM_LEVEL, "ab", 2 }, /* both must agree: c may know better */
+    { "3", "3", "-", QUORUM_LEVEL, "ab", 1 }, /* every write that was answered is on both */
+    { "3", "3", "2", QUORUM_LEVEL, "ab", 1 }, /* c is stale */
+    { "3", "3", "2!", QUORUM_LEVEL, "ab", 1 },
+    { "3!", "3!", "2!", QUORUM_SERVES, "ab", 0 },
+    { "3", "-", "2", QUORUM_NONE, "a", 0 },
+    { "-", "3!", "2!", QUORUM_NONE, "b", 0 },
+    { "3!", "-", "1!", QUORUM_NONE, "a", 0 },
+    { "-", "2", "2", QUORUM_LEVEL, "bc", 2 }, /* 3 was not written wholly */
+    /* between the writes of a new generation */
+    { "2", "1!", "1!", QUORUM_LEVEL, "abc", 2 },
+    { "2", "2", "1!", QUORUM_LEVEL, "abc", 2 },
+    { "2", "-", "1!", QUORUM_LEVEL, "ac", 2 },
+    { "-", "1!", "1!", QUORUM_SERVES, "bc", 0 },
+    { "3", "2", "2", QUORUM_LEVEL, "ab", 2 },
+    { "2", "2", "3", QUORUM_LEVEL, "ab", 2 }, /* who is no member and has it says nothing wrong */
+    { "4", "3", "-", QUORUM_LEVEL, "ab", 2 }, /* c may have a write that one of them missed */
+    { "4", "3!", "2", QUORUM_LEVEL, "ab", 2 },
+    { "-", "3", "4", QUORUM_LEVEL, "bc", 2 },
+    { "4", "4", "4", QUORUM_LEVEL, "abc", 2 },
+    /* two that did not see each other */
+    { "x", "y", "-", QUORUM_NONE, "a", 0 },
+    { "x", "y", "y", QUORUM_LEVEL, "bc", 1 },
+    { "x!", "y!", "y!", QUORUM_SERVES, "bc", 0 },
+    { "x", "y", "x", QUORUM_LEVEL, "ac", 1 },
+    { "x", "-", "y", QUORUM_NONE, "a", 0 },
+    { "x", "y", "2", QUORUM_AMBIGUOUS, NULL, 0 },
+    { "x", "2", "-", QUORUM_NONE, "a", 0 },
+    { "x", "2", "2", QUORUM_LEVEL, "ac", 2 }, /* b may have what c has not: not all have x */
+    /* what never votes */
+    { "E", "2!", "2!", QUORUM_SERVES, "bc", 0 },
+    { "E", "E", "2!", QUORUM_NONE, "c", 0 },
+    { "E", "E", "E", QUORUM_NONE, "", 0 },
+    { "F", "2!", "2!", QUORUM_SERVES, "bc", 0 },
+    { "F", "F", "2!", QUORUM_NONE, "c", 0 },
+    { "1!", "1!", "2", QUORUM_LEVEL, "abc", 2 },
+    { "1!", "1!", "3", QUORUM_NONE, "", 0 }, /* copies of an old state: they know nothing of 3 */
+    { "1!", "3!", "3!", QUORUM_NONE, "b", 0 },
+};
+
+static void plan_row(const struct row *row, bool trust, struct quorum_plan *plan) {
+    struct replica_state made[3];
+    const struct replica_state *states[3] = { make('a', row->a, &made[0]),
+                                              make('b', row->b, &made[1]),
+                                              make('c', row->c, &made[2]) };
+
+    quorum_plan(VOLUME, states, 3, trust, plan);
+}
+
+static void voters_text(const struct quorum_plan *plan, char text[4]) {
+    size_t length = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        if (plan->votes[i])
+            text[length++] = (char)('a' + i);
+    }
+    text[length] = '\0';
+}
+
+START_TEST(every_row_is_judged_as_it_says) {
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const struct row *row = &rows[i];
+        struct quorum_plan plan;
+        char voters[4];
+
+        plan_row(row, false, &plan);
+        voters_text(&plan, voters);
+        ck_assert_msg(plan.verdict == row->verdict, "row %zu (%s %s %s): verdict %d", i, row->a,
+                      row->b, row->c, plan.verdict);
+        ck_assert_msg(!row->voters || strcmp(voters, row->voters) == 0,
+                      "row %zu (%s %s %s): %s vote", i, row->a, row->b, row->c, voters);
+        ck_assert_msg(plan.level_votes == row->level_votes, "row %zu (%s %s %s): level by %u", i,
+                      row->a, row->b, row->c, plan.level_votes);
+    }
+}
+END_TEST
+
+START_TEST(trust_does_without_the_missing_but_not_without_a_majority) {
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct quorum_plan plan, trusting;
+
+        plan_row(&rows[i], false, &plan);
+        plan_row(&rows[i], true, &trusting);
+        ck_assert_int_eq(trusting.verdict, plan.verdict);
+        ck_assert_mem_eq(trusting.votes, plan.votes, sizeof(plan.votes));
+        if (plan.verdict == QUORUM_LEVEL && plan.voters == plan.needed)
+            ck_assert_uint_eq(trusting.level_votes, 1);
+        else
+            ck_assert_uint_eq(trusting.level_votes, plan.level_votes);
+    }
+}
+END_TEST
+
+START_TEST(one_replica_is_its_own_majority) {
+    const struct replica_state alone =
+        state('a', REPLICA_DIRTY, generation(7, 'n', 6, 'm', 1, "a"));
+    const struct replica_state *const states[] = { &alone };
+    struct quorum_plan plan;
+
+    quorum_plan(VOLUME, states, 1, false, &plan);
+    ck_assert_int_eq(plan.verdict, QUORUM_SERVES);
+    ck_assert(!plan.stopped_clean);
+    ck_assert(!quorum_spares(&plan.current, uids[0]));
+}
+END_TEST
+
+START_TEST(a_replica_told_twice_votes_once) {
+    const struct replica_state one =
+        state('a', REPLICA_CLEAN, generation(2, 'p', 1, 'o', 3, "abc"));
+    const struct replica_state *const states[] = { &one, &one, &one };
+    struct quorum_plan plan;
+
+    quorum_plan(VOLUME, states, 3, false, &plan);
+    ck_assert_int_eq(plan.verdict, QUORUM_NONE);
+    ck_assert_uint_eq(plan.voters, 1);
+}
+END_TEST
+
+START_TEST(a_replica_is_spared_down_to_the_majority) {
+    const struct generation three = generation(2, 'p', 1, 'o', 3, "abc"),
+                            two = generation(3, 'q', 2, 'p', 3, "ab");
+
+    ck_assert(quorum_spares(&three, uids[2]));
+    ck_assert(!quorum_spares(&two, uids[0]));
+    ck_assert(!quorum_spares(&three, uids[4]));
+}
+END_TEST
+
+/*
+ * A volume in a world that fails: replicas come and go, their states are written one by one and the
+ * writer may die between any two.  An answered write is a number that the members of the moment
+ * have.  Whatever is served has the last answered one at a majority of the voters that were level.
+ */
+enum { COUNT = 5 };
+
+struct copy {
+    struct replica_state state;
+    unsigned last; /* the highest write that it has */
+    bool away;
+};
+
+static unsigned seed;
+
+static unsigned draw(unsigned most) {
+    seed = seed * 1103515245 + 12345;
+    return (seed >> 16) % most;
+}
+
+static void see(const struct copy *copies, unsigned count, const struct replica_state **ret) {
+    for (unsigned i = 0; i < count; i++)
+        ret[i] = copies[i].away ? NULL : &copies[i].state;
+}
+
+/* Writes a generation of those who vote and are drawn; false: died on the way, or too few. */
+static bool go_on(struct copy *copies, const struct quorum_plan *plan, const bool *votes,
+                  unsigned wanted) {
+    struct generation next;
+    unsigned die = draw(wanted * 4);
+
+    generation_next(&plan->current, &clock_system, &next);
+    for (unsigned i = 0; i < wanted; i++) {
+        if (votes[i])
+            generation_add(&next, copies[i].state.replica);
+    }
+    if (next.count < generation_needed(&next))
+        return false;
+    for (unsigned i = 0; i < wanted; i++) {
+        if (!votes[i])
+            continue;
+        if (die-- == 0)
+            return false;
+        copies[i].state.generation = next;
+        copies[i].state.mark = REPLICA_DIRTY;
+    }
+    return true;
+}
+
+static void run_world(unsigned wanted) {
+    struct copy copies[COUNT] = { 0 };
+    const struct replica_state *states[COUNT];
+    unsigned answered = 0, served = 0;
+    struct generation first;
+
+    generation_first(VOLUME, 0, uids, wanted, &first);
+    for (unsigned i = 0; i < wanted; i++)
+        copies[i].state = state((char)('a' + i), REPLICA_CLEAN, first);
+    for (unsigned step = 0; step < 200; step++) {
+        struct quorum_plan plan;
+        unsigned having = 0;
+
+        for (unsigned i = 0; i < wanted; i++)
+            copies[i].away = draw(3) == 0;
+        see(copies, wanted, states);
+        quorum_plan(VOLUME, states, wanted, false, &plan);
+        if (plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_LEVEL)
+            continue;
+        for (unsigned i = 0; i < wanted; i++)
+            having += plan.votes[i] && copies[i].last == answered;
+        ck_assert_msg(having == plan.voters, "seed %u step %u: %u of %u have write %u", seed, step,
+                      having, plan.voters, answered);
+        served++;
+        if (!go_on(copies, &plan, plan.votes, wanted))
+            continue;
+        answered++; /* a write that all of them have, then one that some will miss */
+        for (unsigned i = 0; i < wanted; i++)
+            copies[i].last = plan.votes[i] ? answered : copies[i].last;
+        for (unsigned i = 0; i < wanted && draw(2); i++)
+            copies[i].state.mark = plan.votes[i] ? REPLICA_CLEAN : copies[i].state.mark;
+    }
+    ck_assert_uint_gt(served, 0);
+}
+
+START_TEST(no_answered_write_is_ever_voted_away) {
+    for (unsigned run = 0; run < 400; run++) {
+        seed = run;
+        run_world(run % 2 ? 3 : 5);
+    }
+}
+END_TEST
+
+CHECK_MAIN("quorum", every_row_is_judged_as_it_says,
+           trust_does_without_the_missing_but_not_without_a_majority,
+           one_replica_is_its_own_majority, a_replica_told_twice_votes_once,
+           a_replica_is_spared_down_to_the_majority, no_answered_write_is_ever_voted_away)

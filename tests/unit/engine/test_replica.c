@@ -1,0 +1,302 @@
+#include "engine/replica.h"
+
+#include "common/image_lock.h"
+#include "tests/lib/check_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define VOLUME  "00000000-0000-4000-8000-00000000f000"
+#define OTHER   "00000000-0000-4000-8000-00000000f001"
+#define UID     "00000000-0000-4000-8000-00000000000a"
+#define MAXIMUM (INT64_C(1) << 40)
+#define SIZE    (INT64_C(64) << 20)
+
+static char pool[] = "/tmp/test-replica-XXXXXX";
+static const struct replica replica = { pool, UID };
+static const char *const uids[] = { UID };
+static struct generation first;
+static struct error err;
+
+static const char *file(const char *name) {
+    static char text[256];
+
+    snprintf(text, sizeof(text), "%s/%s/%s", pool, UID, name);
+    return text;
+}
+
+static void begin(void) {
+    strcpy(pool, "/tmp/test-replica-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(pool));
+    generation_first(VOLUME, SIZE, uids, 1, &first);
+}
+
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *place) {
+    (void)facts, (void)kind, (void)place;
+    return remove(path);
+}
+
+static void end(void) {
+    nftw(pool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void create(void) {
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
+}
+
+static enum replica_health look(struct replica_look *ret) {
+    replica_look(&replica, VOLUME, ret);
+    return ret->health;
+}
+
+static void write_data(void) {
+    autoclose int fd = open(file("data"), O_WRONLY);
+
+    ck_assert_int_eq(pwrite(fd, "data", 4, 4096), 4);
+}
+
+/* As a daemon that is served from it. */
+static int hold(void) {
+    int fd = open(file("data"), O_RDWR);
+
+    ck_assert_int_eq(image_lock_writer(fd, false, &err), IMAGE_LOCKED);
+    return fd;
+}
+
+START_TEST(a_new_replica_is_sparse_private_and_clean) {
+    struct replica_look seen;
+    struct stat facts;
+
+    create();
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.bytes, MAXIMUM);
+    ck_assert_int_eq(seen.used_bytes, 0);
+    ck_assert_int_gt(seen.free_bytes, 0);
+    ck_assert(!seen.held);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+    ck_assert(generation_same(&seen.state.generation.id, &first.id));
+    stat(file("data"), &facts);
+    ck_assert_uint_eq(facts.st_mode & 0777, 0600);
+    stat(file(""), &facts);
+    ck_assert_uint_eq(facts.st_mode & 0777, 0700);
+}
+END_TEST
+
+START_TEST(creating_again_changes_nothing) {
+    struct replica_look seen;
+
+    create();
+    write_data();
+    create();
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_gt(seen.used_bytes, 0);
+    ck_assert_int_eq(replica_create(&replica, OTHER, MAXIMUM, &first, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_gt(seen.used_bytes, 0);
+}
+END_TEST
+
+/* What a crash leaves behind each of its steps. */
+START_TEST(a_creation_that_was_interrupted_is_done_anew) {
+    struct replica_look seen;
+
+    for (int step = 0; step < 4; step++) {
+        create();
+        write_data();
+        unlink(file("state"));
+        if (step == 1)
+            ck_assert_int_eq(truncate(file("data"), 5), 0);
+        if (step > 1)
+            unlink(file("data"));
+        if (step > 2)
+            ck_assert_int_eq(rmdir(file("")), 0);
+        ck_assert_int_eq(look(&seen), REPLICA_GONE);
+        create();
+        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_eq(seen.bytes, MAXIMUM);
+        ck_assert_int_eq(seen.used_bytes, 0);
+        ck_assert_int_eq(replica_delete(&replica, &err), 0);
+    }
+}
+END_TEST
+
+START_TEST(an_empty_replica_says_so) {
+    struct replica_look seen;
+
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+START_TEST(what_happened_to_it_is_seen) {
+    struct replica_look seen;
+
+    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    create();
+    ck_assert_int_eq(truncate(file("data"), SIZE - 1), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(truncate(file("data"), SIZE), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(truncate(file("state"), 100), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(unlink(file("state")), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", file("state")), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(replica_delete(&replica, &err), 0);
+
+    create();
+    replica_look(&replica, OTHER, &seen);
+    ck_assert_int_eq(seen.health, REPLICA_DAMAGED);
+    ck_assert_int_eq(unlink(file("data")), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    ck_assert_int_eq(mkfifo(file("data"), 0600), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(unlink(file("data")), 0);
+    ck_assert_int_eq(symlink("/dev/zero", file("data")), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+}
+END_TEST
+
+START_TEST(a_state_of_another_replica_is_not_believed) {
+    const struct replica other = { pool, "00000000-0000-4000-8000-00000000000b" };
+    struct replica_look seen;
+    char from[256];
+
+    create();
+    ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
+    snprintf(from, sizeof(from), "%s/%s/state", pool, other.uid);
+    ck_assert_int_eq(rename(from, file("state")), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+}
+END_TEST
+
+START_TEST(a_file_in_use_is_neither_emptied_nor_removed) {
+    struct replica_look seen;
+    autoclose int held = -1;
+
+    create();
+    write_data();
+    held = hold();
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert(seen.held);
+    ck_assert_int_eq(replica_reset(&replica, VOLUME, MAXIMUM, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(replica_delete(&replica, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+    ck_assert_int_gt(seen.used_bytes, 0);
+
+    ck_assert_int_eq(unlink(file("data")), 0); /* another file of that name is not the one in use */
+    close(open(file("data"), O_WRONLY | O_CREAT | O_EXCL, 0600));
+    look(&seen);
+    ck_assert(!seen.held);
+}
+END_TEST
+
+START_TEST(an_emptied_replica_has_nothing_of_before) {
+    struct replica_look seen;
+
+    create();
+    write_data();
+    ck_assert_int_eq(replica_reset(&replica, VOLUME, MAXIMUM, &err), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(seen.used_bytes, 0);
+    ck_assert_int_eq(seen.bytes, MAXIMUM);
+}
+END_TEST
+
+START_TEST(who_works_on_it_does_so_alone) {
+    autoclose int held = -1;
+    int second = -1;
+
+    create();
+    ck_assert_int_eq(replica_lock(&replica, &held, &err), 0);
+    ck_assert_int_eq(replica_lock(&replica, &second, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(second, -1);
+    ck_assert_int_eq(replica_delete(&replica, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+}
+END_TEST
+
+START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
+    struct stat facts;
+
+    ck_assert_int_eq(replica_delete(&replica, &err), 0);
+    create();
+    ck_assert_int_eq(replica_delete(&replica, &err), 0);
+    ck_assert_int_eq(stat(file(""), &facts), -1);
+    ck_assert_int_eq(replica_delete(&replica, &err), 0);
+
+    create();
+    close(open(file("notes"), O_WRONLY | O_CREAT, 0600));
+    ck_assert_int_eq(replica_delete(&replica, &err), -1);
+    ck_assert_int_eq(stat(file("notes"), &facts), 0);
+    ck_assert_int_eq(stat(file("data"), &facts), -1);
+}
+END_TEST
+
+START_TEST(a_pool_that_is_away_is_no_deleted_replica) {
+    const struct replica away = { "/no/such/pool", UID };
+    const struct replica strange = { pool, "../../etc" };
+    struct replica_look seen;
+
+    ck_assert_int_eq(replica_delete(&away, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    ck_assert_int_eq(replica_create(&away, VOLUME, MAXIMUM, &first, &err), -1);
+    replica_look(&away, VOLUME, &seen);
+    ck_assert_int_eq(seen.health, REPLICA_GONE);
+    ck_assert_int_eq(replica_create(&strange, VOLUME, MAXIMUM, &first, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(replica_delete(&strange, &err), -1);
+}
+END_TEST
+
+/* A state is the old one or the new one, whenever its writer dies. */
+START_TEST(a_state_is_replaced_as_a_whole) {
+    struct replica_state state = { 0 };
+    struct replica_look seen;
+    int64_t before = 1;
+
+    create();
+    look(&seen);
+    state = seen.state;
+    for (unsigned us = 0; us < 2000; us += 100) {
+        pid_t writer = fork();
+
+        if (writer == 0) {
+            for (;;) {
+                state.generation.id.number++;
+                if (replica_write_state(&replica, &state, &err) < 0)
+                    _exit(1);
+            }
+        }
+        usleep(us);
+        kill(writer, SIGKILL);
+        waitpid(writer, NULL, 0);
+        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_ge(seen.state.generation.id.number, before);
+        before = seen.state.generation.id.number;
+        state = seen.state;
+    }
+}
+END_TEST
+
+CHECK_MAIN_WITH("replica", true, begin, end, a_new_replica_is_sparse_private_and_clean,
+                creating_again_changes_nothing, a_creation_that_was_interrupted_is_done_anew,
+                an_empty_replica_says_so, what_happened_to_it_is_seen,
+                a_state_of_another_replica_is_not_believed,
+                a_file_in_use_is_neither_emptied_nor_removed,
+                an_emptied_replica_has_nothing_of_before, who_works_on_it_does_so_alone,
+                a_deleted_replica_is_gone_and_strangers_files_are_not,
+                a_pool_that_is_away_is_no_deleted_replica, a_state_is_replaced_as_a_whole)
