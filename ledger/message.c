@@ -81,6 +81,7 @@ static const struct numbered_text details[] = {
     { "909", "The storage of the volume gives back no room." },
     { "910", "The volume is in use, and its storage takes no snapshot of it meanwhile." },
     { "911", "The storage takes the snapshots of the members one after the other." },
+    { "912", "The guest has left before the snapshots of the members were taken together." },
 };
 /* clang-format on */
 

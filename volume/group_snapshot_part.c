@@ -81,19 +81,23 @@ int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
     return found < 0 ? -1 : (int)count;
 }
 
-int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err) {
+int group_snapshot_moment_of(struct work *work, const struct operation *part, struct operation *ret,
+                             struct error *err) {
     struct snapshot snapshot;
-    struct operation operation;
     int found;
 
-    if (part->kind != &kind_snapshot_create)
-        return 0;
     if (snapshot_row(work, part->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    found = snapshot.group_snapshot_id
-                ? operation_of(work, snapshot.group_snapshot_id, &operation, err)
-                : 0;
-    return found > 0 ? operation.failed && read_together(work->arena, &operation) : found;
+    found =
+        snapshot.group_snapshot_id ? operation_of(work, snapshot.group_snapshot_id, ret, err) : 0;
+    return found > 0 ? group_snapshot_is_of_moment(work->arena, ret) : found;
+}
+
+int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err) {
+    struct operation whole;
+    int found = group_snapshot_moment_of(work, part, &whole, err);
+
+    return found > 0 ? whole.failed : found;
 }
 
 int group_snapshot_hurry_parts(struct work *work, const struct operation *operation,

@@ -34,6 +34,9 @@ bool group_snapshot_is_together(struct arena *arena, const struct operation *ope
  * alone.  ERROR_CONFLICT when nobody waits for it any more. */
 int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
                             const char *const **ret, struct error *err);
+/* The operation of which it is such a part: 1 found, 0 it is none. */
+int group_snapshot_moment_of(struct work *work, const struct operation *part, struct operation *ret,
+                             struct error *err);
 /* Has one of those failed?  Then none will be made: 1, 0. */
 int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err);
 /* After that: no other one waits for a report any longer. */

@@ -22,22 +22,11 @@ static int waits_at(struct work *work, const struct operation *operation, const 
     return count < 0 ? -1 : 0;
 }
 
-/* For its parts the group snapshot has waited. */
-static int is_part_of_moment(struct work *work, const struct operation *held, struct error *err) {
-    struct operation whole;
-    struct snapshot snapshot;
-    int found;
-
-    if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    found = snapshot.group_snapshot_id ? operation_of(work, snapshot.group_snapshot_id, &whole, err)
-                                       : 0;
-    return found > 0 ? group_snapshot_is_of_moment(work->arena, &whole) : found;
-}
-
 int group_snapshot_turn_taken(struct work *work, const struct operation *held, struct error *err) {
-    int part = is_part_of_moment(work, held, err);
+    struct operation whole;
+    int part = group_snapshot_moment_of(work, held, &whole, err);
 
+    /* For its parts the group snapshot has waited. */
     return part != 0 ? part < 0 ? -1 : 0 : waits_at(work, held, held->volume_id, err);
 }
 

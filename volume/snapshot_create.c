@@ -5,6 +5,7 @@
 #include "volume/conflict.h"
 #include "volume/connect.h"
 #include "volume/create.h"
+#include "volume/group_snapshot_part.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
@@ -176,6 +177,29 @@ static int tell(struct work *work, const struct operation *held, const struct cr
                : 0;
 }
 
+/* The storage took it: its guest has left, so the host that was to take it with others waits for it
+ * in vain. */
+static int is_apart(struct work *work, const struct operation *held, struct error *err) {
+    struct operation whole;
+
+    return held->phase == PHASE_RUNNING ? group_snapshot_moment_of(work, held, &whole, err) : 0;
+}
+
+/* None of a group snapshot is any good when one is not. */
+static int part_ended(struct work *work, const struct operation *held,
+                      const struct snapshot *snapshot, const struct create_ending *ending,
+                      struct error *err) {
+    int apart = ending->failure ? 0 : is_apart(work, held, err);
+
+    if (apart < 0 ||
+        (!ending->failure && snapshot_create_note(work, snapshot->id, ending, err) < 0) ||
+        (apart > 0 && message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                                     snapshot->id, held->kind->message_action, "912", err) < 0))
+        return -1;
+    return operation_part_ended(work, snapshot->group_snapshot_id, ending->failure || apart > 0,
+                                err);
+}
+
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
@@ -189,9 +213,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (!snapshot.group_snapshot_id)
         return snapshot_create_ended(work, id, ending, err);
-    if (!ending->failure && snapshot_create_note(work, id, ending, err) < 0)
-        return -1;
-    return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);
+    return part_ended(work, held, &snapshot, ending, err);
 }
 
 const struct operation_kind kind_snapshot_create = {

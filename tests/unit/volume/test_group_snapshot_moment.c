@@ -15,7 +15,7 @@ static const char made[] = "{\"os-update_snapshot_status\": {\"status\": \"creat
                            "\"progress\": \"90%\"}}";
 static const char not_made[] = "{\"os-update_snapshot_status\": {\"status\": \"error\"}}";
 
-static const char *volumes[MEMBERS];
+static const char *volumes[MEMBERS], *attachments[MEMBERS];
 
 /* Of the promise, with two volumes that one guest has. */
 static struct world *with_guest(void) {
@@ -25,7 +25,7 @@ static struct world *with_guest(void) {
         volumes[i] = world_volume(world, 2);
         memory_write(world->memory, volumes[i], i + 1);
         if (i > 0)
-            world_attach(world, volumes[i], WORLD_INSTANCE);
+            attachments[i] = world_attach(world, volumes[i], WORLD_INSTANCE);
     }
     group_of_type(world, group_type(world, "moment", ONE_MOMENT), volumes, MEMBERS);
     memory_defer_snapshots(world->memory, true);
@@ -146,6 +146,47 @@ START_TEST(what_the_storage_takes_alone_is_of_another_moment) {
 }
 END_TEST
 
+static void detach(struct world *world, int i) {
+    memory_lock(world->memory, volumes[i], false);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/attachments/%s", attachments[i]), NULL),
+                     200);
+}
+
+/* Its part is queued then, or has begun: long before the deadline it is known that the others cannot
+ * be taken. */
+START_TEST(one_whose_guest_leaves_ends_the_others) {
+    int messages = 0;
+
+    for (int i = 0; i < ATTACHED << 3; i++) {
+        autoworld struct world *world = with_guest();
+        const char *id = new_group_snapshot(world);
+        int leaver = 1 + i % ATTACHED, taken = i / ATTACHED;
+
+        for (int steps = 0; steps < taken; steps++) {
+            world_relay(world);
+            world_step(world, 0);
+        }
+        detach(world, leaver);
+        for (int s = 0; s < 30; s++) {
+            world_settle(world);
+            world_advance(world, 1);
+        }
+        ck_assert_str_eq(group_snapshot_status(world, id), "error");
+        ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), MEMBERS);
+        ck_assert_int_eq(report(world, id, MEMBERS - leaver, made), 400);
+        messages += world_has_message(world, member_of(world, id, volumes[leaver]),
+                                      "VOLUME_VOLUME_SNAPSHOT_009_912");
+        assert_rests(world);
+        memory_defer_snapshots(world->memory, false);
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
+        world_settle(world);
+        ck_assert_int_eq(COUNT("snapshots"), 0);
+        assert_rests(world);
+    }
+    ck_assert_int_gt(messages, 0);
+}
+END_TEST
+
 static void refuse(struct world *world, const char *why) {
     ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
     ck_assert_msg(strstr(world->answer_text, why), "%s", world->answer_text);
@@ -226,5 +267,6 @@ END_TEST
 CHECK_MAIN("group snapshot moment", the_host_is_told_of_each_which_go_together,
            one_that_fails_ends_the_others, one_that_cannot_be_made_ready_ends_the_others,
            what_the_storage_takes_alone_is_of_another_moment,
+           one_whose_guest_leaves_ends_the_others,
            what_can_be_of_no_one_moment_is_refused_and_says_why,
            a_compute_service_is_asked_for_none, death_at_any_effect_strands_nothing)
