@@ -47,7 +47,8 @@ static int open_device(unsigned number, struct loop *ret, struct loop_info64 *re
         return errno == ENXIO ? 0 : error_errno(err, ERROR_BACKEND, "asking %s", path);
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
-                          .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0 };
+                          .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0,
+                          .kept = (ret_info->lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
     memcpy(ret->label, ret_info->lo_file_name, sizeof(ret->label));
     ret->label[sizeof(ret->label) - 1] = '\0';
     return 1;

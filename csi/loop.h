@@ -28,6 +28,7 @@ struct loop {
     int fd;
     unsigned number; /* of /dev/loopN */
     bool read_only;
+    bool kept; /* when it was found: loop_keep() */
     char label[LOOP_LABEL_SIZE];
 };
 

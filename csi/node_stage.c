@@ -110,6 +110,21 @@ static int bind_device(const struct loop *loop, const struct kubelet_path *path,
     return mount_bind(source, false, path, err);
 }
 
+/* Nothing holds a device that is only shown, and its number may be another volume's at once: so it
+ * is kept before it is shown, and shown no more before it goes. */
+static int show_device(const struct loop *loop, const struct kubelet_path *path,
+                       struct error *err) {
+    struct error ignored;
+
+    if (loop_keep(loop, true, err) < 0)
+        return -1;
+    if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
+        return 0;
+    if (!loop->kept)
+        loop_keep(loop, false, &ignored);
+    return -1;
+}
+
 /* What is bound there may be of a device that has gone, and its number be another's. */
 static int stage_block(const struct node_stage *stage, const struct loop *loop,
                        const struct kubelet_path *path, struct error *err) {
@@ -122,10 +137,7 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
             return -1;
         place.is_mount = false;
     }
-    if (!place.is_mount &&
-        (kubelet_path_make(path, false, err) < 0 || bind_device(loop, path, err) < 0))
-        return -1;
-    return loop_keep(loop, true, err);
+    return place.is_mount ? 0 : show_device(loop, path, err);
 }
 
 static int stage_image(const struct node *node, struct arena *arena, const struct node_stage *stage,
@@ -178,10 +190,12 @@ static int check_hidden(const struct node *node, const char *staging_path, const
                : error_set(err, ERROR_PRECONDITION, "The volume is still published on this node.");
 }
 
-/* Every device of the volume.  One that somebody still has mounted or open is not gone, and
- * until it is no other node may have the volume. */
+/* Every device of the volume, which is shown in `staging` (NULL: nowhere) no more.  One that
+ * somebody still has mounted or open is not gone, and until it is no other node may have the
+ * volume. */
 static int release(const struct node *node, struct arena *arena, const char *volume_id,
-                   const char *staging_path, struct error *err) {
+                   const char *staging_path, const struct kubelet_path *staging,
+                   struct error *err) {
     for (bool any = false;; any = true) {
         struct loop loop;
         char path[PATH_MAX];
@@ -192,7 +206,8 @@ static int release(const struct node *node, struct arena *arena, const char *vol
         if (found <= 0)
             return found;
         close(loop.fd);
-        if (check_hidden(node, staging_path, &loop, err) < 0)
+        if (check_hidden(node, staging_path, &loop, err) < 0 ||
+            (staging && node_unmount(staging, volume_id, err) < 0))
             return -1;
         if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
             *path = '\0'; /* it has gone just now */
@@ -211,8 +226,8 @@ static int unstage_block(const struct node *node, struct arena *arena, const cha
                          struct error *err) {
     autopath struct kubelet_path path = PATH_NONE;
 
-    if (release(node, arena, volume_id, staging_path, err) < 0 ||
-        kubelet_path_below(directory, NODE_DEVICE, &path, err) < 0 ||
+    if (kubelet_path_below(directory, NODE_DEVICE, &path, err) < 0 ||
+        release(node, arena, volume_id, staging_path, &path, err) < 0 ||
         node_unmount(&path, volume_id, err) < 0)
         return -1;
     return kubelet_path_remove(&path, err);
@@ -227,13 +242,13 @@ int node_unstage(const struct node *node, struct arena *arena, const char *volum
     if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
         return -1;
     if (kubelet_path_open(node->root, path, &directory, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, path, err) : -1;
+        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, path, NULL, err) : -1;
     if (kubelet_path_look(&directory, &place, err) < 0)
         return -1;
     if (!S_ISDIR(place.mode))
-        return release(node, arena, volume_id, path, err);
+        return release(node, arena, volume_id, path, NULL, err);
     if (place.is_mount && node_unmount(&directory, volume_id, err) < 0)
         return -1;
-    return place.is_mount ? release(node, arena, volume_id, path, err)
+    return place.is_mount ? release(node, arena, volume_id, path, NULL, err)
                           : unstage_block(node, arena, volume_id, path, &directory, err);
 }

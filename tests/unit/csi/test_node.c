@@ -619,16 +619,21 @@ static bool kill_at(pid_t child, unsigned number) {
 
 typedef int node_step(const struct node_capability *capability);
 
-/* false: the whole step was done before that. */
+/* false: the whole step was done before that.  What is shown has its device: the number of one that
+ * has gone is another volume's at once. */
 static bool die_in(node_step *step, const struct node_capability *capability, unsigned number) {
     pid_t child = fork();
+    bool died;
 
     if (child == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         raise(SIGSTOP);
         _exit(step(capability) == 0 ? 0 : 1);
     }
-    return kill_at(child, number);
+    died = kill_at(child, number);
+    if (count_mounts() > 0)
+        ck_assert_int_eq(count_devices(), 1);
+    return died;
 }
 
 static int step_publish(const struct node_capability *capability) {
