@@ -80,6 +80,7 @@ EXTRA_DIST += \
 	tests/conformance/worker \
 	tests/coverage \
 	tests/crash/broker \
+	tests/crash/csi \
 	tests/crash/postgresql \
 	tests/crash/points \
 	tests/crash/run \

@@ -41,8 +41,8 @@ class Refused(RuntimeError):
 class Driver:
     """One connection."""
 
-    def __init__(self, path):
-        self.channel = grpc.insecure_channel(f"unix:{path}")
+    def __init__(self, path, options=()):
+        self.channel = grpc.insecure_channel(f"unix:{path}", options)
 
     def close(self):
         self.channel.close()
