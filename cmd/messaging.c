@@ -93,7 +93,7 @@ static struct rpc *split(const struct config *config, struct rpc *messages,
 
 int messaging_new(const struct config *config, struct messaging *ret, struct error *err) {
     const char *url = config_text(config, "DEFAULT", "transport_url");
-    struct rpc *notifications, *messages;
+    struct rpc *notifications, *messages = NULL;
 
     if (notifications_new(config, url, &notifications, err) < 0)
         return -1;
