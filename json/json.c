@@ -41,7 +41,7 @@ json_t *json_keep(struct arena *arena, json_t *tree) {
 }
 
 char *json_text(struct arena *arena, const json_t *tree) {
-    char *text = json_dumps(tree, JSON_COMPACT);
+    char *text = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
 
     assert(text);
     arena_defer(arena, free, text);

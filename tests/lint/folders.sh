@@ -15,12 +15,13 @@ drivers     common json config
 engine      common json
 ledger      common json config policy db
 volume      common json config policy db rpc drivers ledger
+provision   common json config policy db ledger
 manager     common json config policy client db rpc drivers ledger volume
-api         common json config http policy identity db rpc drivers ledger volume
+api         common json config http policy identity db rpc drivers ledger volume provision
 compute     common json config http identity client
 grpc        common http
 csi         common json config http identity client grpc
-cmd         common json config http policy identity client db rpc drivers ledger volume manager api compute grpc csi
+cmd         common json config http policy identity client db rpc drivers ledger volume provision manager api compute grpc csi
 '
 declare -A may=()
 folders=()

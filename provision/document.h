@@ -1,0 +1,39 @@
+/*
+ * Documents: what is declared, and what has become of it, as resources of Kubernetes are: metadata,
+ * spec, status.  They travel in that form everywhere.
+ */
+#pragma once
+
+#include "provision/kind.h"
+
+#include <jansson.h>
+
+struct document {
+    const struct document_kind *kind;
+    const char *id; /* metadata.uid */
+    const char *project_id, *name;
+    const char *owner_id; /* the document that it belongs to; NULL: none */
+    int64_t version;      /* metadata.resourceVersion */
+    int64_t first_version;
+    int64_t generation; /* rises with what is wanted, not with what is */
+    json_t *labels, *annotations, *finalizers;
+    json_t *body; /* spec, publish, versionDetails: without status */
+    json_t *status;
+    int64_t created_at, updated_at, deleted_at; /* shown; 0: never */
+};
+
+/* What a client has sent. */
+struct document_form {
+    const char *name, *id;                            /* NULL: not said */
+    int64_t version;                                  /* as it was read; 0: not said */
+    json_t *labels, *annotations, *finalizers, *body; /* in normal form */
+};
+
+/* Of one of this kind; `before`: it is an edit of that one; NULL: a new one. ERROR_BAD_REQUEST. */
+int document_read(struct arena *arena, const struct document_kind *kind,
+                  const struct document *before, const json_t *given, struct document_form *ret,
+                  struct error *err);
+
+/* The whole, and its metadata alone; in the arena. */
+json_t *document_json(struct arena *arena, const struct document *document);
+json_t *document_metadata(struct arena *arena, const struct document *document);

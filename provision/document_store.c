@@ -1,0 +1,367 @@
+#include "provision/document_store.h"
+
+#include "common/cleanup.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define DOCUMENT_SELECT                                                                     \
+    "SELECT d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "   \
+    "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at " \
+    "FROM documents d"
+
+/* ---- reading ---- */
+
+static int read_json(struct work *work, const struct db_rows *rows, unsigned column, json_t **ret,
+                     struct error *err) {
+    const char *text = db_text(rows, column);
+
+    *ret = json_parse(work->arena, text, strlen(text), err);
+    return *ret ? 0 : error_set(err, ERROR_INTERNAL, "A document in the database is no JSON.");
+}
+
+static int read_texts(struct work *work, const struct db_rows *rows, struct document *ret,
+                      struct error *err) {
+    json_t *metadata;
+
+    if (read_json(work, rows, 8, &metadata, err) < 0 ||
+        read_json(work, rows, 9, &ret->body, err) < 0 ||
+        read_json(work, rows, 10, &ret->status, err) < 0)
+        return -1;
+    ret->labels = json_object_get(metadata, "labels");
+    ret->annotations = json_object_get(metadata, "annotations");
+    ret->finalizers = json_object_get(metadata, "finalizers");
+    return 0;
+}
+
+static int read_row(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
+    struct document *document = item;
+    struct arena *arena = work->arena;
+
+    *document = (struct document){
+        .id = db_copy(rows, 0, arena),
+        .kind = document_kind_named(db_text(rows, 1)),
+        .project_id = db_copy(rows, 2, arena),
+        .name = db_copy(rows, 3, arena),
+        .owner_id = db_copy(rows, 4, arena),
+        .version = db_int(rows, 5),
+        .first_version = db_int(rows, 6),
+        .generation = db_int(rows, 7),
+        .created_at = db_int(rows, 11),
+        .updated_at = db_int(rows, 12),
+        .deleted_at = db_int(rows, 13),
+    };
+    if (!document->kind)
+        return error_set(err, ERROR_INTERNAL, "Documents of kind %s are not known.",
+                         db_text(rows, 1));
+    return read_texts(work, rows, document, err);
+}
+
+int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
+                  struct document *ret, struct error *err) {
+    const struct context *context = work->context;
+    struct db_rows *rows =
+        db_query(work->tx, err,
+                 DOCUMENT_SELECT " WHERE d.kind = $1 AND (d.id = $2 OR (d.name = $2 AND "
+                                 "d.project_id = $3)) AND (d.project_id = $3 OR $4 = 1) "
+                                 "ORDER BY CASE WHEN d.name = $2 THEN 1 ELSE 0 END",
+                 DB_TEXT(kind->name), DB_TEXT(id_or_name), DB_TEXT(context->project_id),
+                 DB_BOOL(context->is_admin));
+
+    return error_if_none(query_one(work, rows, read_row, ret, err), err, ERROR_NOT_FOUND,
+                         "%s %s could not be found.", kind->label, id_or_name);
+}
+
+int document_list(struct work *work, const struct query *query, struct document **ret,
+                  struct error *err) {
+    return query_all(work, query_page(work, DOCUMENT_SELECT, query, err), read_row, ret, err);
+}
+
+int document_count_labelled(struct work *work, const char *project_id, const char *key,
+                            const char *value, int64_t *ret, struct error *err) {
+    return db_query_int(work->tx, ret, err,
+                        "SELECT COUNT(*) FROM document_labels "
+                        "WHERE project_id = $1 AND key = $2 AND value = $3",
+                        DB_TEXT(project_id), DB_TEXT(key), DB_TEXT(value)) < 0
+               ? -1
+               : 0;
+}
+
+int document_last_version(struct work *work, int64_t *ret, struct error *err) {
+    return db_query_int(work->tx, ret, err, "SELECT version FROM document_versions") < 0 ? -1 : 0;
+}
+
+/* ---- numbers ---- */
+
+/* The row is this transaction's until it ends: changes are seen in the order of their numbers. */
+static int next_version(struct work *work, int64_t *ret, struct error *err) {
+    int rows = db_run(work->tx, err, "UPDATE document_versions SET version = version + 1");
+
+    if (rows < 0)
+        return -1;
+    return document_last_version(work, ret, err);
+}
+
+/* ---- writing ---- */
+
+const struct pair_rows document_label_rows = {
+    .what = "Labels of document",
+    PAIR_ROWS_SOUGHT("document_labels", "document_id"),
+};
+
+static const char *metadata_text(struct work *work, const struct document *document) {
+    json_t *metadata = json_keep(work->arena, json_object());
+
+    json_object_set(metadata, "labels", document->labels);
+    json_object_set(metadata, "annotations", document->annotations);
+    json_object_set(metadata, "finalizers", document->finalizers);
+    return json_text(work->arena, metadata);
+}
+
+static int write_labels(struct work *work, const struct document *document, struct error *err) {
+    struct pair *items =
+        arena_alloc(work->arena, json_object_size(document->labels) * sizeof *items + 1);
+    struct pairs pairs = { .items = items };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(document->labels, key, value) items[pairs.count++] =
+        (struct pair){ key, json_string_value(value) };
+    return pair_rows_put(work, &document_label_rows, PAIR_OWNER(document), &pairs, false, err);
+}
+
+static int insert(struct work *work, const struct document *document, struct error *err) {
+    if (db_change(
+            work->tx, err,
+            "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
+            "first_version, generation, metadata, body, status, created_at) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+            DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
+            DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
+            DB_INT(document->first_version), DB_INT(document->generation),
+            DB_TEXT(metadata_text(work, document)), DB_TEXT(json_text(work->arena, document->body)),
+            DB_TEXT(json_text(work->arena, document->status)), DB_INT(document->created_at)) < 0)
+        return -1;
+    return write_labels(work, document, err);
+}
+
+static int update(struct work *work, const struct document *document, struct error *err) {
+    if (db_change(work->tx, err,
+                  "UPDATE documents SET version = $2, generation = $3, metadata = $4, body = $5, "
+                  "status = $6, updated_at = $7, deleted_at = $8 WHERE id = $1",
+                  DB_TEXT(document->id), DB_INT(document->version), DB_INT(document->generation),
+                  DB_TEXT(metadata_text(work, document)),
+                  DB_TEXT(json_text(work->arena, document->body)),
+                  DB_TEXT(json_text(work->arena, document->status)), DB_TIME(document->updated_at),
+                  DB_TIME(document->deleted_at)) < 0)
+        return -1;
+    return write_labels(work, document, err);
+}
+
+/* ---- create ---- */
+
+static int check_room(struct work *work, const struct document_kind *kind, const char *name,
+                      struct error *err) {
+    const char *project_id = work->context->project_id;
+    int64_t count;
+    int taken = db_query_int(work->tx, &count, err,
+                             "SELECT 1 FROM documents "
+                             "WHERE kind = $1 AND project_id = $2 AND name = $3",
+                             DB_TEXT(kind->name), DB_TEXT(project_id), DB_TEXT(name));
+
+    if (taken > 0)
+        return error_set(err, ERROR_CONFLICT, "%s %s already exists.", kind->label, name);
+    if (taken < 0 || db_query_int(work->tx, &count, err,
+                                  "SELECT COUNT(*) FROM documents "
+                                  "WHERE kind = $1 AND project_id = $2",
+                                  DB_TEXT(kind->name), DB_TEXT(project_id)) < 0)
+        return -1;
+    if (count >= DOCUMENTS_MOST)
+        return error_set(err, ERROR_OVER_QUOTA, "The project has %d documents of kind %s already.",
+                         DOCUMENTS_MOST, kind->name);
+    return 0;
+}
+
+/* What the service itself has to do before one goes is said by it, and by nobody else. */
+static json_t *with_finalizer(struct work *work, const struct document_kind *kind, json_t *given) {
+    json_t *finalizers = json_keep(work->arena, json_array());
+
+    if (kind->finalizer)
+        json_array_append_new(finalizers, json_string(kind->finalizer));
+    for (size_t i = 0; i < json_array_size(given); i++)
+        if (!kind->finalizer ||
+            strcmp(json_string_value(json_array_get(given, i)), kind->finalizer) != 0)
+            json_array_append(finalizers, json_array_get(given, i));
+    return finalizers;
+}
+
+int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
+                    struct document *ret, struct error *err) {
+    struct document_form form;
+    int64_t version;
+
+    if (document_read(work->arena, kind, NULL, given, &form, err) < 0)
+        return -1;
+    if (!form.name)
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.name is missing.");
+    if (form.version || form.id)
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.%s: a new document has none yet.",
+                         form.version ? "resourceVersion" : "uid");
+    *ret = (struct document){
+        .kind = kind,
+        .id = work_uuid(work),
+        .project_id = work->context->project_id,
+        .name = form.name,
+        .generation = 1,
+        .labels = form.labels,
+        .annotations = form.annotations,
+        .finalizers = with_finalizer(work, kind, form.finalizers),
+        .body = form.body,
+        .status = json_keep(work->arena, json_loads(kind->initial_status, 0, NULL)),
+        .created_at = work->now_us,
+    };
+    if ((kind->check && kind->check(work, ret, err) < 0) ||
+        check_room(work, kind, form.name, err) < 0 || next_version(work, &version, err) < 0)
+        return -1;
+    ret->version = ret->first_version = version;
+    return insert(work, ret, err);
+}
+
+/* ---- edit ---- */
+
+static bool is_same(const struct document *before, const struct document *after) {
+    return json_equal(before->labels, after->labels) &&
+           json_equal(before->annotations, after->annotations) &&
+           json_equal(before->finalizers, after->finalizers) &&
+           json_equal(before->body, after->body);
+}
+
+static int check_form(const struct document *before, const struct document_form *form,
+                      struct error *err) {
+    if (form->name && strcmp(form->name, before->name) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.name cannot be changed: it is %s.",
+                         before->name);
+    if (form->id && strcmp(form->id, before->id) != 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "metadata.uid: %s %s is another one now; it was deleted and made again.",
+                         before->kind->label, before->name);
+    if (form->version && form->version != before->version)
+        return error_set(err, ERROR_CONFLICT,
+                         "metadata.resourceVersion: %s %s was changed meanwhile; read it again.",
+                         before->kind->label, before->name);
+    return 0;
+}
+
+static bool has_finalizer(const struct document *document, const json_t *name) {
+    for (size_t i = 0; i < json_array_size(document->finalizers); i++)
+        if (json_equal(json_array_get(document->finalizers, i), name))
+            return true;
+    return false;
+}
+
+/* Of what is deleted nothing is wanted any more but its end. */
+static int check_deleted(const struct document *before, const struct document *after,
+                         struct error *err) {
+    if (before->deleted_at == 0)
+        return 0;
+    if (!json_equal(before->body, after->body))
+        return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", before->kind->label,
+                         before->name);
+    for (size_t i = 0; i < json_array_size(after->finalizers); i++)
+        if (!has_finalizer(before, json_array_get(after->finalizers, i)))
+            return error_set(err, ERROR_CONFLICT,
+                             "metadata.finalizers: %s %s is being deleted; none can be added.",
+                             before->kind->label, before->name);
+    return 0;
+}
+
+/* Its last number stays for those who watch. */
+static int drop(struct work *work, const struct document *document, struct error *err) {
+    if (db_change(work->tx, err,
+                  "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at) "
+                  "VALUES ($1, $2, $3, $4, $5, $6)",
+                  DB_TEXT(document->id), DB_TEXT(document->kind->name),
+                  DB_TEXT(document->project_id), DB_TEXT(document->name), DB_INT(document->version),
+                  DB_INT(work->clock_us)) < 0)
+        return -1;
+    return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
+}
+
+static int store(struct work *work, struct document *document, struct error *err) {
+    if (next_version(work, &document->version, err) < 0)
+        return -1;
+    document->updated_at = work->now_us;
+    if (document->deleted_at && json_array_size(document->finalizers) == 0)
+        return drop(work, document, err);
+    return update(work, document, err);
+}
+
+int document_replace(struct work *work, const struct document *before, const json_t *given,
+                     struct document *ret, struct error *err) {
+    const struct document_kind *kind = before->kind;
+    struct document_form form;
+
+    if (document_read(work->arena, kind, before, given, &form, err) < 0 ||
+        check_form(before, &form, err) < 0 ||
+        schema_compare(work->arena, kind->fields, "", before->body, form.body, err) < 0)
+        return -1;
+    *ret = *before;
+    ret->labels = form.labels;
+    ret->annotations = form.annotations;
+    ret->finalizers = with_finalizer(work, kind, form.finalizers);
+    ret->body = form.body;
+    ret->status = json_keep(work->arena, json_deep_copy(before->status));
+    if (check_deleted(before, ret, err) < 0)
+        return -1;
+    if (is_same(before, ret))
+        return 0;
+    if (kind->check_edit && kind->check_edit(work, before, ret, err) < 0)
+        return -1;
+    ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
+    return store(work, ret, err);
+}
+
+/* What is not there cannot be taken away; it stays, and whether it is known is seen later. */
+static void merge(json_t *into, const json_t *patch) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)patch, key, value) {
+        json_t *below = json_object_get(into, key);
+
+        if (json_is_null(value) && below) {
+            json_object_del(into, key);
+        } else if (!json_is_object(value)) {
+            json_object_set(into, key, value);
+        } else {
+            if (!json_is_object(below)) {
+                below = json_object();
+                json_object_set_new(into, key, below);
+            }
+            merge(below, value);
+        }
+    }
+}
+
+int document_patch(struct work *work, const struct document *before, const json_t *patch,
+                   struct document *ret, struct error *err) {
+    json_t *whole = json_keep(work->arena, json_deep_copy(document_json(work->arena, before)));
+
+    if (!json_is_object(patch))
+        return error_set(err, ERROR_BAD_REQUEST, "A patch must be an object.");
+    merge(whole, patch);
+    return document_replace(work, before, whole, ret, err);
+}
+
+/* ---- delete ---- */
+
+int document_delete(struct work *work, const struct document *document, struct document *ret,
+                    struct error *err) {
+    *ret = *document;
+    if (document->deleted_at)
+        return 0;
+    if (document->kind->check_delete && document->kind->check_delete(work, document, err) < 0)
+        return -1;
+    ret->deleted_at = work->now_us;
+    return store(work, ret, err);
+}

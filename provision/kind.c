@@ -1,0 +1,16 @@
+#include "provision/kind.h"
+
+#include <string.h>
+
+const struct document_kind *const document_kinds[] = {
+    &kind_volume_policy,
+    &kind_volume_config,
+    NULL,
+};
+
+const struct document_kind *document_kind_named(const char *name) {
+    for (const struct document_kind *const *kind = document_kinds; *kind; kind++)
+        if (strcmp((*kind)->name, name) == 0)
+            return *kind;
+    return NULL;
+}

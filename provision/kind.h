@@ -1,0 +1,39 @@
+/*
+ * The kinds of documents: what each is called, on our API and among the resources of Kubernetes,
+ * what it may say, and the rules between its fields.
+ */
+#pragma once
+
+#include "provision/schema.h"
+
+#define DOCUMENT_API_VERSION "cstor.openebs.io/v1"
+
+struct document;
+struct work;
+
+struct document_kind {
+    const char *name;       /* "CStorVolumeConfig" */
+    const char *collection; /* "volume_configs", in paths */
+    const char *label;      /* "Volume config", in sentences */
+    const char *short_name; /* "cvc", as kubectl has it */
+    /* Of the whole document but apiVersion, kind and metadata. */
+    const struct schema_field *fields;
+    const char *initial_status; /* JSON */
+    const char *finalizer; /* stays until the service has cleared up; NULL: nothing to clear up */
+    /* What the fields cannot say of a new one, or of an edit.  NULL: nothing. */
+    int (*check)(struct work *work, struct document *document, struct error *err);
+    int (*check_edit)(struct work *work, const struct document *before, struct document *after,
+                      struct error *err);
+    /* May it go?  ERROR_CONFLICT. */
+    int (*check_delete)(struct work *work, const struct document *document, struct error *err);
+};
+
+extern const struct document_kind kind_volume_policy, kind_volume_config;
+/* All there are, ended with NULL. */
+extern const struct document_kind *const document_kinds[];
+
+/* By its name, as documents have it; NULL. */
+const struct document_kind *document_kind_named(const char *name);
+
+/* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
+extern const struct schema_field volume_policy_fields[];

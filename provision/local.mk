@@ -1,0 +1,17 @@
+libscoria_a_SOURCES += \
+	provision/document.c provision/document.h \
+	provision/document_store.c provision/document_store.h \
+	provision/kind.c provision/kind.h \
+	provision/name.c provision/name.h \
+	provision/pool_list.c provision/pool_list.h \
+	provision/quantity.c provision/quantity.h \
+	provision/schema.c provision/schema.h \
+	provision/volume_config.c \
+	provision/volume_policy.c
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/provision/test_document_store \
+	tests/unit/provision/test_quantity \
+	tests/unit/provision/test_schema
+endif

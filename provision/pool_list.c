@@ -1,0 +1,70 @@
+#include "provision/pool_list.h"
+
+#include <string.h>
+
+static const json_t *list_of(const json_t *spec) {
+    return json_object_get(spec, "replicaPoolInfo");
+}
+
+static const char *name_at(const json_t *list, size_t i) {
+    return json_string_value(json_object_get(json_array_get(list, i), "poolName"));
+}
+
+static bool has_name(const json_t *list, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name_at(list, i), name) == 0)
+            return true;
+    return false;
+}
+
+size_t pool_list_count(const json_t *spec) {
+    return json_array_size(list_of(spec));
+}
+
+int pool_list_check(const json_t *spec, const char *path, struct error *err) {
+    const json_t *list = list_of(spec);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (has_name(list, i, name_at(list, i)))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "%s.replicaPoolInfo[%zu].poolName: %s stands there twice.", path, i,
+                             name_at(list, i));
+    return 0;
+}
+
+/* How many names of `some` the other list does not have; *ret_name: one of them. */
+static size_t missing_in(const json_t *other, const json_t *some, const char **ret_name) {
+    size_t missing = 0;
+
+    for (size_t i = 0; i < json_array_size(some); i++)
+        if (!has_name(other, json_array_size(other), name_at(some, i))) {
+            *ret_name = name_at(some, i);
+            missing++;
+        }
+    return missing;
+}
+
+bool pool_list_is_same(const json_t *before, const json_t *after) {
+    const json_t *old = list_of(before), *new = list_of(after);
+
+    return (!old && !new) || json_equal(old, new);
+}
+
+int pool_list_compare(const json_t *before, const json_t *after, const char *path,
+                      struct error *err) {
+    const char *come = NULL, *gone = NULL;
+    size_t new_ones = missing_in(list_of(before), list_of(after), &come);
+    size_t old_ones = missing_in(list_of(after), list_of(before), &gone);
+
+    if (new_ones > 0 && old_ones > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s.replicaPoolInfo: a replica does not move from pool %s to %s; add the "
+                         "new pool first, and take the old one away when its replica is healthy.",
+                         path, gone, come);
+    if (old_ones > 1)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s.replicaPoolInfo: %zu pools are taken away, of which %s is one; one at "
+                         "a time may go.",
+                         path, old_ones, gone);
+    return 0;
+}

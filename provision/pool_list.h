@@ -1,0 +1,22 @@
+/*
+ * The pools that a document names: spec.replicaPoolInfo of a policy, spec.policy.replicaPoolInfo of
+ * a config.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* None stands twice (P53). `spec` is that of a policy, in normal form, called `path`. */
+int pool_list_check(const json_t *spec, const char *path, struct error *err);
+
+/* How many it names; 0: they are chosen. */
+size_t pool_list_count(const json_t *spec);
+
+bool pool_list_is_same(const json_t *before, const json_t *after);
+/* May the pools of `before` become those of `after`?  Several may come at once, or one may go; none
+ * is exchanged for another (P53). */
+int pool_list_compare(const json_t *before, const json_t *after, const char *path,
+                      struct error *err);

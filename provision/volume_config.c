@@ -1,0 +1,190 @@
+#include "provision/document_store.h"
+#include "provision/name.h"
+#include "provision/pool_list.h"
+#include "provision/quantity.h"
+
+#include <string.h>
+
+#define REPLICAS_MOST  9
+#define CAPACITY_LEAST ((int64_t)1 << 20)
+#define CAPACITY_MOST  ((int64_t)1 << 40) /* the room that files of replicas have to grow in */
+
+/* "volume@snapshot" (P9) */
+static bool is_source(const char *text) {
+    char volume[SCHEMA_TEXT_MOST + 1];
+    const char *at = strchr(text, '@');
+
+    if (!at || strlen(text) > SCHEMA_TEXT_MOST)
+        return false;
+    memcpy(volume, text, (size_t)(at - text));
+    volume[at - text] = '\0';
+    return name_is_subdomain(volume) && name_is_subdomain(at + 1);
+}
+
+/* clang-format off */
+static const struct schema_field capacity_fields[] = {
+    { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_GROWS, .min = CAPACITY_LEAST,
+      .max = CAPACITY_MOST, .about = "The size that the volume is to have." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field first_capacity_fields[] = {
+    { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = CAPACITY_LEAST,
+      .max = CAPACITY_MOST, .about = "The size that the volume was made with." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field provision_fields[] = {
+    { "capacity", SCHEMA_OBJECT, SCHEMA_KEPT, .of = first_capacity_fields, .about = "What it was made with." },
+    { "replicaCount", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1, .max = REPLICAS_MOST,
+      .about = "How many copies of the data it was made with." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field spec_fields[] = {
+    { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
+      .about = "How large it is to be." },
+    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_OURS, .about = "The volume that was made for it." },
+    { "cstorVolumeSource", SCHEMA_TEXT, SCHEMA_FIXED, .min = 1, .allows = is_source,
+      .about = "of the form volume@snapshot" },
+    { "provision", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = provision_fields,
+      .about = "What it was made with; cannot be changed." },
+    { "policy", SCHEMA_OBJECT, SCHEMA_KEPT, .of = volume_policy_fields,
+      .about = "Its own copy of what its policy said." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field publish_fields[] = {
+    { "nodeId", SCHEMA_TEXT, .about = "The node that wants it; empty: none." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
+    { "publish", SCHEMA_OBJECT, .of = publish_fields, .initial = "{}", .about = "Where it is used." },
+    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    { "versionDetails", SCHEMA_OBJECT, .about = "Kept, and not looked at." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+static json_t *spec_of(const struct document *config) {
+    return json_object_get(config->body, "spec");
+}
+
+static const char *node_of(const struct document *config) {
+    const char *node =
+        json_string_value(json_object_get(json_object_get(config->body, "publish"), "nodeId"));
+
+    return node && *node ? node : NULL;
+}
+
+/* P10: the first size is the one asked for.  P36: who names pools names one for each replica. */
+static int check_config(struct work *work, struct document *config, struct error *err) {
+    json_t *spec = spec_of(config);
+    json_t *provision = json_object_get(spec, "provision");
+    const json_t *policy = json_object_get(spec, "policy");
+    json_int_t replicas = json_integer_value(json_object_get(provision, "replicaCount"));
+    size_t pools = pool_list_count(policy);
+
+    (void)work;
+    if (pools > 0 && pools != (size_t)replicas)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.policy.replicaPoolInfo names %zu pools for %" JSON_INTEGER_FORMAT
+                         " replicas.",
+                         pools, replicas);
+    if (!json_object_get(provision, "capacity"))
+        json_object_set_new(provision, "capacity",
+                            json_deep_copy(json_object_get(spec, "capacity")));
+    return pool_list_check(policy, "spec.policy", err);
+}
+
+static const char *phase_of(const struct document *config) {
+    const char *phase = json_string_value(json_object_get(config->status, "phase"));
+
+    return phase ? phase : "new";
+}
+
+static bool is_bound(const struct document *config) {
+    return strcmp(phase_of(config), "Bound") == 0;
+}
+
+/* P53: replicas come and go only while all is settled. */
+static int check_pools(const struct document *before, const json_t *old_policy,
+                       const json_t *policy, struct error *err) {
+    if (pool_list_check(policy, "spec.policy", err) < 0)
+        return -1;
+    if (pool_list_is_same(old_policy, policy))
+        return 0;
+    if (!is_bound(before))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
+                         "is %s.",
+                         phase_of(before));
+    return pool_list_compare(old_policy, policy, "spec.policy", err);
+}
+
+static int64_t storage_of(const json_t *holder) {
+    const char *text =
+        json_string_value(json_object_get(json_object_get(holder, "capacity"), "storage"));
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+/* P59: one size after the other. */
+static int check_size(struct arena *arena, const struct document *before,
+                      const struct document *after, struct error *err) {
+    int64_t has = storage_of(before->status), wanted = storage_of(spec_of(before));
+
+    if (has == 0 || has >= wanted || storage_of(spec_of(after)) == wanted)
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "spec.capacity.storage: the volume grows to %s at the moment; try again.",
+                     quantity_text(arena, wanted));
+}
+
+/* P20: a policy that was edited has to be made true again. */
+static int check_config_edit(struct work *work, const struct document *before,
+                             struct document *after, struct error *err) {
+    const json_t *old_policy = json_object_get(spec_of(before), "policy");
+    const json_t *policy = json_object_get(spec_of(after), "policy");
+
+    if (check_pools(before, old_policy, policy, err) < 0 ||
+        check_size(work->arena, before, after, err) < 0)
+        return -1;
+    if (is_bound(before) && old_policy && !json_equal(old_policy, policy))
+        json_object_set_new(after->status, "phase", json_string("Reconciling"));
+    return 0;
+}
+
+/* P48, P49 */
+static int check_config_delete(struct work *work, const struct document *config,
+                               struct error *err) {
+    int64_t clones;
+
+    if (node_of(config))
+        return error_set(err, ERROR_CONFLICT, "Volume config %s is published on node %s.",
+                         config->name, node_of(config));
+    if (document_count_labelled(work, config->project_id, "openebs.io/source-volume", config->name,
+                                &clones, err) < 0)
+        return -1;
+    return clones == 0 ? 0
+                       : error_set(err, ERROR_CONFLICT,
+                                   "Volume config %s has %" JSON_INTEGER_FORMAT
+                                   " clones, which have to go first.",
+                                   config->name, (json_int_t)clones);
+}
+
+const struct document_kind kind_volume_config = {
+    .name = "CStorVolumeConfig",
+    .collection = "volume_configs",
+    .label = "Volume config",
+    .short_name = "cvc",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Pending\"}",
+    .finalizer = "cvc.openebs.io/finalizer",
+    .check = check_config,
+    .check_edit = check_config_edit,
+    .check_delete = check_config_delete,
+};

@@ -1,0 +1,404 @@
+#include "provision/document_store.h"
+
+#include "common/cleanup.h"
+#include "tests/lib/work_test.h"
+#include "json/json.h"
+
+#define CONFIG(name, more, size)                                                                \
+    "{\"metadata\":{\"name\":\"" name "\"" more "},\"spec\":{\"capacity\":{\"storage\":\"" size \
+    "\"},\"provision\":{\"replicaCount\":3},\"policy\":{}}}"
+
+static json_t *parse(struct work *work, const char *text) {
+    struct error err = { 0 };
+    json_t *tree = json_parse(work->arena, text, strlen(text), &err);
+
+    ck_assert_msg(tree != NULL, "%s: %s", text, err.message);
+    return tree;
+}
+
+static int create(struct work *work, const struct document_kind *kind, const char *text,
+                  struct document *ret, struct error *err) {
+    return document_create(work, kind, parse(work, text), ret, err);
+}
+
+static struct document made(struct work *work, const char *text) {
+    struct error err = { 0 };
+    struct document document;
+
+    ck_assert_msg(create(work, &kind_volume_config, text, &document, &err) == 0, "%s", err.message);
+    return document;
+}
+
+/* As it stands in the database. */
+static struct document found(struct work *work, const char *name) {
+    struct error err = { 0 };
+    struct document document;
+
+    ck_assert_msg(document_find(work, &kind_volume_config, name, &document, &err) == 0, "%s",
+                  err.message);
+    return document;
+}
+
+static const char *whole(struct work *work, const struct document *document) {
+    return json_text(work->arena, document_json(work->arena, document));
+}
+
+/* What the controller writes. */
+static void set_status(struct work *work, const char *name, const char *status) {
+    struct error err = { 0 };
+
+    ck_assert_int_eq(db_run(work->tx, &err, "UPDATE documents SET status = $1 WHERE name = $2",
+                            DB_TEXT(status), DB_TEXT(name)),
+                     1);
+}
+
+static int64_t version_of_all(struct work *work) {
+    struct error err = { 0 };
+    int64_t version;
+
+    ck_assert_int_eq(document_last_version(work, &version, &err), 0);
+    return version;
+}
+
+WORK_TEST(a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults) {
+    struct document policy;
+
+    OK(create(work, &kind_volume_policy,
+              "{\"apiVersion\":\"cstor.openebs.io/v1\",\"kind\":\"CStorVolumePolicy\","
+              "\"metadata\":{\"name\":\"fast\",\"namespace\":\"openebs\",\"labels\":{\"a\":\"b\"}},"
+              "\"spec\":{\"provision\":{\"replicaAffinity\":true},"
+              "\"target\":{\"luWorkers\":8,\"queueDepth\":64,\"nodeSelector\":{\"disk\":\"ssd\"},"
+              "\"resources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"}}},"
+              "\"replica\":{\"zvolWorkers\":\"4\",\"compression\":\"lz4\"},"
+              "\"replicaPoolInfo\":[{\"poolName\":\"p1\"},{\"poolName\":\"p2\"}]},"
+              "\"status\":{\"phase\":\"whatever\"}}",
+              &policy, err));
+    ck_assert_str_eq(
+        whole(work, &policy),
+        arena_format(
+            work->arena,
+            "{\"apiVersion\":\"cstor.openebs.io/v1\",\"kind\":\"CStorVolumePolicy\",\"metadata\":{"
+            "\"name\":\"fast\",\"namespace\":\"" PROJECT "\",\"uid\":\"%s\","
+            "\"resourceVersion\":\"1\",\"generation\":1,"
+            "\"creationTimestamp\":\"2027-01-15T08:00:00Z\",\"labels\":{\"a\":\"b\"},"
+            "\"annotations\":{},\"finalizers\":[]},"
+            "\"spec\":{\"provision\":{\"replicaAffinity\":true,\"blockSize\":4096},"
+            "\"target\":{\"queueDepth\":\"64\",\"luWorkers\":8,\"monitor\":false,"
+            "\"resources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"}},"
+            "\"nodeSelector\":{\"disk\":\"ssd\"}},"
+            "\"replica\":{\"zvolWorkers\":\"4\",\"compression\":\"lz4\"},"
+            "\"replicaPoolInfo\":[{\"poolName\":\"p1\"},{\"poolName\":\"p2\"}]},"
+            "\"status\":{\"phase\":\"Active\"}}",
+            policy.id));
+}
+
+WORK_TEST(a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for) {
+    struct document config = made(work, CONFIG("db", "", "10Gi"));
+
+    (void)err;
+
+    ck_assert_str_eq(json_text(work->arena, config.status), "{\"phase\":\"Pending\"}");
+    ck_assert_str_eq(json_text(work->arena, config.finalizers), "[\"cvc.openebs.io/finalizer\"]");
+    ck_assert_str_eq(
+        json_text(work->arena, json_object_get(json_object_get(config.body, "spec"), "provision")),
+        "{\"replicaCount\":3,\"capacity\":{\"storage\":\"10Gi\"}}");
+    ck_assert_str_eq(whole(work, &config),
+                     whole(work, &(struct document[]){ found(work, "db") }[0]));
+}
+
+WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
+    static const char *const cases[][2] = {
+        { "[]", "A document must be an object." },
+        { "{}", "metadata is missing, or not an object." },
+        { "{\"kind\":\"Pod\",\"metadata\":{}}", "kind: a document here is CStorVolumeConfig." },
+        { "{\"apiVersion\":\"v1\",\"metadata\":{}}",
+          "apiVersion: a document here is cstor.openebs.io/v1." },
+        { "{\"metadata\":{\"name\":\"A\"}}",
+          "metadata.name: 'A' is not a name of lower-case letters, digits, '-' and '.'." },
+        { "{\"metadata\":{\"generateName\":\"a-\"}}",
+          "metadata: 'generateName' is not a known field; did you mean generation?" },
+        { "{\"metadata\":{\"labels\":{\"a\":\"b c\"}}}",
+          "metadata.labels.a: the value is not one of at most 63 letters, digits, '-', '_' and "
+          "'.'." },
+        { "{\"metadata\":{\"finalizers\":[1]}}", "metadata.finalizers[0] is not a name." },
+        { "{\"metadata\":{}}", "spec is missing." },
+        { "{\"metadata\":{},\"specs\":{}}", "'specs' is not a known field; did you mean spec?" },
+        { "{\"metadata\":{},\"spec\":{\"capacity\":{}}}", "spec.capacity.storage is missing." },
+        { CONFIG("db", "", "8Ei"),
+          "spec.capacity.storage: '8Ei' is not a quantity, like 10Gi, below 8Ei." },
+        { CONFIG("db", "", "2Ti"),
+          "spec.capacity.storage: '2Ti' is not a quantity from 1048576 to 1099511627776." },
+        { CONFIG("db", ",\"resourceVersion\":\"7\"", "1Gi"),
+          "metadata.resourceVersion: a new document has none yet." },
+        { "{\"metadata\":{},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":3}}}",
+          "metadata.name is missing." },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":0}}}",
+          "spec.provision.replicaCount: '0' is not an integer from 1 to 9." },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":3},\"cstorVolumeSource\":\"a\"}}",
+          "spec.cstorVolumeSource: 'a' is not of the form volume@snapshot." },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":3},\"policy\":{\"target\":{\"luWorker\":1}}}}",
+          "spec.policy.target: 'luWorker' is not a known field; did you mean luWorkers?" },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":3},"
+          "\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"p\"}]}}}",
+          "spec.policy.replicaPoolInfo names 1 pools for 3 replicas." },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":2},"
+          "\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"p\"},{\"poolName\":\"p\"}]}}}",
+          "spec.policy.replicaPoolInfo[1].poolName: p stands there twice." },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct document document;
+
+        REFUSED(create(work, &kind_volume_config, cases[i][0], &document, err), BAD_REQUEST);
+        ck_assert_str_eq(err->message, cases[i][1]);
+    }
+    ck_assert_int_eq(version_of_all(work), 0);
+}
+
+WORK_TEST(a_name_is_there_once) {
+    struct document document;
+
+    made(work, CONFIG("db", "", "1Gi"));
+    REFUSED(create(work, &kind_volume_config, CONFIG("db", "", "1Gi"), &document, err), CONFLICT);
+    ck_assert_str_eq(err->message, "Volume config db already exists.");
+    OK(create(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"db\"},\"spec\":{}}", &document,
+              err));
+}
+
+WORK_TEST(an_edit_by_a_number_that_is_not_the_last_is_refused) {
+    struct document first = made(work, CONFIG("db", "", "1Gi")), second, third;
+
+    OK(document_replace(work, &first,
+                        parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "2Gi")), &second,
+                        err));
+    ck_assert_int_eq(second.version, 2);
+    ck_assert_int_eq(second.generation, 2);
+    REFUSED(document_replace(work, &second,
+                             parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "3Gi")), &third,
+                             err),
+            CONFLICT);
+    ck_assert_str_eq(
+        err->message,
+        "metadata.resourceVersion: Volume config db was changed meanwhile; read it again.");
+    REFUSED(document_replace(work, &second, parse(work, CONFIG("db", ",\"uid\":\"x\"", "3Gi")),
+                             &third, err),
+            CONFLICT);
+    ck_assert_str_eq(whole(work, &second),
+                     whole(work, &(struct document[]){ found(work, "db") }[0]));
+}
+
+WORK_TEST(an_edit_that_changes_nothing_has_no_number) {
+    struct document first = made(work, CONFIG("db", ",\"labels\":{\"a\":\"b\"}", "1Gi")), second;
+
+    OK(document_replace(work, &first, parse(work, whole(work, &first)), &second, err));
+    OK(document_patch(work, &first, parse(work, "{}"), &second, err));
+    ck_assert_int_eq(second.version, 1);
+    ck_assert_int_eq(version_of_all(work), 1);
+}
+
+WORK_TEST(what_cannot_be_changed_is_told_by_its_name) {
+    static const char *const cases[][2] = {
+        { "{\"metadata\":{\"name\":\"x\"}}", "metadata.name cannot be changed: it is db." },
+        { "{\"spec\":{\"provision\":{\"replicaCount\":1}}}",
+          "spec.provision.replicaCount cannot be changed: it is 3." },
+        { "{\"spec\":{\"provision\":{\"capacity\":{\"storage\":\"11Gi\"}}}}",
+          "spec.provision.capacity.storage cannot be changed: it is 10Gi." },
+        { "{\"spec\":{\"capacity\":{\"storage\":\"9Gi\"}}}",
+          "spec.capacity.storage can only grow: it is 10Gi." },
+        { "{\"spec\":{\"policy\":{\"provision\":{\"blockSize\":512}}}}",
+          "spec.policy.provision.blockSize cannot be changed: it is 4096." },
+        { "{\"spec\":{\"cstorVolumeSource\":\"a@b\"}}",
+          "spec.cstorVolumeSource cannot be changed: it is nothing." },
+        { "{\"spec\":{\"policy\":7}}", "spec.policy: '7' is not an object." },
+        { "{\"spec\":null}", "spec is missing." },
+        { "{\"spec\":{\"polici\":null}}",
+          "spec: 'polici' is not a known field; did you mean policy?" },
+        { "[]", "A patch must be an object." },
+    };
+    struct document config = made(work, CONFIG("db", "", "10Gi"));
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct document after;
+
+        ck_assert_int_eq(document_patch(work, &config, parse(work, cases[i][0]), &after, err), -1);
+        ck_assert_int_eq(err->kind, ERROR_BAD_REQUEST);
+        ck_assert_str_eq(err->message, cases[i][1]);
+    }
+    ck_assert_str_eq(whole(work, &config),
+                     whole(work, &(struct document[]){ found(work, "db") }[0]));
+    ck_assert_int_eq(version_of_all(work), 1);
+}
+
+#define POOLS(list) "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" list "]}}}"
+#define POOL(name)  "{\"poolName\":\"" name "\"}"
+
+WORK_TEST(pools_come_and_go_as_replicas_can) {
+    static const char *const cases[][2] = {
+        { POOLS(POOL("a") "," POOL("b") "," POOL("d")),
+          "spec.policy.replicaPoolInfo: a replica does not move from pool c to d; add the new pool "
+          "first, and take the old one away when its replica is healthy." },
+        { POOLS(POOL("a")),
+          "spec.policy.replicaPoolInfo: 2 pools are taken away, of which c is one; one at a time "
+          "may go." },
+        { POOLS(POOL("a") "," POOL("b") "," POOL("c") "," POOL("c")),
+          "spec.policy.replicaPoolInfo[3].poolName: c stands there twice." },
+        { POOLS(POOL("c") "," POOL("b") "," POOL("a") "," POOL("d") "," POOL("e")), NULL },
+        { POOLS(POOL("b") "," POOL("c")), NULL },
+    };
+    struct document config =
+        made(work, "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                   "\"provision\":{\"replicaCount\":3},\"policy\":{\"replicaPoolInfo\":[" POOL(
+                       "a") "," POOL("b") "," POOL("c") "]}}}");
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct document after;
+
+        set_status(work, "db", "{\"phase\":\"Pending\"}");
+        config = found(work, "db");
+        ck_assert_int_eq(document_patch(work, &config, parse(work, cases[i][0]), &after, err), -1);
+        set_status(work, "db", "{\"phase\":\"Bound\"}");
+        config = found(work, "db");
+        if (cases[i][1]) {
+            REFUSED(document_patch(work, &config, parse(work, cases[i][0]), &after, err),
+                    BAD_REQUEST);
+            ck_assert_str_eq(err->message, cases[i][1]);
+            continue;
+        }
+        OK(document_patch(work, &config, parse(work, cases[i][0]), &after, err));
+        ck_assert_str_eq(json_text(work->arena, after.status), "{\"phase\":\"Reconciling\"}");
+        ck_assert_int_eq(db_run(work->tx, err, "UPDATE documents SET body = $1",
+                                DB_TEXT(json_text(work->arena, config.body))),
+                         1);
+    }
+}
+
+WORK_TEST(a_second_size_waits_for_the_first) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    OK(document_patch(work, &config, parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}"),
+                      &after, err));
+    set_status(work, "db", "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"1Gi\"}}");
+    config = found(work, "db");
+    REFUSED(document_patch(work, &config,
+                           parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}"), &after,
+                           err),
+            CONFLICT);
+    ck_assert_str_eq(err->message,
+                     "spec.capacity.storage: the volume grows to 2Gi at the moment; try again.");
+    OK(document_patch(work, &config,
+                      parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2048Mi\"}}}"), &after,
+                      err));
+    set_status(work, "db", "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"2Gi\"}}");
+    config = found(work, "db");
+    OK(document_patch(work, &config, parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}"),
+                      &after, err));
+}
+
+WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+    json_t *spec = json_object_get(config.body, "spec");
+
+    json_object_set_new(spec, "cstorVolumeRef", parse(work, "{\"name\":\"v\"}"));
+    OK(document_patch(work, &config,
+                      parse(work, "{\"spec\":{\"cstorVolumeRef\":{\"name\":\"w\"},"
+                                  "\"capacity\":{\"storage\":\"2Gi\"}}}"),
+                      &after, err));
+    ck_assert_str_eq(json_text(work->arena, json_object_get(json_object_get(after.body, "spec"),
+                                                            "cstorVolumeRef")),
+                     "{\"name\":\"v\"}");
+}
+
+WORK_TEST(what_has_finalizers_is_deleted_and_stays_until_they_are_gone) {
+    struct document config =
+        made(work, CONFIG("db", ",\"finalizers\":[\"mine\"],\"labels\":{\"a\":\"b\"}", "1Gi"));
+    struct document deleted, after;
+    int64_t count;
+
+    OK(document_delete(work, &config, &deleted, err));
+    ck_assert_int_eq(deleted.deleted_at, NOW_US);
+    ck_assert_int_eq(deleted.version, 2);
+    OK(document_delete(work, &deleted, &after, err));
+    ck_assert_int_eq(after.version, 2);
+    REFUSED(document_patch(work, &deleted, parse(work, "{\"publish\":{\"nodeId\":\"n\"}}"), &after,
+                           err),
+            CONFLICT);
+    REFUSED(document_patch(work, &deleted,
+                           parse(work, "{\"metadata\":{\"finalizers\":[\"more\"]}}"), &after, err),
+            CONFLICT);
+    OK(document_patch(work, &deleted, parse(work, "{\"metadata\":{\"finalizers\":null}}"), &after,
+                      err));
+    ck_assert_str_eq(json_text(work->arena, after.finalizers), "[\"cvc.openebs.io/finalizer\"]");
+    ck_assert_int_eq(found(work, "db").version, 3);
+    OK(document_count_labelled(work, PROJECT, "a", "b", &count, err));
+    ck_assert_int_eq(count, 1);
+}
+
+WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
+    struct document policy, deleted;
+    int64_t version;
+
+    OK(create(work, &kind_volume_policy,
+              "{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b\"}},\"spec\":{}}", &policy,
+              err));
+    OK(document_delete(work, &policy, &deleted, err));
+    REFUSED(document_find(work, &kind_volume_policy, "p", &deleted, err), NOT_FOUND);
+    ck_assert_str_eq(err->message, "Volume policy p could not be found.");
+    ck_assert_int_eq(db_query_int(work->tx, &version, err, "SELECT version FROM documents_gone"),
+                     1);
+    ck_assert_int_eq(version, 2);
+    OK(document_count_labelled(work, PROJECT, "a", "b", &version, err));
+    ck_assert_int_eq(version, 0);
+}
+
+WORK_TEST(a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), seen;
+    struct context other = *work->context;
+
+    work->context = &other;
+    other.project_id = OTHER;
+    other.is_admin = false;
+    REFUSED(document_find(work, &kind_volume_config, "db", &seen, err), NOT_FOUND);
+    REFUSED(document_find(work, &kind_volume_config, config.id, &seen, err), NOT_FOUND);
+    other.is_admin = true;
+    REFUSED(document_find(work, &kind_volume_config, "db", &seen, err), NOT_FOUND);
+    OK(document_find(work, &kind_volume_config, config.id, &seen, err));
+    REFUSED(document_find(work, &kind_volume_policy, config.id, &seen, err), NOT_FOUND);
+    other.project_id = PROJECT;
+    other.is_admin = false;
+    OK(document_find(work, &kind_volume_config, config.id, &seen, err));
+    OK(create(work, &kind_volume_config,
+              arena_format(work->arena, CONFIG("%s", "", "1Gi"), config.id), &seen, err));
+    OK(document_find(work, &kind_volume_config, config.id, &seen, err));
+    ck_assert_str_eq(seen.name, "db");
+}
+
+WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    OK(document_patch(work, &config, parse(work, "{\"publish\":{\"nodeId\":\"n1\"}}"), &after,
+                      err));
+    REFUSED(document_delete(work, &after, &config, err), CONFLICT);
+    ck_assert_str_eq(err->message, "Volume config db is published on node n1.");
+    OK(document_patch(work, &after, parse(work, "{\"publish\":{\"nodeId\":\"\"}}"), &config, err));
+    made(work, CONFIG("clone", ",\"labels\":{\"openebs.io/source-volume\":\"db\"}", "1Gi"));
+    REFUSED(document_delete(work, &config, &after, err), CONFLICT);
+    ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
+}
+
+CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
+           a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
+           what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
+           an_edit_by_a_number_that_is_not_the_last_is_refused,
+           an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
+           pools_come_and_go_as_replicas_can, a_second_size_waits_for_the_first,
+           what_the_service_wrote_into_a_spec_is_not_the_clients,
+           what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
+           what_has_none_goes_at_once_and_leaves_its_last_number,
+           a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
+           a_config_that_is_in_use_or_has_clones_does_not_go)
