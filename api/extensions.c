@@ -62,6 +62,8 @@ static const struct extension extensions[] = {
       "The compute service reports the end of the growth of an attached volume." },
     { "os-reclaim-space", "ReclaimSpace", "2026-11-01T00:00:00+00:00",
       "A volume gives back room that holds nothing." },
+    { "os-volume-policies", "VolumePolicies", "2026-11-23T00:00:00+00:00",
+      "Declare what volumes are like." },
 };
 /* clang-format on */
 

@@ -62,6 +62,7 @@ libscoria_a_SOURCES += \
 	api/view.c api/view.h \
 	api/view_pairs.c api/view_pairs.h \
 	api/volume_actions.c \
+	api/volume_policies.c \
 	api/volume_resource.c api/volume_resource.h \
 	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \
@@ -104,6 +105,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_volume_list \
 	tests/unit/api/test_volume_metadata \
 	tests/unit/api/test_volume_plans \
+	tests/unit/api/test_volume_policies \
 	tests/unit/api/test_volumes \
 	tests/unit/api/test_waiting
 tests_unit_api_test_hostile_requests_SOURCES = \

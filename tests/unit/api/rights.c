@@ -54,6 +54,18 @@ static const char *make_snapshot(struct world *world) {
     return id;
 }
 
+static const char *make_volume_policy(struct world *world) {
+    world->token = ADMIN_TOKEN;
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volume_policies",
+                   "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {}}}"),
+        201);
+    return arena_text(
+        world->arena,
+        json_text_of(json_object_get(json_object_get(world->answer, "volume_policy"), "metadata"),
+                     "uid"));
+}
+
 static const char *make_type(struct world *world) {
     return made(world, "volume_type", "/types",
                 "{\"volume_type\": {\"name\": \"t\", \"extra_specs\": "
@@ -373,6 +385,22 @@ static const struct row group_rows[] = {
     UNREPLICATED("list_replication_targets"),
 };
 
+#define POLICY "{\"volume_policy\": {\"metadata\": {\"name\": \"new\"}, \"spec\": {}}}"
+
+static const struct row volume_policy_rows[] = {
+    { READER, "GET", "/volume_policies", NULL, 200, "volume_policy:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/volume_policies?all_tenants=1&marker=%s", NULL, 200,
+      "volume_policy:get_all", NULL },
+    { MEMBER, "POST", "/volume_policies", POLICY, 201, "volume_policy:create", NULL },
+    { TOLD_READER, "GET", "/volume_policies/%s", NULL, 200, "volume_policy:get", NULL },
+    { TOLD_MEMBER, "PATCH", "/volume_policies/%s",
+      "{\"volume_policy\": {\"spec\": {\"target\": {\"luWorkers\": 2}}}}", 200,
+      "volume_policy:update", NULL },
+    { TOLD_MEMBER, "PUT", "/volume_policies/%s",
+      "{\"volume_policy\": {\"metadata\": {}, \"spec\": {}}}", 200, "volume_policy:update", NULL },
+    { TOLD_MEMBER, "DELETE", "/volume_policies/%s", NULL, 204, "volume_policy:delete", NULL },
+};
+
 static const struct row group_type_rows[] = {
     { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
     { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
@@ -524,6 +552,7 @@ const struct group rights_groups[] = {
     GROUP(private_type_rows, make_private_type),
     GROUP(multiattach_rows, make_multiattach_type),
     GROUP(group_rows, make_group),
+    GROUP(volume_policy_rows, make_volume_policy),
     GROUP(group_type_rows, make_group_type),
     GROUP(private_group_type_rows, make_private_group_type),
     GROUP(group_of_one_rows, make_group_of_one),

@@ -1043,7 +1043,7 @@ START_TEST(extensions_are_listed_and_shown) {
     };
 
     ck_assert_uint_eq(
-        json_array_size(json_object_get(test_exchange_json(list_answer.test), "extensions")), 25);
+        json_array_size(json_object_get(test_exchange_json(list_answer.test), "extensions")), 26);
     ck_assert_uint_eq(json_object_size(extension), LENGTH(keys));
     for (size_t i = 0; i < LENGTH(keys); i++)
         ck_assert_ptr_nonnull(json_object_get(extension, keys[i]));
