@@ -298,6 +298,23 @@ bool memory_assist(void *handle, const char *name_id) {
     return true;
 }
 
+static bool may_be_made(struct memory *memory, const char *name_id) {
+    const struct memory_volume *asked;
+    HOLD(memory);
+
+    asked = memory_find_asked(memory, name_id);
+    return asked && !asked->deletes && find_object(memory, asked->made_as);
+}
+
+bool memory_assist_all(void *handle, const char (*name_ids)[37], unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (!may_be_made(handle, name_ids[i]))
+            return false;
+    for (unsigned i = 0; i < count; i++)
+        memory_assist(handle, name_ids[i]);
+    return true;
+}
+
 void memory_defer_snapshots(void *handle, bool defers) {
     struct memory *memory = handle;
     HOLD(memory);

@@ -35,6 +35,7 @@ tests_sim_sim_SOURCES = \
 	tests/sim/existing.c \
 	tests/sim/group_snapshots.c \
 	tests/sim/groups.c \
+	tests/sim/moments.c \
 	tests/sim/snapshots.c \
 	tests/sim/strangers.c \
 	tests/sim/sim.c tests/sim/sim.h

@@ -7,13 +7,18 @@
 
 #include <string.h>
 
-#define ROUND_US 10000000 /* between two signs of life */
+#define ROUND_US 10000000                 /* between two signs of life */
+#define APART_US (300 * INT64_C(1000000)) /* what goes together with it has to come before that */
 
 void assists_begin(struct sim *sim) {
     struct settings *settings = &sim->world->settings;
 
     memory_defer_snapshots(sim->world->memory, sim->temper.assists);
     settings->assisted_create_deadline_s = 600;
+    if (sim->temper.moment) { /* they take several, and want room at rest */
+        settings->quota_snapshots *= 5;
+        settings->quota_gigabytes *= 5;
+    }
     /* Only by asking again does a merge that an agent forgets come to an end; a snapshot that is
      * reset is its operator's, and waits for its deadline. */
     settings->assisted_delete_deadline_s = sim->temper.once ? 900 : 100000;
@@ -50,10 +55,15 @@ static enum event_verdict take_on(struct sim *sim, struct host *host,
         wrong(sim, "a compute service is asked twice about %s", request->snapshot_id);
     if (!assist && !(assist = find(host, "")))
         return turn_away(err, ERROR_BACKEND, "there is too much");
-    *assist = (struct assist){ .host = host,
-                               .deletes = deletes,
-                               .in_work = assist->in_work,
-                               .rounds = sim->calm ? 0 : below(sim, 4) };
+    *assist =
+        (struct assist){ .host = host,
+                         .deletes = deletes,
+                         .in_work = assist->in_work,
+                         .carried = assist->carried,
+                         .since_us = assist->snapshot_id[0] ? assist->since_us : sim->world->now_us,
+                         .rounds = sim->calm ? 0 : below(sim, 4) };
+    for (unsigned i = 0; i < request->together_count && i < SIM_TOGETHER; i++)
+        snprintf(assist->together[assist->together_count++], 37, "%s", request->together[i]);
     snprintf(assist->volume_id, sizeof assist->volume_id, "%s", request->volume_id);
     snprintf(assist->snapshot_id, sizeof assist->snapshot_id, "%s", request->snapshot_id);
     snprintf(assist->operation, sizeof assist->operation, "%s", operation.found);
@@ -129,6 +139,84 @@ static void report(struct sim *sim, const struct assist *assist) {
             return;
 }
 
+/* ---- several at one moment ---- */
+
+static bool leads(const struct assist *assist) {
+    for (unsigned i = 0; i < assist->together_count; i++)
+        if (strcmp(assist->together[i], assist->snapshot_id) < 0)
+            return false;
+    return true;
+}
+
+static void carry(const struct assist *assist, bool carried) {
+    for (unsigned i = 0; i < assist->together_count; i++) {
+        struct assist *one = find(assist->host, assist->together[i]);
+
+        if (one)
+            one->carried = carried && strcmp(one->snapshot_id, assist->snapshot_id) != 0;
+    }
+}
+
+static bool is_carried(const struct assist *assist) {
+    const struct assist *one = find(assist->host, assist->snapshot_id);
+
+    return one && one->carried;
+}
+
+/* Their volumes; false: not each was asked for. */
+static bool gather(const struct assist *assist, char ret[SIM_TOGETHER][37]) {
+    for (unsigned i = 0; i < assist->together_count; i++) {
+        const struct assist *one = find(assist->host, assist->together[i]);
+
+        if (!one || one->deletes)
+            return false;
+        memcpy(ret[i], one->volume_id, 37);
+    }
+    return true;
+}
+
+static bool are_awaited(struct sim *sim, const struct assist *assist) {
+    for (unsigned i = 0; i < assist->together_count; i++) {
+        struct assist one = *assist;
+
+        memcpy(one.snapshot_id, assist->together[i], sizeof one.snapshot_id);
+        if (tell(sim, &one, "creating", "0%") != 202)
+            return false;
+    }
+    return true;
+}
+
+/* One call for all of them: each goes on in its overlay, or none does. */
+static void take_all(struct sim *sim, const struct assist *assist, char volumes[SIM_TOGETHER][37]) {
+    unsigned count = assist->together_count;
+
+    if (!guest_runs_all(assist->host, volumes, count) || is_there(sim, assist) ||
+        !memory_assist_all(sim->world->memory, assist->together, count))
+        return;
+    note(sim, "%s takes %u with %.8s", assist->host->process.name, count, assist->snapshot_id);
+    moment_taken(sim, assist->together, count);
+    sim->counts[COUNT_ASSISTS] += count;
+}
+
+/* As goes_on(): whoever leads takes all along when all were asked for, and their ends are seen. */
+static bool go_together(struct sim *sim, const struct assist *assist) {
+    char volumes[SIM_TOGETHER][37];
+
+    if (leads(assist) && gather(assist, volumes)) {
+        carry(assist, true);
+        if (are_awaited(sim, assist) && pause_here(sim, "before several are taken together"))
+            take_all(sim, assist, volumes);
+        carry(assist, false);
+    }
+    if (!pause_here(sim, "after several were taken together"))
+        return false;
+    if (!is_there(sim, assist) &&
+        (is_carried(assist) || sim->world->now_us - assist->since_us < APART_US))
+        return true;
+    report(sim, assist);
+    return false;
+}
+
 /* false: it is through, or nobody waits for it. */
 static bool goes_on(struct sim *sim, const struct assist *assist) {
     enum guest_state state;
@@ -144,6 +232,8 @@ static bool goes_on(struct sim *sim, const struct assist *assist) {
     state = guest_state_of(assist->host, assist->volume_id);
     if (assist->host->silent || state == GUEST_HANGING || assist->rounds > 0)
         return true;
+    if (assist->together_count > 1 && (state == GUEST_RUNNING || is_carried(assist)))
+        return go_together(sim, assist);
     if (state == GUEST_RUNNING)
         do_it(sim, assist);
     if (pause_here(sim, "after a host has done its part"))

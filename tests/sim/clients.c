@@ -98,7 +98,7 @@ void model_removed(struct model *model, int verdict, bool with_image) {
     model->destroyed |= with_image && verdict != 0;
 }
 
-static void create(struct sim *sim, void *arg) {
+void volume_make(struct sim *sim, void *arg) {
     autoarena struct arena *arena = arena_new();
     int64_t size = 1 + below(sim, 4);
     autoanswer struct answer answer;
@@ -263,9 +263,7 @@ static void complete(struct sim *sim, const char *id) {
     judge_answer(sim, "complete the attachment", &answer);
 }
 
-static void attach(struct sim *sim, void *arg) {
-    struct model *model = arg;
-    unsigned guest = below(sim, SIM_GUESTS);
+void attach_to(struct sim *sim, struct model *model, unsigned guest) {
     char id[37];
 
     disturb(model);
@@ -280,6 +278,11 @@ static void attach(struct sim *sim, void *arg) {
     model->guest = (int)guest;
     memcpy(model->attachment, id, sizeof model->attachment);
     complete(sim, id);
+}
+
+/* Of the volumes of a group one guest has several. */
+static void attach(struct sim *sim, void *arg) {
+    attach_to(sim, arg, sim->temper.moment && chance(sim, 75) ? 0 : below(sim, SIM_GUESTS));
 }
 
 static void detach(struct sim *sim, void *arg) {
@@ -362,7 +365,7 @@ static const struct {
     unsigned weight;
     const char *where; /* statuses; NULL: on no volume */
 } requests[] = {
-    { create, "create", 4, NULL },
+    { volume_make, "create", 4, NULL },
     { extend, "extend", 40, "available in-use" },
     { attach, "attach", 26, "available reclaiming" },
     { detach, "detach", 12, "in-use extending error_extending" },
@@ -403,9 +406,11 @@ static bool is_of_snapshots(unsigned request) {
 static unsigned weight_of(const struct sim *sim, unsigned request) {
     void (*run)(struct sim * sim, void *arg) = requests[request].run;
     bool assisted = sim->temper.assists && (run == snapshot_take || run == snapshot_drop);
+    bool together =
+        sim->temper.moment && (run == group_snapshot_take || run == group_snapshot_drop);
 
     return requests[request].weight * (sim->temper.snapshots && is_of_snapshots(request) ? 5 : 1) *
-           (assisted ? 6 : 1);
+           (assisted ? 6 : 1) * (together ? 8 : 1);
 }
 
 static unsigned draw_request(struct sim *sim) {
@@ -435,8 +440,10 @@ void clients_begin(struct sim *sim) {
     sim->clients = (struct process){ .name = "client", .alive = true };
     sim->calm = true;
     groups_begin(sim);
-    for (unsigned i = 0; i < 2; i++) {
-        create(sim, NULL);
+    if (sim->temper.moment)
+        moments_begin(sim);
+    for (unsigned i = 0; i < 2 && !sim->temper.moment; i++) {
+        volume_make(sim, NULL);
         settle(sim);
         if (below(sim, 5) < 2)
             group_join(sim, &sim->models[i]);

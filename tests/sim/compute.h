@@ -16,9 +16,12 @@ struct assist {
     struct host *host;
     char volume_id[37], snapshot_id[37]; /* the latter "": none */
     char operation[64];                  /* that it was asked for */
+    char together[SIM_TOGETHER][37];     /* snapshots of one moment, itself among them */
+    unsigned together_count;             /* 0: it is taken alone */
+    bool carried;                        /* another one takes it along just now */
     bool deletes, in_work;
-    unsigned rounds; /* before it is through */
-    int64_t due_us;
+    unsigned rounds;          /* before it is through */
+    int64_t due_us, since_us; /* of its next round, and when it was asked for */
 };
 
 struct plug {
@@ -59,6 +62,9 @@ void assists_forget(struct host *host);
 
 /* Of the guest of this host that has the volume; off without one. */
 enum guest_state guest_state_of(struct host *host, const char *volume_id);
+
+/* Has one of its guests that runs all of them? */
+bool guest_runs_all(struct host *host, const char (*volume_ids)[37], unsigned count);
 
 void guests_start(struct host *host); /* its hypervisor, and all guests run */
 void guests_go_on(struct host *host); /* those that hang */

@@ -19,7 +19,11 @@ static int request(struct sim *sim, const char *method, const char *path, const 
 void groups_begin(struct sim *sim) {
     autoanswer struct answer answer = { 0 };
 
-    request(sim, "POST", "/group_types", "{\"group_type\": {\"name\": \"sim\"}}", &answer);
+    request(sim, "POST", "/group_types",
+            sim->temper.moment ? "{\"group_type\": {\"name\": \"sim\", \"group_specs\": "
+                                 "{\"consistent_group_snapshot_enabled\": \"<is> True\"}}}"
+                               : "{\"group_type\": {\"name\": \"sim\"}}",
+            &answer);
 }
 
 static void change(struct sim *sim, struct model *model, const char *group, const char *list) {
@@ -33,7 +37,7 @@ static void change(struct sim *sim, struct model *model, const char *group, cons
     model->deleted = false; /* its group may have gone without it */
 }
 
-static bool make_group(struct sim *sim, char ret[37]) {
+bool group_make(struct sim *sim, char ret[37]) {
     autoanswer struct answer answer = { 0 };
 
     if (request(sim, "POST", "/groups",
@@ -47,13 +51,14 @@ static bool make_group(struct sim *sim, char ret[37]) {
 
 void group_join(struct sim *sim, void *arg) {
     struct model *model = arg;
-    struct text other = look_for(sim, FIND_GROUP, sim->models[below(sim, SIM_VOLUMES)].id);
+    struct text other =
+        look_for(sim, FIND_GROUP, sim->models[sim->temper.moment ? 0 : below(sim, SIM_VOLUMES)].id);
 
     if (model->joins[0] || look_for(sim, FIND_GROUP, model->id).found[0])
         return;
     if (other.found[0])
         memcpy(model->joins, other.found, sizeof model->joins);
-    else if (!make_group(sim, model->joins))
+    else if (!group_make(sim, model->joins))
         return;
     change(sim, model, model->joins, "add_volumes");
     model->joins[0] = '\0';

@@ -39,6 +39,21 @@ static struct plug *plug_find(struct guest *guest, const char *volume_id) {
     return NULL;
 }
 
+bool guest_with_room(struct sim *sim, unsigned plugs, unsigned *ret) {
+    for (unsigned i = 0; i < SIM_GUESTS; i++) {
+        const struct guest *guest = guest_of(sim, i);
+        unsigned room = 0;
+
+        for (unsigned j = 0; j < SIM_VOLUMES; j++)
+            room += guest->plugs[j].volume_id[0] == '\0';
+        if (guest->state == GUEST_RUNNING && room >= plugs) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool guest_holds(struct sim *sim, const char *volume_id) {
     for (unsigned i = 0; i < SIM_GUESTS; i++) {
         struct guest *guest = guest_of(sim, i);
@@ -227,6 +242,18 @@ enum guest_state guest_state_of(struct host *host, const char *volume_id) {
     const struct guest *guest = find_guest(host, NULL, volume_id, &index);
 
     return guest ? guest->state : GUEST_OFF;
+}
+
+bool guest_runs_all(struct host *host, const char (*volume_ids)[37], unsigned count) {
+    for (unsigned i = 0; i < SIM_GUESTS; i++) {
+        unsigned has = 0;
+
+        for (unsigned j = 0; j < count; j++)
+            has += plug_find(&host->guests[i], volume_ids[j]) != NULL;
+        if (has == count)
+            return host->guests[i].state == GUEST_RUNNING;
+    }
+    return false;
 }
 
 static int host_find_disk(struct hypervisor *hypervisor, struct arena *arena,

@@ -252,6 +252,7 @@ static void check_size(struct sim *sim, struct model *model) {
 
 void check_rows(struct sim *sim) {
     run_check(sim, false);
+    moments_check_rows(sim);
     for (unsigned i = 0; i < SIM_VOLUMES && !sim->failed; i++)
         if (sim->models[i].id[0])
             check_size(sim, &sim->models[i]);
@@ -259,7 +260,7 @@ void check_rows(struct sim *sim) {
 
 /* ---- rest ---- */
 
-static void work_for(struct sim *sim, int64_t seconds, int64_t each) {
+void work_for(struct sim *sim, int64_t seconds, int64_t each) {
     for (int64_t passed = 0; passed < seconds && !sim->failed; passed += each) {
         pass(sim, each);
         settle(sim);
@@ -332,15 +333,15 @@ static void check_volume(struct sim *sim, const struct model *model) {
 
 int ask(struct sim *sim, const char *method, const char *path, const char *body,
         char answer_id[37]) {
+    static const char *const wrappers[] = { "attachment", "snapshot", "volume" };
     autoanswer struct answer answer;
-    const json_t *made;
+    const json_t *made = NULL;
     const char *id;
 
     call_api(sim, SIM_ADMIN, method, path, body, &answer);
     settle(sim);
-    made = json_object_get(answer.body, "attachment");
-    if (!made)
-        made = json_object_get(answer.body, "snapshot");
+    for (unsigned i = 0; i < LENGTH(wrappers) && !made; i++)
+        made = json_object_get(answer.body, wrappers[i]);
     id = json_string_value(json_object_get(made, "id"));
     if (answer_id && id)
         snprintf(answer_id, 37, "%s", id);
@@ -436,6 +437,8 @@ void check_end(struct sim *sim) {
     come_to_rest(sim);
     if (!sim->failed)
         run_check(sim, true);
+    if (!sim->failed && sim->temper.moment)
+        moments_check_usable(sim);
     assists_end(sim);
     if (!sim->failed)
         group_snapshots_check_end(sim);

@@ -35,6 +35,7 @@ static const char *const count_names[COUNTS] = {
     "deletes that came late",
     "parts of hosts",
     "trims",
+    "moments of several",
 };
 
 /* ---- chance ---- */
@@ -322,6 +323,8 @@ static void run_seed(struct sim *sim, uint64_t seed) {
     sim->calm = sim->failed = sim->disk_lags = false;
     sim->disk = DISK_GOOD;
     sim->temper = temper_draw(sim);
+    sim->temper.moment = sim->temper.assists && !sim->temper.once && below(sim, 3) > 0;
+    sim->moment_count = 0;
     sim->world = world_new(&settings);
     present = sim;
     assists_begin(sim);

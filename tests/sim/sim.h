@@ -12,6 +12,7 @@
  *     clients   what people and programs ask for
  *     snapshots the same of snapshots, copies and reverts
  *     existing  the same of storage that is taken over and let go of
+ *     moments   group snapshots of one moment
  *     strangers what they have no right to
  *     model     what must hold
  *
@@ -38,6 +39,8 @@
 #define SIM_VOLUMES  8
 #define SIM_SIZES    48
 #define SIM_LEFT     16
+#define SIM_TOGETHER 8
+#define SIM_MOMENTS  64
 
 #define SIM_SERVICE "service:" WORLD_PROJECT /* who speaks for a compute service */
 #define SIM_ADMIN   "admin:" WORLD_PROJECT
@@ -81,6 +84,7 @@ struct temper {
     bool power;     /* it fails, and so do flushes */
     bool snapshots; /* many of them, and reverts */
     bool assists;   /* the storage takes none below a guest: its host is asked */
+    bool moment;    /* groups promise snapshots of one moment, and have volumes of one guest */
     bool once;      /* by a compute service, which must not be asked twice */
     bool gap;       /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
@@ -107,6 +111,12 @@ struct model {
     int64_t content;       /* written last, and no revert was asked for since; 0: nobody knows */
 };
 
+/* A snapshot that was taken with others: at which moment. */
+struct moment {
+    char snapshot_id[37];
+    unsigned number;
+};
+
 /* Of the database; a process that finds a part of the log lost stops for good, as do all others. */
 enum sim_disk { DISK_GOOD, DISK_DOUBTFUL, DISK_LOST };
 
@@ -126,6 +136,7 @@ enum count {
     COUNT_LATE,
     COUNT_ASSISTS,
     COUNT_TRIMS,
+    COUNT_MOMENTS,
     COUNTS
 };
 
@@ -140,6 +151,8 @@ struct sim {
     struct model models[SIM_VOLUMES];
     char left[SIM_LEFT][37]; /* objects of workers that died before they took them away again */
     unsigned left_count;
+    struct moment moments[SIM_MOMENTS];
+    unsigned moment_count; /* snapshots */
     uint64_t random, seed;
     unsigned step;
     unsigned disks; /* that were there before any volume */
@@ -229,6 +242,8 @@ const char *guest_host(struct sim *sim, unsigned guest);
 /* false: its image cannot be locked, or is not there. */
 bool guest_plug(struct sim *sim, unsigned guest, const char *volume_id);
 void guest_unplug(struct sim *sim, unsigned guest, const char *volume_id);
+/* One that runs and has room for so many. */
+bool guest_with_room(struct sim *sim, unsigned plugs, unsigned *ret);
 bool guest_holds(struct sim *sim, const char *volume_id); /* any that runs */
 void guests_check(struct sim *sim);
 
@@ -242,6 +257,9 @@ struct model *model_of(struct sim *sim, const char *volume_id);
 int judge_answer(struct sim *sim, const char *what, const struct answer *answer);
 /* Somebody wanted it to go, with its image or without: as judge_answer() has it. */
 void model_removed(struct model *model, int verdict, bool with_image);
+void volume_make(struct sim *sim, void *arg);
+/* One whose attachment has ended well stays plugged into that guest. */
+void attach_to(struct sim *sim, struct model *model, unsigned guest);
 /* A place for a volume that was just made; NULL: none is left. */
 struct model *model_new(struct sim *sim, const struct answer *answer, int64_t size_gb);
 /* One who knows the volume asks for what he has no right to. */
@@ -281,6 +299,7 @@ void existing_check_end(struct sim *sim, const struct model *model);
 
 void groups_begin(struct sim *sim);
 void group_join(struct sim *sim, void *arg);
+bool group_make(struct sim *sim, char ret[37]);
 void group_leave(struct sim *sim, void *arg);
 void group_drop(struct sim *sim, void *arg); /* with the volume */
 void group_reset(struct sim *sim, void *arg);
@@ -293,12 +312,24 @@ void group_snapshot_drop(struct sim *sim, void *arg);
 void group_snapshot_reset(struct sim *sim, void *arg);
 void group_snapshots_check_end(struct sim *sim); /* all of them go */
 
+/* ---- moments.c ---- */
+
+/* In a seed whose groups promise it: two volumes of one group, below one guest. */
+void moments_begin(struct sim *sim);
+/* These were taken at one moment. */
+void moment_taken(struct sim *sim, const char (*snapshot_ids)[37], unsigned count);
+void moments_check_rows(struct sim *sim); /* all or none */
+/* Whatever has happened, they can be taken, beside merges and each other. */
+void moments_check_usable(struct sim *sim);
+
 /* ---- model.c ---- */
 
 /* A request at rest: its status, and an id of the answer where `answer_id` is not NULL. */
 int ask(struct sim *sim, const char *method, const char *path, const char *body,
         char answer_id[37]);
 
+/* Time passes in steps, and what runs comes to its end in each. */
+void work_for(struct sim *sim, int64_t seconds, int64_t each);
 void model_watch(struct sim *sim); /* the images */
 /* A transaction or a read of the thread has just been done, and nothing has come between. */
 void model_committed(struct sim *sim, struct thread *thread);
