@@ -2,6 +2,8 @@
 
 #include "json/out.h"
 
+#define PATH "/attachments"
+
 static int read_connection(struct arena *arena, const json_t *object, void *ret,
                            struct error *err) {
     const struct remote_connection connection = {
@@ -27,15 +29,11 @@ static int ask(const struct client *api, struct arena *arena, const struct clien
     return attachment ? read_connection(arena, attachment, ret, err) : -1;
 }
 
-static const char *path_of(struct arena *arena, const char *attachment_id, const char *behind) {
-    return arena_join(arena, "/attachments/", http_encode(arena, attachment_id), behind, NULL);
-}
-
 int attachments_read(const struct client *api, struct arena *arena, const char *attachment_id,
                      struct remote_connection *ret, struct error *err) {
     return ask(api, arena,
-               &(struct client_call){ .method = "GET", .path = path_of(arena, attachment_id, "") },
-               ret, err);
+               &(struct client_call){ .method = "GET", .path = PATH, .id = attachment_id }, ret,
+               err);
 }
 
 int attachments_list(const struct client *api, struct arena *arena, const char *volume_id,
@@ -43,7 +41,7 @@ int attachments_list(const struct client *api, struct arena *arena, const char *
     void *rows = NULL;
     int count = client_list(
         api, arena,
-        arena_join(arena, "/attachments/detail?volume_id=", http_encode(arena, volume_id), NULL),
+        arena_join(arena, PATH "/detail?volume_id=", http_encode(arena, volume_id), NULL),
         "attachments", read_connection, sizeof(struct remote_connection), &rows, err);
 
     *ret = rows;
@@ -76,9 +74,8 @@ int attachments_create(const struct client *api, struct arena *arena, const char
                        const struct remote_connector *connector, struct remote_connection *ret,
                        struct error *err) {
     return ask(api, arena,
-               &(struct client_call){ .method = "POST",
-                                      .path = "/attachments",
-                                      .body = body_of(arena, volume_id, connector) },
+               &(struct client_call){
+                   .method = "POST", .path = PATH, .body = body_of(arena, volume_id, connector) },
                ret, err);
 }
 
@@ -87,7 +84,8 @@ int attachments_connect(const struct client *api, struct arena *arena, const cha
                         struct error *err) {
     return ask(api, arena,
                &(struct client_call){ .method = "PUT",
-                                      .path = path_of(arena, attachment_id, ""),
+                                      .path = PATH,
+                                      .id = attachment_id,
                                       .body = body_of(arena, NULL, connector) },
                ret, err);
 }
@@ -96,7 +94,9 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
                          struct error *err) {
     const struct client_call call = {
         .method = "POST",
-        .path = path_of(arena, attachment_id, "/action"),
+        .path = PATH,
+        .id = attachment_id,
+        .behind = "/action",
         .body = "{\"os-complete\": null}",
     };
     struct http_answer answer;
@@ -106,8 +106,7 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
 
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,
                        struct error *err) {
-    const struct client_call call = { .method = "DELETE",
-                                      .path = path_of(arena, attachment_id, "") };
+    const struct client_call call = { .method = "DELETE", .path = PATH, .id = attachment_id };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);

@@ -1,5 +1,6 @@
 #include "client/client.h"
 
+#include "common/clock.h"
 #include "identity/own_user.h"
 #include "json/out.h"
 
@@ -31,6 +32,12 @@ static bool may_come_twice(const char *method) {
     return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
 }
 
+static const char *path_of(struct arena *arena, const struct client_call *call) {
+    return call->id ? arena_join(arena, call->path, "/", http_encode(arena, call->id),
+                                 call->behind ? call->behind : "", NULL)
+                    : call->path;
+}
+
 int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
     const char *request_id = call->request_id ? call->request_id : client->request_id;
@@ -50,7 +57,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
 
     if (client_find(client, arena, &url, err) < 0)
         return HTTP_NOT_SENT;
-    sent.url = arena_format(arena, "%.*s%s", (int)http_length(url), url, call->path);
+    sent.url = arena_format(arena, "%.*s%s", (int)http_length(url), url, path_of(arena, call));
     if (client->version)
         headers[count++] =
             (struct http_header){ "OpenStack-API-Version",
@@ -75,13 +82,16 @@ static const char *told(struct arena *arena, const struct http_answer *answer) {
 int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
     struct error failure = { 0 };
+    const char *path = path_of(arena, call);
+    char uuid[UUID_SIZE];
 
+    if (call->id && !uuid_parse(call->id, uuid))
+        return error_set(err, ERROR_NOT_FOUND, "%s %s: there is no such id", call->method, path);
     if (client_send(client, arena, call, ret, &failure) != 0)
-        return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->path,
-                         failure.message);
+        return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, path, failure.message);
     if (ret->status < 200 || ret->status > 299)
         return error_set(err, kind_of_status(ret->status), "%s %s: %s answered %d: %.200s",
-                         call->method, call->path, client->name, ret->status, told(arena, ret));
+                         call->method, path, client->name, ret->status, told(arena, ret));
     return 0;
 }
 
@@ -107,8 +117,8 @@ const json_t *client_ask_for(const struct client *client, struct arena *arena,
     const json_t *member = json_object_get(root, name);
 
     if (root && !member)
-        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s", call->method, call->path,
-                  client->name, name);
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s", call->method,
+                  path_of(arena, call), client->name, name);
     return member;
 }
 

@@ -35,6 +35,9 @@ struct client {
 
 struct client_call {
     const char *method, *path; /* below the root */
+    const char *id;            /* of one of what is there, behind that; NULL: none.  ERROR_NOT_FOUND
+                                * when it is no UUID: it could be the name of another route */
+    const char *behind;        /* that; NULL: nothing */
     const char *body;          /* JSON; NULL: none */
     const char *request_id;    /* goes along as the global one; NULL: none */
     struct http_header header; /* one more; without a name: none */

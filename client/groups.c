@@ -24,15 +24,13 @@ static int read_group(struct arena *arena, const json_t *object, void *ret, stru
     return 0;
 }
 
-static const char *group_path(struct arena *arena, const char *id, const char *behind) {
-    return arena_join(arena, "/groups/", http_encode(arena, id), behind, NULL);
-}
-
 int groups_read(const struct client *api, struct arena *arena, const char *group_id,
                 struct remote_group *ret, struct error *err) {
     const struct client_call call = {
         .method = "GET",
-        .path = group_path(arena, group_id, "?list_volume=true"),
+        .path = "/groups",
+        .id = group_id,
+        .behind = "?list_volume=true",
     };
     const json_t *group = client_ask_for(api, arena, &call, "group", err);
 
@@ -94,7 +92,7 @@ int groups_create(const struct client *api, struct arena *arena,
 
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
                   const char *add, const char *remove, struct error *err) {
-    struct client_call call = { .method = "PUT", .path = group_path(arena, group_id, "") };
+    struct client_call call = { .method = "PUT", .path = "/groups", .id = group_id };
     struct http_answer answer;
     struct json_out out;
 
@@ -116,7 +114,9 @@ int groups_delete(const struct client *api, struct arena *arena, const char *gro
                   bool with_volumes, struct error *err) {
     const struct client_call call = {
         .method = "POST",
-        .path = group_path(arena, group_id, "/action"),
+        .path = "/groups",
+        .id = group_id,
+        .behind = "/action",
         .body = with_volumes ? "{\"delete\": {\"delete-volumes\": true}}"
                              : "{\"delete\": {\"delete-volumes\": false}}",
     };
@@ -146,13 +146,9 @@ static int read_group_snapshot(struct arena *arena, const json_t *object, void *
     return 0;
 }
 
-static const char *group_snapshot_path(struct arena *arena, const char *id) {
-    return arena_join(arena, "/group_snapshots/", http_encode(arena, id), NULL);
-}
-
 int group_snapshots_read(const struct client *api, struct arena *arena, const char *id,
                          struct remote_group_snapshot *ret, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = group_snapshot_path(arena, id) };
+    const struct client_call call = { .method = "GET", .path = "/group_snapshots", .id = id };
     const json_t *row = client_ask_for(api, arena, &call, "group_snapshot", err);
 
     return row ? read_group_snapshot(arena, row, ret, err) : -1;
@@ -189,7 +185,7 @@ int group_snapshots_create(const struct client *api, struct arena *arena, const 
 
 int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,
                            struct error *err) {
-    const struct client_call call = { .method = "DELETE", .path = group_snapshot_path(arena, id) };
+    const struct client_call call = { .method = "DELETE", .path = "/group_snapshots", .id = id };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);

@@ -25,13 +25,9 @@ static int read_snapshot(struct arena *arena, const json_t *object, void *ret, s
     return 0;
 }
 
-static const char *path_of(struct arena *arena, const char *snapshot_id) {
-    return arena_join(arena, "/snapshots/", http_encode(arena, snapshot_id), NULL);
-}
-
 int snapshots_read(const struct client *api, struct arena *arena, const char *snapshot_id,
                    struct remote_snapshot *ret, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = path_of(arena, snapshot_id) };
+    const struct client_call call = { .method = "GET", .path = "/snapshots", .id = snapshot_id };
     const json_t *snapshot = client_ask_for(api, arena, &call, "snapshot", err);
 
     return snapshot ? read_snapshot(arena, snapshot, ret, err) : -1;
@@ -77,7 +73,7 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
 
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
                      struct error *err) {
-    const struct client_call call = { .method = "DELETE", .path = path_of(arena, snapshot_id) };
+    const struct client_call call = { .method = "DELETE", .path = "/snapshots", .id = snapshot_id };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);

@@ -86,7 +86,8 @@ int volumes_read(const struct client *api, struct arena *arena, const char *volu
                  const char *request_id, struct remote_volume *ret, struct error *err) {
     const struct client_call call = {
         .method = "GET",
-        .path = arena_join(arena, "/volumes/", http_encode(arena, volume_id), NULL),
+        .path = "/volumes",
+        .id = volume_id,
         .request_id = request_id,
         .wanted_header = EXTEND_HEADER,
     };
@@ -160,8 +161,9 @@ int volumes_create(const struct client *api, struct arena *arena,
 
 int volumes_set_metadata(const struct client *api, struct arena *arena, const char *volume_id,
                          const struct remote_pair *pairs, struct error *err) {
-    struct client_call call = { .method = "POST",
-                                .path = arena_format(arena, "/volumes/%s/metadata", volume_id) };
+    struct client_call call = {
+        .method = "POST", .path = "/volumes", .id = volume_id, .behind = "/metadata"
+    };
     struct http_answer answer;
     struct json_out out;
 
@@ -177,7 +179,8 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
                    struct error *err) {
     const struct client_call call = {
         .method = "DELETE",
-        .path = arena_join(arena, "/volumes/", http_encode(arena, volume_id), NULL),
+        .path = "/volumes",
+        .id = volume_id,
     };
     struct http_answer answer;
 
@@ -188,7 +191,9 @@ static int act(const struct client *api, struct arena *arena, const char *volume
                const char *body, struct error *err) {
     const struct client_call call = {
         .method = "POST",
-        .path = arena_format(arena, "/volumes/%s/action", http_encode(arena, volume_id)),
+        .path = "/volumes",
+        .id = volume_id,
+        .behind = "/action",
         .body = body,
     };
     struct http_answer answer;
@@ -218,7 +223,9 @@ int volumes_read_reclaim(const struct client *api, struct arena *arena, const ch
                          struct remote_reclaim *ret, struct error *err) {
     const struct client_call call = {
         .method = "GET",
-        .path = arena_format(arena, "/volumes/%s/reclaim_space", http_encode(arena, volume_id)),
+        .path = "/volumes",
+        .id = volume_id,
+        .behind = "/reclaim_space",
     };
     const json_t *last = client_ask_for(api, arena, &call, "reclaim_space", err);
 
@@ -273,7 +280,9 @@ enum complete_outcome volumes_complete(const struct client *api, struct arena *a
                                        const char *extend, bool failed, struct error *err) {
     const struct client_call call = {
         .method = "POST",
-        .path = arena_format(arena, "/volumes/%s/action", volume_id),
+        .path = "/volumes",
+        .id = volume_id,
+        .behind = "/action",
         .body = failed ? "{\"os-extend_volume_completion\": {\"error\": true}}"
                        : "{\"os-extend_volume_completion\": {\"error\": false}}",
         .request_id = request_id,
@@ -289,7 +298,9 @@ enum complete_outcome volumes_report_snapshot(const struct client *api, struct a
                                               struct error *err) {
     const struct client_call call = {
         .method = "POST",
-        .path = arena_format(arena, "/snapshots/%s/action", snapshot_id),
+        .path = "/snapshots",
+        .id = snapshot_id,
+        .behind = "/action",
         .body = arena_format(arena,
                              "{\"os-update_snapshot_status\": {\"status\": \"%s\", \"progress\": "
                              "\"%u%%\"}}",
@@ -305,7 +316,9 @@ enum complete_outcome volumes_report_reclaim(const struct client *api, struct ar
                                              const char *request_id,
                                              const struct reclaim_said *said, struct error *err) {
     struct client_call call = { .method = "POST",
-                                .path = arena_format(arena, "/volumes/%s/action", volume_id),
+                                .path = "/volumes",
+                                .id = volume_id,
+                                .behind = "/action",
                                 .request_id = request_id };
     struct json_out out;
 

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	common/clock.c common/clock.h \
 	common/error.c common/error.def common/error.h \
 	common/extend_header.h \
+	common/gib.h \
 	common/heap.c common/heap.h \
 	common/image_lock.c common/image_lock.h \
 	common/log.c common/log.h \

@@ -1,10 +1,9 @@
 #include "compute/resize.h"
 
+#include "common/gib.h"
 #include "compute/image.h"
 
 #include <string.h>
-
-#define GIB (INT64_C(1) << 30)
 
 static enum resize_outcome outcome_of(enum error_kind kind) {
     if (kind == ERROR_UNAVAILABLE)

@@ -16,12 +16,11 @@
 
 #include "client/snapshots.h"
 #include "client/volumes.h"
+#include "common/gib.h"
 #include "csi/driver.private.h"
 
 #define CSI_NAME_KEY   "csi.name"
 #define CSI_UNTOLD_KEY "csi.untold"
-
-#define GIB ((int64_t)1 << 30)
 
 /* A name or an id that must be there. */
 int controller_need(const char *text, const char *field, struct error *err);
@@ -103,14 +102,22 @@ int controller_delete(const struct grpc_call *call, const struct client *api,
 
 /* ---- lists ---- */
 
-/*
- * Rows behind the token (""), at most max_entries (0: as many as one answer may have) of them, and
- * the token of the next ("": there are no more).  Returns how many; -1, or a code of gRPC.
- */
+struct controller_list {
+    const struct controller_kind *kind;
+    const char *query;   /* NULL: all */
+    int32_t max_entries; /* 0: as many as one answer may have */
+    const char *token;   /* NULL or "": from the first */
+    /* A row goes with its page: what is wanted of it is copied.  Anything but 0 ends the list. */
+    int (*keep)(void *arg, const void *row, struct error *err);
+    void *arg;
+};
+
+/* How many are kept at most. */
+unsigned controller_most(int32_t max_entries);
+/* Has the rows kept; *ret_next (may be NULL) is the token of those behind them, "" when there are
+ * none. */
 int controller_collect(const struct client *api, struct arena *arena,
-                       const struct controller_kind *kind, const char *query, int32_t max_entries,
-                       const char *token, void **ret, unsigned *ret_count, char **ret_next,
-                       struct error *err);
+                       const struct controller_list *list, char **ret_next, struct error *err);
 
 /* ---- volumes ---- */
 
@@ -124,8 +131,14 @@ bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability);
 Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume);
 /* Of an attachment without instance: the node; NULL: it is no node of ours. */
 const char *controller_node(const struct remote_attachment *attachment);
+/* NULL: the node does not have it. */
+const struct remote_attachment *controller_attached_to(const struct remote_volume *volume,
+                                                       const char *node_id);
 /* Nodes that have it, in the arena. */
 char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
+/* Does the node take the volume beside the others that it has?  GRPC_RESOURCE_EXHAUSTED. */
+int controller_check_room(const struct grpc_call *call, const struct client *api,
+                          const char *node_id, const char *volume_id, struct error *err);
 /* Removes attachments that a call has begun and left: nobody can tell of which node they are. */
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err);

@@ -109,7 +109,9 @@ int controller_tell(const struct client *api, struct arena *arena, const char *k
                     struct error *err) {
     const struct client_call call = {
         .method = "DELETE",
-        .path = arena_format(arena, "/%s/%s/metadata/" CSI_UNTOLD_KEY, kind, id),
+        .path = arena_join(arena, "/", kind, NULL),
+        .id = id,
+        .behind = "/metadata/" CSI_UNTOLD_KEY,
     };
     struct http_answer answer;
 
@@ -120,8 +122,8 @@ int controller_tell(const struct client *api, struct arena *arena, const char *k
 
 /* ---- lists ---- */
 
-static const char *id_of(const void *rows, size_t row_size, unsigned i) {
-    return *(const char *const *)((const char *)rows + i * row_size);
+static const char *id_of(const void *row) {
+    return *(const char *const *)row;
 }
 
 /* What a token that is none, or the mark of a row that has gone meanwhile, makes the API say. */
@@ -131,34 +133,68 @@ static int page_refused(const char *marker, struct error *err) {
     return -1;
 }
 
-int controller_collect(const struct client *api, struct arena *arena,
-                       const struct controller_kind *kind, const char *query, int32_t max_entries,
-                       const char *token, void **ret, unsigned *ret_count, char **ret_next,
-                       struct error *err) {
-    unsigned most = max_entries > 0 && max_entries < ROWS_MOST ? (unsigned)max_entries : ROWS_MOST;
-    const char *marker = *token ? token : NULL;
-    char *rows = arena_alloc(arena, (most + 1) * kind->row_size);
-    unsigned count = 0;
+unsigned controller_most(int32_t max_entries) {
+    return max_entries > 0 && max_entries < ROWS_MOST ? (unsigned)max_entries : ROWS_MOST;
+}
 
-    if (max_entries < 0)
+struct walk {
+    const struct controller_list *list;
+    struct arena *arena; /* the caller's */
+    unsigned most, count;
+    const char *marker; /* of the last row that was kept */
+    bool more;
+};
+
+static int keep_page(struct walk *walk, const char *rows, unsigned got, struct error *err) {
+    const struct controller_list *list = walk->list;
+
+    for (unsigned i = 0; i < got; i++) {
+        const char *row = rows + i * list->kind->row_size;
+        int result;
+
+        walk->more = walk->count == walk->most;
+        result = walk->more ? 0 : list->keep(list->arg, row, err);
+        if (walk->more || result != 0)
+            return result;
+        walk->count++;
+        if (i + 1 == got || walk->count == walk->most)
+            walk->marker = arena_text(walk->arena, id_of(row));
+    }
+    return 0;
+}
+
+/* One more than are kept: is there a next one? */
+static unsigned page_limit(const struct walk *walk) {
+    unsigned left = walk->most + 1 - walk->count;
+
+    return left < PAGE_MOST ? left : PAGE_MOST;
+}
+
+int controller_collect(const struct client *api, struct arena *arena,
+                       const struct controller_list *list, char **ret_next, struct error *err) {
+    autoarena struct arena *page = arena_new();
+    struct walk walk = { .list = list,
+                         .arena = arena,
+                         .most = controller_most(list->max_entries),
+                         .marker = list->token && *list->token ? list->token : NULL };
+
+    if (list->max_entries < 0)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "max_entries is negative.");
-    while (count <= most) {
-        unsigned limit = most + 1 - count < PAGE_MOST ? most + 1 - count : PAGE_MOST;
-        void *page = NULL;
-        int got = kind->page(api, arena, query, marker, limit, &page, err);
+    for (;;) {
+        unsigned limit = page_limit(&walk);
+        void *rows = NULL;
+        int got = list->kind->page(api, page, list->query, walk.marker, limit, &rows, err), result;
 
         if (got < 0)
-            return page_refused(marker, err);
-        if (got == 0)
+            return page_refused(walk.marker, err);
+        result = keep_page(&walk, rows, (unsigned)got < limit ? (unsigned)got : limit, err);
+        if (result != 0)
+            return result;
+        if (got == 0 || walk.more)
             break;
-        if ((unsigned)got > limit)
-            got = (int)limit;
-        memcpy(rows + count * kind->row_size, page, (size_t)got * kind->row_size);
-        count += (unsigned)got;
-        marker = id_of(rows, kind->row_size, count - 1);
+        arena_reset(page);
     }
-    *ret_next = arena_text(arena, count > most ? id_of(rows, kind->row_size, most - 1) : "");
-    *ret_count = count > most ? most : count;
-    *ret = rows;
+    if (ret_next)
+        *ret_next = arena_text(arena, walk.more ? walk.marker : "");
     return 0;
 }

@@ -77,27 +77,37 @@ static bool shows(const Csi__V1__VolumeGroupSnapshot *shown, const char *snapsho
     return false;
 }
 
+struct sought {
+    const struct remote_group_snapshot *row;
+    struct arena *arena;
+    Csi__V1__VolumeGroupSnapshot *shown;
+    bool found;
+};
+
+static int keep_member(void *arg, const void *row, struct error *err) {
+    struct sought *to = arg;
+
+    (void)err;
+    if (to->found || !is_member(to->row, row))
+        return 0;
+    to->found = true;
+    to->shown->snapshots[to->shown->n_snapshots++] = controller_snapshot(to->arena, row);
+    return 0;
+}
+
 /* The one of a volume; the API has no filter for them. */
 static int add_member(const struct client *api, struct arena *arena,
                       const struct remote_group_snapshot *row, const char *volume_id,
                       Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
-    const char *query = arena_join(arena, "volume_id=", http_encode(arena, volume_id), NULL);
-    const struct remote_snapshot *snapshots;
-    unsigned count;
-    char *next;
-    void *rows;
-    int result =
-        controller_collect(api, arena, &snapshot_kind, query, 0, "", &rows, &count, &next, err);
+    struct sought to = { row, arena, shown, false };
+    const struct controller_list list = {
+        .kind = &snapshot_kind,
+        .query = arena_join(arena, "volume_id=", http_encode(arena, volume_id), NULL),
+        .keep = keep_member,
+        .arg = &to,
+    };
 
-    if (result != 0)
-        return result;
-    snapshots = rows;
-    for (unsigned i = 0; i < count; i++)
-        if (is_member(row, &snapshots[i])) {
-            shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshots[i]);
-            break;
-        }
-    return 0;
+    return controller_collect(api, arena, &list, NULL, err);
 }
 
 /* Of a volume that has left the group the caller knows the snapshot; `all`: each that he names must

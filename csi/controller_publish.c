@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-static const struct remote_attachment *attached_to(const struct remote_volume *volume,
-                                                   const char *node_id) {
+const struct remote_attachment *controller_attached_to(const struct remote_volume *volume,
+                                                       const char *node_id) {
     for (unsigned i = 0; i < volume->attachment_count; i++) {
         const char *node = controller_node(&volume->attachments[i]);
 
@@ -172,6 +172,55 @@ static int attach(const struct client *api, struct arena *arena, const struct pu
     return 0;
 }
 
+static int detach(const struct client *api, struct arena *arena, const char *id,
+                  struct error *err) {
+    if (attachments_delete(api, arena, id, err) == 0 || err->kind == ERROR_NOT_FOUND)
+        return 0;
+    return err->kind == ERROR_CONFLICT || err->kind == ERROR_BAD_REQUEST
+               ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
+               : -1;
+}
+
+static int check_room(const struct grpc_call *call, const struct client *api,
+                      const struct publish *publish, struct error *err) {
+    return controller_check_room(call, api, publish->node_id, publish->volume_id, err);
+}
+
+/* It is attached, and stays so if there is still room. */
+static int stay(const struct grpc_call *call, const struct client *api,
+                const struct publish *publish, const char *attachment_id, struct error *err) {
+    struct error why;
+    int result = check_room(call, api, publish, err);
+
+    if (result != GRPC_RESOURCE_EXHAUSTED)
+        return result;
+    why = *err;
+    result = detach(api, call->arena, attachment_id, err);
+    if (result != 0)
+        return result;
+    *err = why;
+    return GRPC_RESOURCE_EXHAUSTED;
+}
+
+static int attach_here(const struct grpc_call *call, const struct client *api,
+                       const struct publish *publish, struct remote_volume *volume,
+                       const struct remote_attachment **ret, struct error *err) {
+    int result = check_others(publish, volume, err);
+
+    if (result == 0)
+        result = check_room(call, api, publish, err);
+    if (result == 0)
+        result = attach(api, call->arena, publish, err);
+    if (result == 0)
+        result = controller_read(api, call->arena, &volume_kind, publish->volume_id, volume, err);
+    if (result != 0)
+        return result;
+    *ret = controller_attached_to(volume, publish->node_id);
+    return *ret ? stay(call, api, publish, (*ret)->id, err)
+                : grpc_refuse(err, GRPC_ABORTED, "Volume %s is being published on another node.",
+                              volume->id);
+}
+
 static int publish_volume(const struct grpc_call *call, const struct publish *publish,
                           Csi__V1__ControllerPublishVolumeResponse *answer, struct error *err) {
     struct client api = csi_api(call);
@@ -179,27 +228,15 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
     struct remote_volume volume;
     int result = controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
 
+    if (result == 0)
+        result = check_node(csi_driver_of(call), publish->node_id, err);
     if (result != 0)
         return result;
-    result = check_node(csi_driver_of(call), publish->node_id, err);
-    if (result != 0)
-        return result;
-    attachment = attached_to(&volume, publish->node_id);
-    if (!attachment) {
-        result = check_others(publish, &volume, err);
-        if (result == 0)
-            result = attach(&api, call->arena, publish, err);
-        if (result == 0)
-            result =
-                controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
-        if (result != 0)
-            return result;
-        attachment = attached_to(&volume, publish->node_id);
-    }
+    attachment = controller_attached_to(&volume, publish->node_id);
     if (!attachment)
-        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being published on another node.",
-                           volume.id);
-    return published(&api, call->arena, publish, attachment->id, answer, err);
+        result = attach_here(call, &api, publish, &volume, &attachment, err);
+    return result != 0 ? result
+                       : published(&api, call->arena, publish, attachment->id, answer, err);
 }
 
 int controller_publish(struct grpc_call *call, const void *message, void *response,
@@ -221,15 +258,6 @@ int controller_publish(struct grpc_call *call, const void *message, void *respon
 }
 
 /* ---- unpublish ---- */
-
-static int detach(const struct client *api, struct arena *arena, const char *id,
-                  struct error *err) {
-    if (attachments_delete(api, arena, id, err) == 0 || err->kind == ERROR_NOT_FOUND)
-        return 0;
-    return err->kind == ERROR_CONFLICT || err->kind == ERROR_BAD_REQUEST
-               ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
-               : -1;
-}
 
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err) {

@@ -173,56 +173,66 @@ int controller_get_snapshot(struct grpc_call *call, const void *message, void *r
     return result;
 }
 
-/* The one of that id, if it fits the other filter as well. */
-static int list_one(const struct client *api, struct arena *arena,
-                    const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
-                    struct error *err) {
-    struct remote_snapshot *snapshot = arena_alloc(arena, sizeof(*snapshot));
-    int result = controller_read(api, arena, &snapshot_kind, request->snapshot_id, snapshot, err);
+struct snapshots_answer {
+    struct arena *arena;
+    Csi__V1__ListSnapshotsResponse *answer;
+};
 
-    *ret = snapshot;
-    *ret_count = result == 0 && strcmp(snapshot->status, "available") == 0 &&
-                 (!*request->source_volume_id ||
-                  strcmp(snapshot->volume_id, request->source_volume_id) == 0);
-    return result == GRPC_NOT_FOUND ? 0 : result;
+static int keep(void *arg, const void *row, struct error *err) {
+    const struct snapshots_answer *to = arg;
+    Csi__V1__ListSnapshotsResponse__Entry *entry = CSI_NEW(
+        to->arena, Csi__V1__ListSnapshotsResponse__Entry, csi__v1__list_snapshots_response__entry);
+
+    (void)err;
+    entry->snapshot = controller_snapshot(to->arena, row);
+    to->answer->entries[to->answer->n_entries++] = entry;
+    return 0;
+}
+
+/* The one of that id, if it fits the other filter as well. */
+static int list_one(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
+                    struct snapshots_answer *to, struct error *err) {
+    struct remote_snapshot snapshot;
+    int result =
+        controller_read(api, to->arena, &snapshot_kind, request->snapshot_id, &snapshot, err);
+
+    if (result != 0)
+        return result == GRPC_NOT_FOUND ? 0 : result;
+    return strcmp(snapshot.status, "available") == 0 &&
+                   (!*request->source_volume_id ||
+                    strcmp(snapshot.volume_id, request->source_volume_id) == 0)
+               ? keep(to, &snapshot, err)
+               : 0;
 }
 
 /* None that is not cut yet. */
-static int list_many(const struct client *api, struct arena *arena,
-                     const Csi__V1__ListSnapshotsRequest *request, void **ret, unsigned *ret_count,
-                     char **ret_next, struct error *err) {
-    const char *query = "status=available";
+static int list_many(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
+                     struct snapshots_answer *to, struct error *err) {
+    const char *volume_id = request->source_volume_id;
+    const struct controller_list list = {
+        .kind = &snapshot_kind,
+        .query = arena_join(to->arena, "status=available", *volume_id ? "&volume_id=" : "",
+                            http_encode(to->arena, volume_id), NULL),
+        .max_entries = request->max_entries,
+        .token = request->starting_token,
+        .keep = keep,
+        .arg = to,
+    };
 
-    if (*request->source_volume_id)
-        query = arena_join(arena, query,
-                           "&volume_id=", http_encode(arena, request->source_volume_id), NULL);
-    return controller_collect(api, arena, &snapshot_kind, query, request->max_entries,
-                              request->starting_token, ret, ret_count, ret_next, err);
+    return controller_collect(api, to->arena, &list, &to->answer->next_token, err);
 }
 
 int controller_list_snapshots(struct grpc_call *call, const void *message, void *response,
                               struct error *err) {
     const Csi__V1__ListSnapshotsRequest *request = message;
     Csi__V1__ListSnapshotsResponse *answer = response;
+    struct snapshots_answer to = { call->arena, answer };
     struct client api = csi_api(call);
-    void *rows = NULL;
-    const struct remote_snapshot *snapshots;
-    unsigned count = 0;
-    int result = *request->snapshot_id ? list_one(&api, call->arena, request, &rows, &count, err)
-                                       : list_many(&api, call->arena, request, &rows, &count,
-                                                   &answer->next_token, err);
+    unsigned most = *request->snapshot_id ? 1 : controller_most(request->max_entries);
 
-    if (result != 0)
-        return result;
-    snapshots = rows;
-    answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
-    answer->n_entries = count;
-    for (unsigned i = 0; i < count; i++) {
-        answer->entries[i] = CSI_NEW(call->arena, Csi__V1__ListSnapshotsResponse__Entry,
-                                     csi__v1__list_snapshots_response__entry);
-        answer->entries[i]->snapshot = controller_snapshot(call->arena, &snapshots[i]);
-    }
-    return 0;
+    answer->entries = arena_alloc(call->arena, most * sizeof(*answer->entries));
+    return *request->snapshot_id ? list_one(&api, request, &to, err)
+                                 : list_many(&api, request, &to, err);
 }
 
 /* ---- as one kind ---- */

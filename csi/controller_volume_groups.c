@@ -15,26 +15,38 @@
 
 /* ---- what is said of one ---- */
 
+struct members {
+    struct arena *arena;
+    Volumegroup__VolumeGroup *shown;
+    size_t most;
+};
+
+/* One that joins meanwhile is left to the next answer. */
+static int keep_member(void *arg, const void *row, struct error *err) {
+    const struct members *to = arg;
+
+    (void)err;
+    if (to->shown->n_volumes < to->most)
+        to->shown->volumes[to->shown->n_volumes++] = controller_volume(to->arena, row);
+    return 0;
+}
+
 /* All that the API says of the members are their ids; a list of them has their sizes. */
 static int put_members(const struct client *api, struct arena *arena,
                        const struct remote_group *group, Volumegroup__VolumeGroup *shown,
                        struct error *err) {
-    const char *query = arena_join(arena, "group_id=", http_encode(arena, group->id), NULL);
-    unsigned count;
-    char *next;
-    void *rows;
-    int result;
+    struct members to = { arena, shown, json_array_size(group->volumes) };
+    const struct controller_list list = {
+        .kind = &volume_kind,
+        .query = arena_join(arena, "group_id=", http_encode(arena, group->id), NULL),
+        .keep = keep_member,
+        .arg = &to,
+    };
 
-    if (json_array_size(group->volumes) == 0)
+    if (to.most == 0)
         return 0;
-    result = controller_collect(api, arena, &volume_kind, query, 0, "", &rows, &count, &next, err);
-    if (result != 0)
-        return result;
-    shown->volumes = arena_alloc(arena, (count + 1) * sizeof(*shown->volumes));
-    shown->n_volumes = count;
-    for (unsigned i = 0; i < count; i++)
-        shown->volumes[i] = controller_volume(arena, (const struct remote_volume *)rows + i);
-    return 0;
+    shown->volumes = arena_alloc(arena, to.most * sizeof(*shown->volumes));
+    return controller_collect(api, arena, &list, NULL, err);
 }
 
 int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
@@ -237,29 +249,37 @@ static int get_group(struct grpc_call *call, const void *message, void *response
     return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
 }
 
+struct groups_answer {
+    const struct client *api;
+    struct arena *arena;
+    Volumegroup__ListVolumeGroupsResponse *answer;
+};
+
+static int keep_group(void *arg, const void *row, struct error *err) {
+    const struct groups_answer *to = arg;
+    Volumegroup__ListVolumeGroupsResponse__Entry *entry =
+        CSI_NEW(to->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
+                volumegroup__list_volume_groups_response__entry);
+
+    to->answer->entries[to->answer->n_entries++] = entry;
+    return group_show(to->api, to->arena, row, &entry->volume_group, err);
+}
+
 static int list_groups(struct grpc_call *call, const void *message, void *response,
                        struct error *err) {
     const Volumegroup__ListVolumeGroupsRequest *request = message;
     Volumegroup__ListVolumeGroupsResponse *answer = response;
     struct client api = csi_api(call);
-    const struct remote_group *groups;
-    unsigned count;
-    void *rows;
-    int result =
-        controller_collect(&api, call->arena, &group_kind, NULL, request->max_entries,
-                           request->starting_token, &rows, &count, &answer->next_token, err);
+    struct groups_answer to = { &api, call->arena, answer };
+    const struct controller_list list = { .kind = &group_kind,
+                                          .max_entries = request->max_entries,
+                                          .token = request->starting_token,
+                                          .keep = keep_group,
+                                          .arg = &to };
 
-    if (result != 0)
-        return result;
-    groups = rows;
-    answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
-    answer->n_entries = count;
-    for (unsigned i = 0; i < count && result == 0; i++) {
-        answer->entries[i] = CSI_NEW(call->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
-                                     volumegroup__list_volume_groups_response__entry);
-        result = group_show(&api, call->arena, &groups[i], &answer->entries[i]->volume_group, err);
-    }
-    return result;
+    answer->entries =
+        arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
+    return controller_collect(&api, call->arena, &list, &answer->next_token, err);
 }
 
 const struct grpc_method csi_volume_group_methods[] = {

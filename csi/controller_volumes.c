@@ -1,5 +1,5 @@
 /*
- * Volumes as they are: shown, listed, deleted, and what may be asked of one.
+ * Volumes as they are: shown, listed and deleted; and the room for more.
  */
 #include "csi/controller.private.h"
 
@@ -164,74 +164,37 @@ static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
     return entry;
 }
 
+struct volumes_answer {
+    struct arena *arena;
+    Csi__V1__ListVolumesResponse *answer;
+};
+
+static int keep(void *arg, const void *row, struct error *err) {
+    const struct volumes_answer *to = arg;
+
+    (void)err;
+    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, row);
+    return 0;
+}
+
 int controller_list_volumes(struct grpc_call *call, const void *message, void *response,
                             struct error *err) {
     const Csi__V1__ListVolumesRequest *request = message;
     Csi__V1__ListVolumesResponse *answer = response;
+    struct volumes_answer to = { call->arena, answer };
+    const struct controller_list list = { .kind = &volume_kind,
+                                          .max_entries = request->max_entries,
+                                          .token = request->starting_token,
+                                          .keep = keep,
+                                          .arg = &to };
     struct client api = csi_api(call);
-    unsigned count;
-    void *rows;
-    int result =
-        controller_collect(&api, call->arena, &volume_kind, NULL, request->max_entries,
-                           request->starting_token, &rows, &count, &answer->next_token, err);
 
-    if (result != 0)
-        return result;
-    answer->entries = arena_alloc(call->arena, (count + 1) * sizeof(*answer->entries));
-    answer->n_entries = count;
-    for (unsigned i = 0; i < count; i++)
-        answer->entries[i] = entry_of(call->arena, (const struct remote_volume *)rows + i);
-    return 0;
+    answer->entries =
+        arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
+    return controller_collect(&api, call->arena, &list, &answer->next_token, err);
 }
 
-/* ---- what may be asked of one ---- */
-
-int controller_validate(struct grpc_call *call, const void *message, void *response,
-                        struct error *err) {
-    const Csi__V1__ValidateVolumeCapabilitiesRequest *request = message;
-    Csi__V1__ValidateVolumeCapabilitiesResponse *answer = response;
-    struct client api = csi_api(call);
-    const struct remote_pair *ignored;
-    struct remote_volume volume;
-    struct error why = { 0 };
-    int result = controller_need(request->volume_id, "volume_id", err);
-
-    if (result == 0 && request->n_volume_capabilities == 0)
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
-    if (result == 0)
-        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
-    if (result != 0)
-        return result;
-    for (size_t i = 0; i < request->n_volume_capabilities; i++)
-        if (controller_check_capability(request->volume_capabilities[i], volume.multiattach,
-                                        &why) != 0) {
-            answer->message = arena_text(call->arena, why.message);
-            return 0;
-        }
-    if (controller_read_mutable(call->arena,
-                                (const controller_mutable *const *)request->mutable_parameters,
-                                request->n_mutable_parameters, NULL, &ignored, &why) != 0) {
-        answer->message = arena_text(call->arena, why.message);
-        return 0;
-    }
-    answer->confirmed = CSI_NEW(call->arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
-                                csi__v1__validate_volume_capabilities_response__confirmed);
-    answer->confirmed->n_volume_capabilities = request->n_volume_capabilities;
-    answer->confirmed->volume_capabilities = request->volume_capabilities;
-    answer->confirmed->n_volume_context = request->n_volume_context;
-    answer->confirmed->volume_context =
-        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__VolumeContextEntry **)
-            request->volume_context;
-    answer->confirmed->n_parameters = request->n_parameters;
-    answer->confirmed->parameters =
-        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__ParametersEntry **)
-            request->parameters;
-    answer->confirmed->n_mutable_parameters = request->n_mutable_parameters;
-    answer->confirmed->mutable_parameters =
-        (Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed__MutableParametersEntry **)
-            request->mutable_parameters;
-    return 0;
-}
+/* ---- room ---- */
 
 int controller_get_capacity(struct grpc_call *call, const void *message, void *response,
                             struct error *err) {

@@ -18,8 +18,10 @@ libscoria_a_SOURCES += \
 	csi/controller_modify.c \
 	csi/controller_publish.c \
 	csi/controller_reclaim.c \
+	csi/controller_room.c \
 	csi/controller_snapshots.c \
 	csi/controller_things.c \
+	csi/controller_validate.c \
 	csi/controller_volume_groups.c \
 	csi/controller_volumes.c \
 	csi/driver.c csi/driver.private.h \
@@ -50,6 +52,7 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/csi/test_controller \
 	tests/unit/csi/test_controller_delete \
+	tests/unit/csi/test_controller_list \
 	tests/unit/csi/test_identity
 tests_unit_csi_test_controller_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_controller.c

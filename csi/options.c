@@ -34,7 +34,8 @@ const struct option csi_options[] = {
     { .section = SECTION, .key = "topology", .type = OPTION_LIST,
       .help = "Where this node is, as key=value." },
     { .section = SECTION, .key = "max_volumes", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 1000000,
-      .help = "Volumes that this node takes at most; 0: as many as the orchestrator decides." },
+      .help = "Volumes that a node takes at most. A node tells it to the orchestrator, and a controller attaches no "
+              "more to any one node. 0: as many as the orchestrator decides." },
     { .section = SECTION, .key = "kubelet_directory", .type = OPTION_TEXT, .fallback = "/var/lib/kubelet",
       .help = "Directory of the kubelet: volumes are mounted below it and nowhere else." },
     { .section = SECTION, .key = "share_directory", .type = OPTION_TEXT, .fallback = "/run/scoria-csi",

@@ -16,13 +16,12 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "common/gib.h"
 #include "config/config.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define GIB ((int64_t)1 << 30)
 
 enum driver_outcome {
     DRIVER_FAILED = -1,

@@ -57,11 +57,6 @@ static void read_grpc_timeout(struct grpc_head *head, const char *value) {
     head->bad_timeout = !read_timeout(value, &head->timeout_us);
 }
 
-static void read_encoding(struct grpc_head *head, const char *value) {
-    if (strcmp(value, "identity") != 0)
-        head->strange = value;
-}
-
 static void ignore(struct grpc_head *head, const char *value) {
     (void)head, (void)value;
 }
@@ -77,7 +72,7 @@ static const struct {
     { ":authority", ignore },
     { "content-type", read_content_type },
     { "grpc-timeout", read_grpc_timeout },
-    { "grpc-encoding", read_encoding },
+    { "grpc-encoding", ignore },
     { "grpc-accept-encoding", ignore },
     { "te", ignore },
     { "user-agent", ignore },

@@ -10,11 +10,10 @@
 #include <stdint.h>
 
 struct grpc_head {
-    const char *path;    /* NULL: none came */
-    bool post, grpc;     /* the method is POST; the content type is ours */
-    int64_t timeout_us;  /* -1: none */
-    bool bad_timeout;    /* there is one that nobody understands */
-    const char *strange; /* an encoding that is not "identity"; or NULL */
+    const char *path;   /* NULL: none came */
+    bool post, grpc;    /* the method is POST; the content type is ours */
+    int64_t timeout_us; /* -1: none */
+    bool bad_timeout;   /* there is one that nobody understands */
     const struct grpc_metadata *metadata;
     size_t size; /* as HTTP/2 counts it: names, values, 32 for each */
 };

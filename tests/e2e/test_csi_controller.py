@@ -17,7 +17,8 @@ from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity,
 
 PLAIN = capability()
 NOBODY = str(uuid.UUID(int=0x1234))
-FOREIGN = ("fake-vol-id", "a/b", "..", "ü" * 40, NOBODY)
+ROUTES = ("detail", "summary", "action", "metadata")  # of the API, where an id may stand
+FOREIGN = ("fake-vol-id", "a/b", "..", "ü" * 40, NOBODY, *ROUTES)
 NODE_1, NODE_2 = "node-1", "node-2"
 FAULT = ("--file.volume_driver=fault", "--file.fault_driver=file")
 
@@ -291,14 +292,24 @@ class Volumes(DriverCase):
     def test_validate(self):
         volume_id = self.create().volume_id
         ask = {"volume_id": volume_id, "volume_capabilities": [PLAIN, capability(block=True)],
-               "volume_context": {"a": "b"}, "parameters": {"c": "d"},
+               "volume_context": {"storage.kubernetes.io/csiProvisionerIdentity": "b"},
+               "parameters": {"type": "__DEFAULT__", "availability": "nova",
+                              "csi.storage.k8s.io/pvc/name": "d"},
                "mutable_parameters": {"metadata.e": "f"}}
         answer = self.driver.controller("ValidateVolumeCapabilities", **ask)
         self.assertEqual(dict(answer.confirmed.mutable_parameters), {"metadata.e": "f"})
         self.assertEqual(list(answer.confirmed.volume_capabilities), ask["volume_capabilities"])
-        self.assertEqual(dict(answer.confirmed.volume_context), {"a": "b"})
-        self.assertEqual(dict(answer.confirmed.parameters), {"c": "d"})
+        self.assertEqual(dict(answer.confirmed.volume_context), ask["volume_context"])
+        self.assertEqual(dict(answer.confirmed.parameters), ask["parameters"])
+        kind = next(row for row in self.api.ask("GET", "/types")["volume_types"]
+                    if row["name"] == "__DEFAULT__")["id"]
+        for parameters in {}, {"type": ""}, {"type": kind}:
+            answer = self.driver.controller("ValidateVolumeCapabilities",
+                                            **{**ask, "parameters": parameters})
+            self.assertTrue(answer.HasField("confirmed"), answer)
         for row in ({"volume_capabilities": [PLAIN, capability(Modes.MULTI_NODE_MULTI_WRITER)]},
+                    {"parameters": {"c": "d"}}, {"parameters": {"type": "other"}},
+                    {"parameters": {"availability": "elsewhere"}}, {"volume_context": {"a": "b"}},
                     {"mutable_parameters": {"x": "y"}},
                     {"mutable_parameters": {"metadata.x": "y", "metadata.csi.name": "z"}}):
             answer = self.driver.controller("ValidateVolumeCapabilities", **{**ask, **row})
@@ -469,6 +480,107 @@ class Publishing(DriverCase):
         self.unpublish(volume_id)
         self.assertEqual(self.api.show(volume_id)["status"], "in-use")
         self.api.detach(attachment)
+
+
+class Ids(DriverCase):
+    def test_what_is_none_is_not_there_and_no_other_route(self):
+        controller, groups, snapshots = (self.driver.controller, self.driver.groups,
+                                         self.driver.snapshots)
+        bytes_ = {"capacity_range": sizes(2 * GIB)}
+        for none in ROUTES:
+            for call, method, ask in (
+                    (controller, "ControllerGetVolume", {"volume_id": none}),
+                    (controller, "ValidateVolumeCapabilities",
+                     {"volume_id": none, "volume_capabilities": [PLAIN]}),
+                    (controller, "ControllerPublishVolume",
+                     {"volume_id": none, "node_id": NODE_1, "volume_capability": PLAIN}),
+                    (controller, "ControllerExpandVolume", {"volume_id": none, **bytes_}),
+                    (controller, "ControllerModifyVolume", {"volume_id": none}),
+                    (controller, "ControllerModifyVolume",
+                     {"volume_id": none, "mutable_parameters": {"metadata.a": "b"}}),
+                    (controller, "CreateVolume",
+                     {"name": self.name(), "volume_capabilities": [PLAIN],
+                      "volume_content_source": of_volume(none)}),
+                    (controller, "CreateVolume",
+                     {"name": self.name(), "volume_capabilities": [PLAIN],
+                      "volume_content_source": of_snapshot(none)}),
+                    (controller, "CreateSnapshot", {"name": "n", "source_volume_id": none}),
+                    (controller, "GetSnapshot", {"snapshot_id": none}),
+                    (self.driver.reclaim, "ControllerReclaimSpace", {"volume_id": none}),
+                    (groups, "CreateVolumeGroup", {"name": self.name(), "volume_ids": [none]}),
+                    (groups, "ControllerGetVolumeGroup", {"volume_group_id": none}),
+                    (groups, "ModifyVolumeGroupMembership", {"volume_group_id": none}),
+                    (snapshots, "CreateVolumeGroupSnapshot",
+                     {"name": "n", "source_volume_ids": [none]}),
+                    (snapshots, "GetVolumeGroupSnapshot", {"group_snapshot_id": none})):
+                with self.subTest(method=method, id=none):
+                    self.refuses(Code.NOT_FOUND, call, method, **ask)
+            for call, method, key in (
+                    (controller, "DeleteVolume", "volume_id"),
+                    (controller, "ControllerUnpublishVolume", "volume_id"),
+                    (controller, "DeleteSnapshot", "snapshot_id"),
+                    (groups, "DeleteVolumeGroup", "volume_group_id"),
+                    (snapshots, "DeleteVolumeGroupSnapshot", "group_snapshot_id")):
+                call(method, **{key: none})
+            listed = controller("ListSnapshots", snapshot_id=none)
+            self.assertEqual(list(listed.entries), [])
+            listed = controller("ListSnapshots", source_volume_id=none)
+            self.assertEqual(list(listed.entries), [])
+
+
+class Limited(DriverCase):
+    """A node takes three volumes."""
+
+    most = 3
+
+    @classmethod
+    def start_driver(cls, path):
+        driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--api",
+                                 cls.service.endpoint, "--controller",
+                                 f"--csi.max_volumes={cls.most}").start()
+        cls.addClassCleanup(driver.kill)
+        return driver
+
+    def taken(self, node, ids):
+        return [volume_id for volume_id in ids if node in self.nodes(volume_id)]
+
+    def test_a_node_takes_no_more_than_it_says(self):
+        ids = [self.create().volume_id for _ in range(self.most + 1)]
+        self.api.attach(self.volume(), str(uuid.uuid4()), NODE_1)  # a server's, of the same host
+        for volume_id in ids[:-1]:
+            self.publish(volume_id)
+        said = self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller,
+                            "ControllerPublishVolume", volume_id=ids[-1], node_id=NODE_1,
+                            volume_capability=PLAIN)
+        self.assertIn(NODE_1, said)
+        self.assertEqual(self.api.show(ids[-1])["status"], "available")
+        self.publish(ids[0])  # is there
+        self.publish(ids[-1], NODE_2)
+        self.unpublish(ids[-1], NODE_2)
+        self.unpublish(ids[0])
+        self.publish(ids[-1])
+
+    def test_of_many_at_once_no_more_get_there(self):
+        self.start_driver(self.socket + "2")
+        ids = [self.create().volume_id for _ in range(2 * self.most)]
+        drivers = [self.driver, self.new_driver(self.socket + "2")] * self.most
+
+        def ask(driver, volume_id):
+            try:
+                driver.controller("ControllerPublishVolume", volume_id=volume_id, node_id=NODE_1,
+                                  volume_capability=PLAIN)
+                return volume_id
+            except Refused as refusal:
+                self.assertEqual(refusal.code, Code.RESOURCE_EXHAUSTED, refusal)
+                return None
+
+        with concurrent.futures.ThreadPoolExecutor(len(ids)) as pool:
+            for _ in range(4):
+                there = sorted(filter(None, pool.map(ask, drivers, ids)))
+                self.assertEqual(sorted(self.taken(NODE_1, ids)), there)
+                self.assertLessEqual(len(there), self.most)
+                for volume_id in ids:
+                    self.unpublish(volume_id)
 
 
 class Expanding(DriverCase):

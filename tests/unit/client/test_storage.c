@@ -24,6 +24,8 @@
 #define GROUP "{\"id\": \"g\", \"status\": \"available\", \"volumes\": [\"v\"]}"
 #define COPY  "{\"id\": \"c\", \"status\": \"creating\", \"group_id\": \"g\"}"
 
+static const char *named = ID; /* whatever a call is about */
+
 struct scene {
     struct script_server *server;
     struct arena *arena;
@@ -80,20 +82,20 @@ static int volume_page(struct scene *scene) {
 }
 
 static int volume_delete(struct scene *scene) {
-    return volumes_delete(&scene->api, scene->arena, "a/b", &scene->err);
+    return volumes_delete(&scene->api, scene->arena, named, &scene->err);
 }
 
 static int volume_extend(struct scene *scene) {
-    return volumes_extend(&scene->api, scene->arena, ID, 5, &scene->err);
+    return volumes_extend(&scene->api, scene->arena, named, 5, &scene->err);
 }
 
 static int volume_reclaim(struct scene *scene) {
-    return volumes_reclaim(&scene->api, scene->arena, ID, &scene->err);
+    return volumes_reclaim(&scene->api, scene->arena, named, &scene->err);
 }
 
 static int reclaim_read(struct scene *scene) {
     struct remote_reclaim found = { 0 };
-    int result = volumes_read_reclaim(&scene->api, scene->arena, ID, &found, &scene->err);
+    int result = volumes_read_reclaim(&scene->api, scene->arena, named, &found, &scene->err);
 
     if (result == 0) {
         ck_assert_str_eq(found.status, "done");
@@ -113,7 +115,7 @@ static int snapshot_create(struct scene *scene) {
 
 static int snapshot_read(struct scene *scene) {
     struct remote_snapshot snapshot = { 0 };
-    int result = snapshots_read(&scene->api, scene->arena, ID, &snapshot, &scene->err);
+    int result = snapshots_read(&scene->api, scene->arena, named, &snapshot, &scene->err);
 
     if (result == 0) {
         ck_assert_str_eq(snapshot.volume_id, "v");
@@ -131,7 +133,7 @@ static int snapshot_page(struct scene *scene) {
 }
 
 static int snapshot_delete(struct scene *scene) {
-    return snapshots_delete(&scene->api, scene->arena, ID, &scene->err);
+    return snapshots_delete(&scene->api, scene->arena, named, &scene->err);
 }
 
 static const struct remote_connector connector = { .host = "node-1", .readonly = true };
@@ -152,14 +154,14 @@ static int attachment_create(struct scene *scene) {
 static int attachment_connect(struct scene *scene) {
     struct remote_connection connection;
 
-    return attachments_connect(&scene->api, scene->arena, "a", &connector, &connection,
+    return attachments_connect(&scene->api, scene->arena, named, &connector, &connection,
                                &scene->err);
 }
 
 static int attachment_read(struct scene *scene) {
     struct remote_connection connection;
 
-    return attachments_read(&scene->api, scene->arena, "a", &connection, &scene->err);
+    return attachments_read(&scene->api, scene->arena, named, &connection, &scene->err);
 }
 
 static int attachment_page(struct scene *scene) {
@@ -169,17 +171,17 @@ static int attachment_page(struct scene *scene) {
 }
 
 static int attachment_complete(struct scene *scene) {
-    return attachments_complete(&scene->api, scene->arena, "a", &scene->err);
+    return attachments_complete(&scene->api, scene->arena, named, &scene->err);
 }
 
 static int attachment_delete(struct scene *scene) {
-    return attachments_delete(&scene->api, scene->arena, "a", &scene->err);
+    return attachments_delete(&scene->api, scene->arena, named, &scene->err);
 }
 
 static int group_read(struct scene *scene) {
     struct remote_group group;
 
-    return groups_read(&scene->api, scene->arena, "g", &group, &scene->err);
+    return groups_read(&scene->api, scene->arena, named, &group, &scene->err);
 }
 
 static int group_page(struct scene *scene) {
@@ -199,11 +201,11 @@ static int group_create(struct scene *scene) {
 }
 
 static int group_change(struct scene *scene) {
-    return groups_change(&scene->api, scene->arena, "g", "a,b", "", &scene->err);
+    return groups_change(&scene->api, scene->arena, named, "a,b", "", &scene->err);
 }
 
 static int group_delete(struct scene *scene) {
-    return groups_delete(&scene->api, scene->arena, "g", true, &scene->err);
+    return groups_delete(&scene->api, scene->arena, named, true, &scene->err);
 }
 
 static int copy_create(struct scene *scene) {
@@ -215,7 +217,7 @@ static int copy_create(struct scene *scene) {
 static int copy_read(struct scene *scene) {
     struct remote_group_snapshot row;
 
-    return group_snapshots_read(&scene->api, scene->arena, "c", &row, &scene->err);
+    return group_snapshots_read(&scene->api, scene->arena, named, &row, &scene->err);
 }
 
 static int copy_page(struct scene *scene) {
@@ -225,7 +227,7 @@ static int copy_page(struct scene *scene) {
 }
 
 static int copy_delete(struct scene *scene) {
-    return group_snapshots_delete(&scene->api, scene->arena, "c", &scene->err);
+    return group_snapshots_delete(&scene->api, scene->arena, named, &scene->err);
 }
 
 static int type_find(struct scene *scene) {
@@ -252,7 +254,7 @@ static const struct {
       "{\"volume\": " VOLUME "}", "{\"volume\": {}}" },
     { volume_page, 1, "GET", "/v3/volumes/detail?name=a%20b&limit=7&marker=m%2F1", NULL,
       "{\"volumes\": [" VOLUME "]}", "{\"volumes\": [{}]}" },
-    { volume_delete, 0, "DELETE", "/v3/volumes/a%2Fb", NULL, "", NULL },
+    { volume_delete, 0, "DELETE", "/v3/volumes/" ID, NULL, "", NULL },
     { volume_extend, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-extend\": {\"new_size\": 5}}", "", NULL },
     { volume_reclaim, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-reclaim_space\": null}", "", NULL },
     { reclaim_read, 0, "GET", "/v3/volumes/" ID "/reclaim_space", NULL,
@@ -267,30 +269,30 @@ static const struct {
     { attachment_create, 0, "POST", "/v3/attachments",
       "{\"attachment\":{\"volume_uuid\":\"v\",\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
       "{\"attachment\": " ATTACHMENT "}", "{\"attachment\": {}}" },
-    { attachment_connect, 0, "PUT", "/v3/attachments/a",
+    { attachment_connect, 0, "PUT", "/v3/attachments/" ID,
       "{\"attachment\":{\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
       "{\"attachment\": " ATTACHMENT "}", "[]" },
-    { attachment_read, 0, "GET", "/v3/attachments/a", NULL, "{\"attachment\": " ATTACHMENT "}", "{}" },
+    { attachment_read, 0, "GET", "/v3/attachments/" ID, NULL, "{\"attachment\": " ATTACHMENT "}", "{}" },
     { attachment_page, 1, "GET", "/v3/attachments/detail?volume_id=v", NULL,
       "{\"attachments\": [" ATTACHMENT "]}", "{\"attachments\": [{}]}" },
-    { attachment_complete, 0, "POST", "/v3/attachments/a/action", "{\"os-complete\": null}", "", NULL },
-    { attachment_delete, 0, "DELETE", "/v3/attachments/a", NULL, "", NULL },
-    { group_read, 0, "GET", "/v3/groups/g?list_volume=true", NULL, "{\"group\": " GROUP "}",
+    { attachment_complete, 0, "POST", "/v3/attachments/" ID "/action", "{\"os-complete\": null}", "", NULL },
+    { attachment_delete, 0, "DELETE", "/v3/attachments/" ID, NULL, "", NULL },
+    { group_read, 0, "GET", "/v3/groups/" ID "?list_volume=true", NULL, "{\"group\": " GROUP "}",
       "{\"group\": {\"id\": \"g\", \"status\": \"available\"}}" },
     { group_page, 1, "GET", "/v3/groups/detail?list_volume=true&name=n&limit=2&marker=m", NULL,
       "{\"groups\": [" GROUP "]}", "{\"groups\": [{}]}" },
     { group_create, 0, "POST", "/v3/groups",
       "{\"group\":{\"name\":\"n\",\"description\":null,\"group_type\":\"gt\",\"volume_types\":[\"t\",\"u\"]}}",
       "{\"group\": {\"id\": \"g\"}}", "{\"group\": {}}" },
-    { group_change, 0, "PUT", "/v3/groups/g", "{\"group\":{\"add_volumes\":\"a,b\"}}", "", NULL },
-    { group_delete, 0, "POST", "/v3/groups/g/action", "{\"delete\": {\"delete-volumes\": true}}", "", NULL },
+    { group_change, 0, "PUT", "/v3/groups/" ID, "{\"group\":{\"add_volumes\":\"a,b\"}}", "", NULL },
+    { group_delete, 0, "POST", "/v3/groups/" ID "/action", "{\"delete\": {\"delete-volumes\": true}}", "", NULL },
     { copy_create, 0, "POST", "/v3/group_snapshots",
       "{\"group_snapshot\":{\"group_id\":\"g\",\"name\":\"n\",\"description\":\"d\"}}",
       "{\"group_snapshot\": {\"id\": \"c\"}}", "{\"group_snapshot\": {}}" },
-    { copy_read, 0, "GET", "/v3/group_snapshots/c", NULL, "{\"group_snapshot\": " COPY "}", "{\"group_snapshot\": 1}" },
+    { copy_read, 0, "GET", "/v3/group_snapshots/" ID, NULL, "{\"group_snapshot\": " COPY "}", "{\"group_snapshot\": 1}" },
     { copy_page, 1, "GET", "/v3/group_snapshots/detail?limit=1", NULL, "{\"group_snapshots\": [" COPY "]}",
       "{\"group_snapshots\": [{}]}" },
-    { copy_delete, 0, "DELETE", "/v3/group_snapshots/c", NULL, "", NULL },
+    { copy_delete, 0, "DELETE", "/v3/group_snapshots/" ID, NULL, "", NULL },
     { type_find, 0, "GET", "/v3/types", NULL, "{\"volume_types\": [{\"id\": \"i\", \"name\": \"t\"}]}", "{}" },
     { room, 0, "GET", "/v3/scheduler-stats/get_pools?detail=true&volume_type=a%20b", NULL, "{\"pools\": []}", "{}" },
 };
@@ -309,6 +311,27 @@ START_TEST(each_call_sends_what_the_api_takes) {
         ck_assert_msg(request, "%s %s", calls[i].method, calls[i].path);
         ck_assert_str_eq(request->body, calls[i].sent ? calls[i].sent : "");
     }
+    scene_end(scene);
+}
+END_TEST
+
+/* What could be the name of another route is asked of nobody. */
+START_TEST(what_is_no_uuid_is_not_there) {
+    static const char *const names[] = { "detail", "summary", "a/b", "..", "", ID "x" };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(calls) * LENGTH(names); i++) {
+        size_t n = i / LENGTH(names);
+
+        if (!strstr(calls[n].path, ID))
+            continue;
+        named = names[i % LENGTH(names)];
+        answer(scene, 200, calls[n].answered);
+        ck_assert_int_eq(calls[n].call(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_NOT_FOUND);
+        ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
+    }
+    named = ID;
     scene_end(scene);
 }
 END_TEST
@@ -398,13 +421,13 @@ START_TEST(a_type_is_found_by_name_or_id) {
     ck_assert_int_eq(types_find(&scene->api, scene->arena, "i1", &type, &scene->err), 0);
     ck_assert_str_eq(type.name, "a");
     ck_assert(!type.multiattach);
-    ck_assert_int_eq(types_find(&scene->api, scene->arena, "c", &type, &scene->err), -1);
+    ck_assert_int_eq(types_find(&scene->api, scene->arena, named, &type, &scene->err), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_NOT_FOUND);
     scene_end(scene);
 }
 END_TEST
 
-CHECK_MAIN("storage", each_call_sends_what_the_api_takes,
+CHECK_MAIN("storage", each_call_sends_what_the_api_takes, what_is_no_uuid_is_not_there,
            an_answer_that_makes_no_sense_counts_as_none, a_fault_has_its_kind_and_text,
            the_request_id_goes_along_with_every_call, room_is_the_sum_and_the_most_of_the_pools,
            a_type_is_found_by_name_or_id)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "common/cleanup.h"
+#include "common/gib.h"
 #include "common/log.h"
 #include "compute/agent.h"
 #include "tests/lib/fake_hypervisor.h"
@@ -15,7 +16,6 @@
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
 #define INSTANCE "22222222-2222-4222-8222-222222222222"
-#define GIB      (INT64_C(1) << 30)
 
 #define URL_SIZE 80
 

@@ -1,5 +1,6 @@
 #include "tests/lib/check_main.h"
 
+#include "common/gib.h"
 #include "compute/resize.h"
 #include "tests/lib/fake_hypervisor.h"
 
@@ -9,7 +10,6 @@
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
 #define INSTANCE "22222222-2222-4222-8222-222222222222"
-#define GIB      (INT64_C(1) << 30)
 
 /* A host with a running guest that has a disk of 1 GiB, and a volume that shall have 3 GB. */
 struct scene {

@@ -1,0 +1,49 @@
+/*
+ * How many volumes a node has, and whether it takes one more (option max_volumes).
+ *
+ * The API is asked for all volumes: it has no list of what one host has.  Of two calls for the last
+ * place both may find it free: so whoever has attached looks again, and goes when there are too
+ * many now, even if both do.
+ */
+#include "csi/controller.private.h"
+
+#include "config/config.h"
+
+#include <string.h>
+
+struct counted {
+    const char *node_id, *volume_id;
+    int64_t others;
+};
+
+static int count_row(void *arg, const void *row, struct error *err) {
+    const struct remote_volume *volume = row;
+    struct counted *counted = arg;
+
+    (void)err;
+    counted->others += strcmp(volume->id, counted->volume_id) != 0 &&
+                       controller_attached_to(volume, counted->node_id);
+    return 0;
+}
+
+int controller_check_room(const struct grpc_call *call, const struct client *api,
+                          const char *node_id, const char *volume_id, struct error *err) {
+    int64_t most = config_int(csi_driver_of(call)->config, "csi", "max_volumes");
+    struct counted counted = { node_id, volume_id, 0 };
+    struct controller_list list = { .kind = &volume_kind, .keep = count_row, .arg = &counted };
+    char *next;
+
+    if (most == 0)
+        return 0;
+    do {
+        int result = controller_collect(api, call->arena, &list, &next, err);
+
+        if (result != 0)
+            return result;
+        list.token = next;
+    } while (*next);
+    return counted.others < most ? 0
+                                 : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                                               "Node %s has %jd volumes and takes no more.",
+                                               node_id, (intmax_t)counted.others);
+}
