@@ -19,6 +19,9 @@
 #define DEVICES         "/sys/block"
 #define MOST_ATTEMPTS   64
 #define RELEASE_WAIT_US INT64_C(5000000)
+/* Left to the kernel it follows from the storage, and from whether the image shares blocks with another:
+ * a file system that was made with one size is none with a larger. */
+#define LOOP_SECTOR 512
 
 void loop_path(unsigned number, char ret[LOOP_PATH_SIZE]) {
     snprintf(ret, LOOP_PATH_SIZE, "/dev/loop%u", number);
@@ -224,6 +227,7 @@ static int configure(unsigned number, int file, const char *label, bool read_onl
                      struct error *err) {
     struct loop_config config = {
         .fd = (uint32_t)file,
+        .block_size = LOOP_SECTOR,
         .info.lo_flags =
             LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0U),
     };

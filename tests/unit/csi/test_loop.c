@@ -4,6 +4,7 @@
 #include "tests/unit/csi/node_test.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -119,6 +120,38 @@ START_TEST(it_grows_with_its_file_and_never_by_itself) {
     assert_ok(loop_grow(&loop, &err));
     assert_ok(loop_size(&loop, &bytes, &err));
     ck_assert_int_eq(bytes, 16 * MIB);
+}
+END_TEST
+
+/* What is mounted there shares blocks. */
+static void mount_storage(void) {
+    ck_assert_int_eq(shell("cd %s && truncate -s 512M disk && mkfs.xfs -q -m reflink=1 disk && "
+                           "mkdir storage && mount -o loop disk storage",
+                           base),
+                     0);
+}
+
+START_TEST(sectors_are_those_of_the_first_time_whatever_the_image_shares) {
+    int sector;
+
+    mount_storage();
+    close(image_make("storage/image", 8 * MIB));
+    ck_assert_int_eq(
+        shell("cd %s/storage && dd if=/dev/urandom of=image bs=1M count=1 conv=notrunc "
+              "2>/dev/null && cp --reflink=always image clone",
+              base),
+        0);
+    for (int i = 0; i < 2; i++) {
+        autoimage int file =
+            open(path_of(i == 0 ? "storage/image" : "storage/clone"), O_RDWR | O_CLOEXEC);
+        autoloop struct loop loop = LOOP_NONE;
+
+        assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+        ck_assert_int_eq(ioctl(loop.fd, BLKSSZGET, &sector), 0);
+        ck_assert_int_eq(sector, 512);
+    }
+    wait_for_devices(1); /* that of the storage */
+    ck_assert_int_eq(shell("umount %s/storage", base), 0);
 }
 END_TEST
 
@@ -295,6 +328,7 @@ END_TEST
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
           a_device_that_somebody_else_made_is_refused, what_is_not_kept_ends_with_its_last_user,
           a_device_in_use_is_told_and_ends_later, it_grows_with_its_file_and_never_by_itself,
+          sectors_are_those_of_the_first_time_whatever_the_image_shares,
           a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
           writers_that_share_may_be_many, no_guest_gets_an_image_that_a_node_has_open,
           who_dies_before_it_is_kept_leaves_nothing, an_image_that_a_guest_has_open_is_held,
