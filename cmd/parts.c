@@ -96,6 +96,7 @@ static int find_backend(const struct config *config, const char *name, struct ma
         .name = name,
         .host_name = config_text(config, name, "backend_host"),
         .backend_name = backend_name ? backend_name : name,
+        .reports_discard = config_bool(config, name, "report_discard_supported"),
         .driver = driver_find(driver_name),
         .settings = {
             .name = name,

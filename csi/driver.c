@@ -4,11 +4,13 @@
 
 #include "client/volumes.h"
 #include "common/cleanup.h"
+#include "csi/node.h"
 #include "http/exchange.h"
 #include "identity/own_user.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECTION      "csi"
 #define LONGEST_NAME 63
@@ -61,6 +63,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     bool node = config_bool(config, SECTION, "node");
 
     driver->arena = arena;
+    driver->lock = -1;
     driver->config = config;
     driver->name = config_text(config, SECTION, "driver_name");
     driver->version = PACKAGE_VERSION;
@@ -74,6 +77,12 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
 }
 
 /* ---- start and stop ---- */
+
+static void driver_free(struct csi_driver *driver) {
+    if (driver->lock >= 0)
+        close(driver->lock);
+    arena_free(driver->arena);
+}
 
 static int serve(struct csi_driver *driver, const struct csi_settings *settings,
                  struct error *err) {
@@ -126,8 +135,10 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
                      struct error *err) {
     struct csi_driver *driver = driver_new(settings);
 
-    if (check_name(driver->name, err) < 0 || serve(driver, settings, err) < 0) {
-        arena_free(driver->arena);
+    if (check_name(driver->name, err) < 0 ||
+        (driver->node && node_lock(driver->places, driver->name, &driver->lock, err) < 0) ||
+        serve(driver, settings, err) < 0) {
+        driver_free(driver);
         return -1;
     }
     *ret = driver;
@@ -138,5 +149,5 @@ void csi_driver_stop(struct csi_driver *driver, int64_t grace_ms) {
     if (!driver)
         return;
     grpc_server_stop(driver->server, grace_ms);
-    arena_free(driver->arena);
+    driver_free(driver);
 }

@@ -18,6 +18,7 @@ struct csi_driver {
     const struct config *config;
     struct client api;         /* not used as it is: csi_api() */
     const struct node *places; /* of the node (node.h) */
+    int lock;                  /* of the kubelet's directory; -1: none */
     struct grpc_server *server;
 };
 

@@ -69,6 +69,7 @@ libscoria_a_SOURCES += \
 	csi/mount_table.c csi/mount_table.h \
 	csi/node.h \
 	csi/node_image.c csi/node_image.h \
+	csi/node_lock.c \
 	csi/node_publish.c \
 	csi/node_stage.c \
 	csi/node_usage.c \

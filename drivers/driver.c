@@ -73,6 +73,13 @@ static const struct option backend_options[] = {
       .min = 0,
       .max = 100,
       .help = "Part of the whole room that new volumes and growth leave free." },
+    { .section = OPTION_BACKEND,
+      .key = "report_discard_supported",
+      .type = OPTION_BOOL,
+      .fallback = "false",
+      .help =
+          "Tell whoever connects a volume that its disk may be trimmed: connection_info has discard then, and "
+          "Nova gives the disk discard=unmap, without which a guest gives no room back." },
     OPTIONS_END
 };
 

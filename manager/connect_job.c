@@ -13,6 +13,8 @@ static const char *complete(struct job *job, json_t *info, const char *mode) {
     json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
     json_object_set_new(data, "qos_specs", json_null());
     json_object_set_new(data, "cacheable", json_false());
+    if (job->backend->reports_discard && !json_object_get(data, "discard"))
+        json_object_set_new(data, "discard", json_true());
     json_object_set_new(data, "enforce_multipath", json_false());
     json_object_set_new(info, "enforce_multipath", json_false());
     return json_text(job->arena, info);

@@ -15,6 +15,7 @@ struct manager_backend {
     const char *name;         /* section; the host is <host_name>@<name> */
     const char *host_name;    /* backend_host; NULL: the node */
     const char *backend_name; /* volume_backend_name, what types ask for */
+    bool reports_discard;     /* whoever connects is told that the disk may be trimmed */
     const struct driver *driver;
     void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
     struct driver_backend settings;

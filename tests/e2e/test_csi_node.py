@@ -125,6 +125,32 @@ class Node(ServiceCase):
         self.assertTrue(condition.message)
         return condition.message if condition.abnormal else None
 
+    def another(self, *options):
+        """One more driver, at a path of its own."""
+        path = os.path.join(self.directory, "csi", f"{uuid.uuid4().hex[:8]}.sock")
+        driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--node",
+                                 "--csi.node_id=node-1", *options)
+        self.addCleanup(driver.kill)
+        return driver
+
+    def test_a_kubelet_has_one_driver_of_a_name(self):
+        here = f"--csi.kubelet_directory={self.kubelet}"
+        with self.assertRaises(program.NotStarted) as caught:
+            self.another(here).start()
+        self.assertIn(f"another driver csi.scoria.io serves {self.kubelet} already",
+                      str(caught.exception))
+        self.assertEqual(self.another(here, "--csi.driver_name=other.scoria.io").start().stop(), 0)
+        for place in os.path.join(self.directory, "missing"), self.directory:
+            first, second = (self.another(f"--csi.kubelet_directory={place}") for _ in range(2))
+            first.start()
+            if place == self.directory:
+                with self.assertRaises(program.NotStarted):
+                    second.start()
+                first.kill()  # what a dead one has left keeps nobody
+            second.start()
+            self.assertEqual(second.stop(), 0)
+            first.kill()
+
     def test_what_is_wrong_with_a_volume_is_told(self):
         for mode in PLAIN, BLOCK:
             with self.subTest(block=mode is BLOCK):
@@ -172,7 +198,7 @@ class Node(ServiceCase):
         alone = os.path.join(self.directory, "csi", "alone.sock")
         lonely = program.Program("csi", alone + ".log", *[
             option.replace(self.socket, alone).replace(self.service.endpoint, "http://127.0.0.1:1")
-            for option in self.csi.arguments[2:]]).start()
+            for option in self.csi.arguments[2:]], "--csi.driver_name=alone.scoria.io").start()
         self.addCleanup(lonely.kill)
         others, self.driver = self.driver, Driver(alone)
         self.stage(volume_id, PLAIN, context)

@@ -28,6 +28,7 @@ class Reclaim:
     """What holds for every format."""
 
     format = None
+    may_trim = None  # of connection_info: what a guest's disk may do
 
     def path(self, volume_id):
         return os.path.join(self.state, "volumes", f"volume-{volume_id}")
@@ -159,6 +160,7 @@ class Reclaim:
             self.assertEqual(self.reclaim(volume_id).status, 202)
             attachment = self.api.attach(volume_id, str(uuid.uuid4()), "here")
             self.assertTrue(attachment["connection_info"])
+            self.assertEqual(attachment["connection_info"].get("discard"), self.may_trim)
             self.assertIn(self.last(volume_id)["status"], ("done", "error"))
             self.run_io(volume_id, "write")
             self.api.detach(attachment["id"])
@@ -172,7 +174,8 @@ class RawReclaim(Reclaim, ServiceCase):
 
 class Qcow2Reclaim(Reclaim, ServiceCase):
     format = "qcow2"
-    options = ("--file.file_qcow2_volumes=true",)
+    options = ("--file.file_qcow2_volumes=true", "--file.report_discard_supported=true")
+    may_trim = True
 
 
 class ThickReclaim(ServiceCase):

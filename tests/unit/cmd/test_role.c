@@ -100,15 +100,17 @@ START_TEST(the_driver_is_a_service_of_its_own_or_of_a_whole_one) {
 #ifdef HAVE_CSI
     static struct told told;
     autohome struct home home;
-    char alone[128], among_others[128], ready[128];
+    char alone[160], among_others[200], ready[128];
 
     home_make(&home);
-    snprintf(alone, sizeof(alone), "csi --endpoint unix://%s/csi.sock", home.path);
+    snprintf(alone, sizeof(alone),
+             "csi --endpoint unix://%s/csi.sock --csi.kubelet_directory=%s/none", home.path,
+             home.path);
     snprintf(ready, sizeof(ready), "ready unix://%s/csi.sock\n", home.path);
     snprintf(among_others, sizeof(among_others),
              "serve --listen 127.0.0.1:0 --compute_agent.enabled=false "
-             "--csi.endpoint=unix://%s/csi.sock",
-             home.path);
+             "--csi.endpoint=unix://%s/csi.sock --csi.kubelet_directory=%s/none",
+             home.path, home.path);
     begin(&home, alone, ready, &told);
     assert_refused(&home, alone, "another process listens there");
     end(&told, SIGTERM);

@@ -29,6 +29,7 @@ struct scene {
 static inline int scene_begin(struct scene *scene, const char *const *arguments,
                               struct error *err) {
     static const struct option *const tables[] = { csi_options, NULL };
+    static const char *const nowhere[] = { "--csi.kubelet_directory=/nowhere", NULL };
     char url[128];
 
     memset(scene, 0, sizeof(*scene));
@@ -38,8 +39,9 @@ static inline int scene_begin(struct scene *scene, const char *const *arguments,
     snprintf(scene->endpoint, sizeof(scene->endpoint), "unix://%s", scene->path);
     scene->api = script_server_new();
     snprintf(url, sizeof(url), "%s/", script_server_url(scene->api));
-    ck_assert_msg(config_load(tables, NULL, arguments, &scene->config, err) == 0, "%s",
-                  err->message);
+    ck_assert_msg(config_load(tables, NULL, arguments ? arguments : nowhere, &scene->config, err) ==
+                      0,
+                  "%s", err->message);
     return csi_driver_start(&(struct csi_settings){ .config = scene->config,
                                                     .endpoint = scene->endpoint,
                                                     .volume_url = url },

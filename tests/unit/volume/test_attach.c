@@ -53,6 +53,27 @@ START_TEST(status_follows_the_attachment) {
 }
 END_TEST
 
+/* As cinder does with the same option: it is said where it is so, and nowhere else. */
+START_TEST(who_may_trim_is_told) {
+    autoworld struct world *world = world_new(NULL);
+    const char *connector = "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}";
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(world_action(world, id, "%s", connector), 200);
+    ck_assert_ptr_null(strstr(world->answer_text, "\"discard\""));
+    world->backends[0].reports_discard = true;
+    world_restart(world);
+    ck_assert_int_eq(world_action(world, id, "%s", connector), 200);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "\"discard\":true"));
+    world_attach(world, id, WORLD_INSTANCE);
+    ck_assert_int_eq(world_call(world, "GET", "/attachments/detail", NULL), 200);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments WHERE connection_info "
+                                        "LIKE '%\"discard\":true%' OR connection_info LIKE "
+                                        "'%\"discard\": true%'"),
+                     1);
+}
+END_TEST
+
 START_TEST(an_attached_volume_cannot_be_taken_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -353,11 +374,12 @@ START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("attach", status_follows_the_attachment, an_attached_volume_cannot_be_taken_again,
-           the_same_instance_may_attach_twice, a_connector_without_a_host_is_refused,
-           a_backend_that_fails_to_connect_is_told, volume_actions_attach_and_detach,
-           a_read_only_volume_attaches_read_only, detach_needs_to_know_which,
-           an_attached_volume_is_not_deleted, a_forced_delete_takes_the_place_of_a_create,
+CHECK_MAIN("attach", status_follows_the_attachment, who_may_trim_is_told,
+           an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
+           a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
+           volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
+           detach_needs_to_know_which, an_attached_volume_is_not_deleted,
+           a_forced_delete_takes_the_place_of_a_create,
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
            a_delete_that_is_done_but_said_to_have_failed_is_done,
            a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
