@@ -4,7 +4,6 @@
 
 #include "client/volumes.h"
 #include "common/cleanup.h"
-#include "csi/node.h"
 #include "http/exchange.h"
 #include "identity/own_user.h"
 
@@ -136,7 +135,7 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
     struct csi_driver *driver = driver_new(settings);
 
     if (check_name(driver->name, err) < 0 ||
-        (driver->node && node_lock(driver->places, driver->name, &driver->lock, err) < 0) ||
+        (driver->node && csi_node_lock(driver->places, driver->name, &driver->lock, err) < 0) ||
         serve(driver, settings, err) < 0) {
         driver_free(driver);
         return -1;

@@ -23,6 +23,12 @@ struct csi_driver {
 };
 
 struct node *csi_node_new(struct arena *arena, const struct config *config);
+/*
+ * The kubelet's directory is this driver's while *ret_fd is open: of two processes of one name the
+ * second is refused (ERROR_CONFLICT), or both would work at one volume.  -1: there is no directory
+ * that it could work in.
+ */
+int csi_node_lock(const struct node *node, const char *driver_name, int *ret_fd, struct error *err);
 
 static inline const struct csi_driver *csi_driver_of(const struct grpc_call *call) {
     return call->service;

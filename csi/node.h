@@ -40,13 +40,6 @@ struct node {
     struct node_places places;
 };
 
-/*
- * The kubelet's directory is this driver's while *ret_fd is open: of two processes of one name the
- * second is refused (ERROR_CONFLICT), or both would work at one volume.  -1: there is no directory
- * that it could work in.
- */
-int node_lock(const struct node *node, const char *driver_name, int *ret_fd, struct error *err);
-
 struct node_capability {
     bool block;
     const char *type; /* of the file system; "" the usual one */

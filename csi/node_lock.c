@@ -1,6 +1,6 @@
-#include "csi/node.h"
-
 #include "common/cleanup.h"
+#include "csi/driver.private.h"
+#include "csi/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,8 @@ static bool is_of_no_use(int error) {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == EROFS;
 }
 
-int node_lock(const struct node *node, const char *driver_name, int *ret_fd, struct error *err) {
+int csi_node_lock(const struct node *node, const char *driver_name, int *ret_fd,
+                  struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = arena_format(arena, "%s/.%s.lock", node->root, driver_name);
     autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
