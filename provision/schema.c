@@ -134,12 +134,28 @@ static int read_map(const struct place *place, json_t **ret, struct error *err) 
     return read_each(place, SCHEMA_TEXT, ret, err);
 }
 
+/* What was not there when a patch took it away is not there: the same patch changes nothing. */
+static void drop_nulls(json_t *object) {
+    const char *name;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(object, next, name, value) {
+        if (json_is_null(value))
+            json_object_del(object, name);
+        else if (json_is_object(value))
+            drop_nulls(value);
+    }
+}
+
 static int read_object(const struct place *place, json_t **ret, struct error *err) {
     if (!json_is_object(place->value))
         return refuse(place, err, "an object");
     if (place->field->of &&
         schema_accept(place->arena, place->field->of, place->path, place->value, err) < 0)
         return -1;
+    if (!place->field->of)
+        drop_nulls(place->value);
     *ret = json_incref(place->value);
     return 0;
 }
@@ -200,6 +216,8 @@ static int read_each(const struct place *place, enum schema_type type, json_t **
         if (place->field->allows && !place->field->allows(name))
             return error_set(err, ERROR_BAD_REQUEST, "%s: the name is not %s.", below.path,
                              place->field->about);
+        if (json_is_null(value))
+            continue;
         if (read_value(&below, &accepted, err) < 0)
             return -1;
         json_object_set_new(read, name, accepted);

@@ -1,7 +1,8 @@
 /*
  * What a document may say: a tree of fields.  A document that is accepted is in its normal form
  * from then on: known fields under their own names, with the defaults of those that were not given;
- * what is stored, shown and compared is that.
+ * what is stored, shown and compared is that.  Null is what is not given, in objects of any names,
+ * too.
  *
  * A refusal (ERROR_BAD_REQUEST) names the field by its whole path ("spec.capacity.storage") and
  * says why; what is not known is answered with the nearest name.

@@ -88,6 +88,12 @@ static int check_policy(struct work *work, struct document *document, struct err
     return pool_list_check(json_object_get(document->body, "spec"), "spec", err);
 }
 
+static int check_policy_edit(struct work *work, const struct document *before,
+                             struct document *after, struct error *err) {
+    (void)before;
+    return check_policy(work, after, err);
+}
+
 const struct document_kind kind_volume_policy = {
     .name = "CStorVolumePolicy",
     .collection = "volume_policies",
@@ -96,4 +102,5 @@ const struct document_kind kind_volume_policy = {
     .fields = fields,
     .initial_status = "{\"phase\":\"Active\"}",
     .check = check_policy,
+    .check_edit = check_policy_edit,
 };

@@ -391,6 +391,55 @@ WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
     ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
 }
 
+static struct document policy_made(struct work *work, const char *text) {
+    struct error err = { 0 };
+    struct document policy;
+
+    ck_assert_msg(create(work, &kind_volume_policy, text, &policy, &err) == 0, "%s", err.message);
+    return policy;
+}
+
+WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
+    struct document policy = policy_made(work, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    const char *twice =
+        "{\"metadata\":{},\"spec\":{\"replicaPoolInfo\":[" POOL("p") "," POOL("p") "]}}";
+    struct document after;
+
+    REFUSED(document_replace(work, &policy, parse(work, twice), &after, err), BAD_REQUEST);
+    ck_assert_str_eq(err->message, "spec.replicaPoolInfo[1].poolName: p stands there twice.");
+    REFUSED(document_patch(work, &policy, parse(work, twice), &after, err), BAD_REQUEST);
+    ck_assert_int_eq(version_of_all(work), 1);
+}
+
+/* The answer to the first was lost. */
+WORK_TEST(a_patch_that_comes_again_changes_nothing_more) {
+    static const char *const patches[] = {
+        "{\"metadata\":{\"labels\":{\"a\":null}}}",
+        "{\"metadata\":{\"annotations\":{\"a\":null}}}",
+        "{\"metadata\":{\"finalizers\":null}}",
+        "{\"spec\":{\"target\":{\"nodeSelector\":{\"a\":null}}}}",
+        "{\"spec\":{\"target\":{\"resources\":{\"limits\":{\"cpu\":null}}}}}",
+        "{\"spec\":{\"target\":{\"affinity\":{\"a\":null}}}}",
+        "{\"spec\":{\"target\":{\"affinity\":{\"b\":{\"c\":null,\"d\":1}}}}}",
+        "{\"spec\":{\"target\":{\"affinity\":null}}}",
+    };
+    struct document policy = policy_made(
+        work,
+        "{\"metadata\":{\"name\":\"fast\",\"labels\":{\"a\":\"b\"},\"annotations\":{\"a\":\"b\"},"
+        "\"finalizers\":[\"a\"]},\"spec\":{\"target\":{\"nodeSelector\":{\"a\":\"b\"},"
+        "\"resources\":{\"limits\":{\"cpu\":\"1\"}},\"affinity\":{\"a\":1,\"b\":{\"c\":2}}}}}");
+
+    for (size_t i = 0; i < LENGTH(patches); i++) {
+        struct document once, again;
+
+        OK(document_patch(work, &policy, parse(work, patches[i]), &once, err));
+        ck_assert_int_gt(once.version, policy.version);
+        OK(document_patch(work, &once, parse(work, patches[i]), &again, err));
+        ck_assert_str_eq(whole(work, &again), whole(work, &once));
+        policy = again;
+    }
+}
+
 CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
            a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
@@ -401,4 +450,5 @@ CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_i
            what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
            what_has_none_goes_at_once_and_leaves_its_last_number,
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
-           a_config_that_is_in_use_or_has_clones_does_not_go)
+           a_config_that_is_in_use_or_has_clones_does_not_go,
+           an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more)
