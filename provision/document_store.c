@@ -72,9 +72,33 @@ int document_find(struct work *work, const struct document_kind *kind, const cha
                          "%s %s could not be found.", kind->label, id_or_name);
 }
 
+/* In memory a tree is larger than its text. */
+static size_t tree_bytes(const struct db_rows *rows) {
+    return 16 * (strlen(db_text(rows, 8)) + strlen(db_text(rows, 9)) + strlen(db_text(rows, 10)));
+}
+
 int document_list(struct work *work, const struct query *query, struct document **ret,
                   struct error *err) {
-    return query_all(work, query_page(work, DOCUMENT_SELECT, query, err), read_row, ret, err);
+    autorows struct db_rows *rows = query_page(work, DOCUMENT_SELECT, query, err);
+    struct document *documents = NULL;
+    unsigned count = 0;
+    size_t bytes = 0;
+    int more = -1;
+
+    while (rows && (more = db_next(rows, err)) > 0) {
+        if (count > 0 && query->bytes_most > 0 && bytes > query->bytes_most) {
+            *query->cut = true;
+            break;
+        }
+        documents = query_grow(work->arena, documents, count, sizeof *documents);
+        if (read_row(work, rows, &documents[count++], err) < 0)
+            return -1;
+        bytes += tree_bytes(rows);
+    }
+    if (more < 0)
+        return -1;
+    *ret = documents;
+    return (int)count;
 }
 
 int document_count_labelled(struct work *work, const char *project_id, const char *key,
@@ -158,6 +182,16 @@ static int update(struct work *work, const struct document *document, struct err
     return write_labels(work, document, err);
 }
 
+/* An edit may be small and what it makes of the document large; others pay for each answer that has
+ * it. */
+static int check_bytes(struct work *work, const struct document *document, struct error *err) {
+    if (strlen(metadata_text(work, document)) + strlen(json_text(work->arena, document->body)) <=
+        DOCUMENT_BYTES_MOST)
+        return 0;
+    return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.",
+                     document->kind->label, document->name, DOCUMENT_BYTES_MOST);
+}
+
 /* ---- create ---- */
 
 static int check_room(struct work *work, const struct document_kind *kind, const char *name,
@@ -220,7 +254,7 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         .status = json_keep(work->arena, json_loads(kind->initial_status, 0, NULL)),
         .created_at = work->now_us,
     };
-    if ((kind->check && kind->check(work, ret, err) < 0) ||
+    if ((kind->check && kind->check(work, ret, err) < 0) || check_bytes(work, ret, err) < 0 ||
         check_room(work, kind, form.name, err) < 0 || next_version(work, &version, err) < 0)
         return -1;
     ret->version = ret->first_version = version;
@@ -315,7 +349,8 @@ int document_replace(struct work *work, const struct document *before, const jso
         return -1;
     if (is_same(before, ret))
         return 0;
-    if (kind->check_edit && kind->check_edit(work, before, ret, err) < 0)
+    if ((kind->check_edit && kind->check_edit(work, before, ret, err) < 0) ||
+        check_bytes(work, ret, err) < 0)
         return -1;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
     return store(work, ret, err);

@@ -16,14 +16,16 @@
 #include "ledger/query.h"
 #include "provision/document.h"
 
-#define DOCUMENTS_MOST 20000 /* of one kind in a project */
+#define DOCUMENTS_MOST      20000                /* of one kind in a project */
+#define DOCUMENT_BYTES_MOST ((size_t)128 * 1024) /* of one, as JSON without its status */
 
 extern const struct pair_rows document_label_rows;
 
 /* By its name in the caller's project, or by its uid, visible to the caller.  ERROR_NOT_FOUND. */
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err);
-/* Rows for a list, over the alias d. */
+/* Rows for a list, over the alias d; it ends where they take more memory than they may, behind the
+ * first at the least. */
 int document_list(struct work *work, const struct query *query, struct document **ret,
                   struct error *err); /* how many, or -1 */
 /* How many of the project's have the label with this value. */
@@ -34,7 +36,8 @@ int document_last_version(struct work *work, int64_t *ret, struct error *err);
 
 /*
  * Makes one in the caller's project of what a client has `given`, a whole document; *ret is it as
- * it stands.  ERROR_BAD_REQUEST, ERROR_CONFLICT for a name that is taken, ERROR_OVER_QUOTA.
+ * it stands.  ERROR_BAD_REQUEST, ERROR_CONFLICT for a name that is taken, ERROR_OVER_QUOTA,
+ * ERROR_TOO_LARGE.
  */
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
                     struct document *ret, struct error *err);

@@ -440,6 +440,48 @@ WORK_TEST(a_patch_that_comes_again_changes_nothing_more) {
     }
 }
 
+/* Each edit is small, and others pay for every answer that shows the document. */
+WORK_TEST(a_document_does_not_grow_for_ever) {
+    struct document policy = policy_made(work, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    char *part = arena_alloc(work->arena, DOCUMENT_BYTES_MOST / 4);
+    int edits = 0, result;
+
+    memset(part, 'x', DOCUMENT_BYTES_MOST / 4);
+    part[DOCUMENT_BYTES_MOST / 4 - 1] = '\0';
+    do {
+        const char *patch = arena_format(
+            work->arena, "{\"spec\":{\"target\":{\"affinity\":{\"%d\":\"%s\"}}}}", edits, part);
+        struct document after;
+
+        result = document_patch(work, &policy, parse(work, patch), &after, err);
+        policy = result == 0 ? after : policy;
+    } while (result == 0 && ++edits < 8);
+    ck_assert_int_eq(edits, 3);
+    ck_assert_int_eq(err->kind, ERROR_TOO_LARGE);
+    ck_assert_int_eq(version_of_all(work), 4);
+}
+
+WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
+    bool cut = false;
+    struct query query = {
+        .where = "1=1", .order = "d.name", .limit = 1000, .bytes_most = 4096, .cut = &cut
+    };
+    struct document *documents;
+
+    for (int i = 0; i < 3; i++)
+        policy_made(work, arena_format(work->arena,
+                                       "{\"metadata\":{\"name\":\"p%d\",\"annotations\":{"
+                                       "\"a\":\"%0200d\"}},\"spec\":{}}",
+                                       i, i));
+    ck_assert_int_eq(document_list(work, &query, &documents, err), 1);
+    ck_assert(cut);
+    ck_assert_str_eq(documents[0].name, "p0");
+    cut = false;
+    query.bytes_most = 0;
+    ck_assert_int_eq(document_list(work, &query, &documents, err), 3);
+    ck_assert(!cut);
+}
+
 CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
            a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
@@ -451,4 +493,5 @@ CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_i
            what_has_none_goes_at_once_and_leaves_its_last_number,
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
            a_config_that_is_in_use_or_has_clones_does_not_go,
-           an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more)
+           an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more,
+           a_document_does_not_grow_for_ever, a_list_of_large_ones_ends_early_and_goes_on)
