@@ -122,19 +122,28 @@ static json_t *answer_schema(const struct route *route, json_t *schemas) {
     return route->answer ? only(route->answer, schema) : schema;
 }
 
+static json_t *response_of(json_t *responses, int status) {
+    char text[8];
+    json_t *response;
+
+    snprintf(text, sizeof(text), "%d", status);
+    response = json_object_get(responses, text);
+    if (!response) {
+        response = json_pack("{s:s}", "description", "Done, or accepted.");
+        json_object_set_new(responses, text, response);
+    }
+    return response;
+}
+
 void openapi_answer(json_t *responses, const struct route *route, json_t *schemas) {
     json_t *schema, *response;
-    char status[8];
 
     if (route->status >= error_http_status(ERROR_BAD_REQUEST))
         return; /* refused, whatever is asked */
     schema = answer_schema(route, schemas);
-    snprintf(status, sizeof(status), "%d", route->status);
-    response = json_object_get(responses, status);
-    if (!response) {
-        response = json_pack("{s:s}", "description", "Done, or accepted.");
-        json_object_set_new(responses, status, response);
-    }
+    response = response_of(responses, route->status);
+    if (route->status_later)
+        response_of(responses, route->status_later);
     if (!schema)
         return;
     if (route->action)

@@ -51,6 +51,7 @@ struct route {
     route_handler *check;
     route_handler *handler;
     int status;
+    int status_later; /* when it was only begun, as the handler says; 0: it says the same always */
     /* The answer: below this key; NULL: at the top.  Of a list or a plain show the resource says
      * it, and where there is no shape either, there is no body. */
     const char *answer;

@@ -173,7 +173,7 @@ static int delete_policy(struct request *request, struct error *err) {
     if (document_delete(&request->work, request->object, &document, err) < 0)
         return -1;
     if (json_array_size(document.finalizers) > 0)
-        request->status = 202;
+        request->status = request->route->status_later;
     return 0;
 }
 
@@ -194,7 +194,8 @@ const struct route volume_policy_routes[] = {
       .rule = "volume_policy:update", .wrapper = "volume_policy",
       BODY(patch_fields, struct document_body), .handler = patch_policy, .status = 200, ANSWER("volume_policy", shape) },
     { .method = "DELETE", .path = "/volume_policies/{id}", .resource = &resource,
-      .rule = "volume_policy:delete", .handler = delete_policy, .status = 204, .flags = ROUTE_BARE },
+      .rule = "volume_policy:delete", .handler = delete_policy, .status = 204, .status_later = 202,
+      .flags = ROUTE_BARE },
     ROUTES_END,
 };
 /* clang-format on */

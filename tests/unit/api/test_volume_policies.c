@@ -141,6 +141,21 @@ START_TEST(an_edit_outlives_the_service) {
 }
 END_TEST
 
+START_TEST(one_with_finalizers_goes_with_the_last_of_them) {
+    autoworld struct world *world = world_new(NULL);
+
+    expect(world, "POST", "/volume_policies",
+           POLICY("\"name\": \"fast\", \"finalizers\": [\"a\"]", ""), 201);
+    expect(world, "DELETE", "/volume_policies/fast", NULL, 202);
+    expect(world, "DELETE", "/volume_policies/fast", NULL, 202);
+    expect(world, "GET", "/volume_policies/fast", NULL, 200);
+    expect(world, "PATCH", "/volume_policies/fast",
+           "{\"volume_policy\": {\"metadata\": {\"finalizers\": null}}}", 200);
+    expect(world, "GET", "/volume_policies/fast", NULL, 404);
+}
+END_TEST
+
 CHECK_MAIN("volume_policies", a_policy_lives_from_its_declaration_to_its_deletion,
            who_edits_what_was_edited_meanwhile_is_told, what_is_wrong_is_named_and_changes_nothing,
-           policies_are_found_by_page_name_and_label, an_edit_outlives_the_service)
+           policies_are_found_by_page_name_and_label, an_edit_outlives_the_service,
+           one_with_finalizers_goes_with_the_last_of_them)
