@@ -137,13 +137,19 @@ struct document_body {
         FIELD_OBJECT(struct document_body, spec, "spec", required),                      \
         FIELD_ANY(struct document_body, status, "status", 0), FIELDS_END
 
+/* Everything is checked, and nothing is changed. */
+static const struct route_query change_queries[] = { { "dry_run", 0, true }, { NULL, 0, false } };
+
 static const struct field whole_fields[] = { DOCUMENT_FIELDS(FIELD_REQUIRED) };
 static const struct field patch_fields[] = { DOCUMENT_FIELDS(0) };
 
 static int create_policy(struct request *request, struct error *err) {
     struct document document;
+    bool tries = false;
 
-    if (document_create(&request->work, &kind_volume_policy, request->json, &document, err) < 0)
+    if (request_flag(request, "dry_run", &tries, err) < 0 ||
+        document_create(&request->work, &kind_volume_policy, request->json, tries, &document, err) <
+            0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
@@ -151,8 +157,10 @@ static int create_policy(struct request *request, struct error *err) {
 
 static int replace_policy(struct request *request, struct error *err) {
     struct document document;
+    bool tries = false;
 
-    if (document_replace(&request->work, request->object, request->json, &document, err) < 0)
+    if (request_flag(request, "dry_run", &tries, err) < 0 ||
+        document_replace(&request->work, request->object, request->json, tries, &document, err) < 0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
@@ -160,8 +168,10 @@ static int replace_policy(struct request *request, struct error *err) {
 
 static int patch_policy(struct request *request, struct error *err) {
     struct document document;
+    bool tries = false;
 
-    if (document_patch(&request->work, request->object, request->json, &document, err) < 0)
+    if (request_flag(request, "dry_run", &tries, err) < 0 ||
+        document_patch(&request->work, request->object, request->json, tries, &document, err) < 0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
@@ -169,8 +179,10 @@ static int patch_policy(struct request *request, struct error *err) {
 
 static int delete_policy(struct request *request, struct error *err) {
     struct document document;
+    bool tries = false;
 
-    if (document_delete(&request->work, request->object, &document, err) < 0)
+    if (request_flag(request, "dry_run", &tries, err) < 0 ||
+        document_delete(&request->work, request->object, tries, &document, err) < 0)
         return -1;
     if (json_array_size(document.finalizers) > 0)
         request->status = request->route->status_later;
@@ -183,19 +195,21 @@ const struct route volume_policy_routes[] = {
       .rule = "volume_policy:get_all", .handler = resource_list, .status = 200 },
     { .method = "POST", .path = "/volume_policies", .rule = "volume_policy:create",
       .wrapper = "volume_policy", BODY(whole_fields, struct document_body),
-      .handler = create_policy, .status = 201,
+      .queries = change_queries, .handler = create_policy, .status = 201,
       ANSWER("volume_policy", shape) },
     { .method = "GET", .path = "/volume_policies/{id}", .resource = &resource,
       .rule = "volume_policy:get", .handler = resource_show, .status = 200 },
     { .method = "PUT", .path = "/volume_policies/{id}", .resource = &resource,
       .rule = "volume_policy:update", .wrapper = "volume_policy",
-      BODY(whole_fields, struct document_body), .handler = replace_policy, .status = 200, ANSWER("volume_policy", shape) },
+      BODY(whole_fields, struct document_body), .queries = change_queries,
+      .handler = replace_policy, .status = 200, ANSWER("volume_policy", shape) },
     { .method = "PATCH", .path = "/volume_policies/{id}", .resource = &resource,
       .rule = "volume_policy:update", .wrapper = "volume_policy",
-      BODY(patch_fields, struct document_body), .handler = patch_policy, .status = 200, ANSWER("volume_policy", shape) },
+      BODY(patch_fields, struct document_body), .queries = change_queries,
+      .handler = patch_policy, .status = 200, ANSWER("volume_policy", shape) },
     { .method = "DELETE", .path = "/volume_policies/{id}", .resource = &resource,
-      .rule = "volume_policy:delete", .handler = delete_policy, .status = 204, .status_later = 202,
-      .flags = ROUTE_BARE },
+      .rule = "volume_policy:delete", .queries = change_queries, .handler = delete_policy,
+      .status = 204, .status_later = 202, .flags = ROUTE_BARE },
     ROUTES_END,
 };
 /* clang-format on */

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	client/compute_events.c client/compute_events.h \
 	client/compute_snapshots.c client/compute_snapshots.h \
 	client/compute_trims.c client/compute_trims.h \
+	client/documents.c client/documents.h \
 	client/groups.c client/groups.h \
 	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \

@@ -15,6 +15,9 @@ struct command_word {
     int (*run)(const struct config *config, bool json);
     const char *help;
     bool json; /* --format json is understood */
+    /* Instead of run(), of a word that others follow: those are `words`, ended with NULL. */
+    int (*run_on)(const struct config *config, const char *const *words, bool json);
+    const char *more; /* what follows, for its help: "-f FILE" */
 };
 
 struct command {

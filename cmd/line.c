@@ -89,6 +89,19 @@ static int read_api(struct reader *reader, const char *value) {
     return 0;
 }
 
+/* "-" is the standard input. */
+static int read_documents(struct reader *reader, const char *value) {
+    add_word(reader,
+             arena_join(reader->arena, "--file=",
+                        strcmp(value, "-") == 0 ? value : absolute(reader->arena, value), NULL));
+    return 0;
+}
+
+static int read_peer(struct reader *reader, const char *value) {
+    add_word(reader, arena_join(reader->arena, "--api=", value, NULL));
+    return 0;
+}
+
 static bool of_any(const struct role *role) {
     (void)role;
     return true;
@@ -100,6 +113,10 @@ static bool of_listener(const struct role *role) {
 
 static bool of_driver(const struct role *role) {
     return role->parts == PART_CSI;
+}
+
+static bool of_tool(const struct role *role) {
+    return role->parts == 0;
 }
 
 /* clang-format off */
@@ -114,6 +131,9 @@ static const struct {
     { "--format", read_format, of_any },
     { "--endpoint", read_endpoint, of_driver },
     { "--api", read_api, of_driver },
+    { "--api", read_peer, of_tool },
+    { "--file", read_documents, of_tool },
+    { "-f", read_documents, of_tool },
 };
 
 /* Of the driver, and without a value. */
@@ -156,7 +176,9 @@ static int read_word(struct reader *reader, const char *word, const char *next) 
         if (taken != 0)
             return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
     }
-    if (strncmp(word, "--", 2) == 0)
+    if (strcmp(word, "--dry-run") == 0 && of_tool(&reader->command->role))
+        add_word(reader, word);
+    else if (strncmp(word, "--", 2) == 0)
         add_option(reader, flag_option(reader, word));
     else
         add_word(reader, word);

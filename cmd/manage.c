@@ -49,37 +49,97 @@ static int print_openapi(const struct config *config, bool json) {
 
 /* clang-format off */
 const struct command_word manage_words[] = {
-    { "check", manage_check, "compares what must always agree; status 0 only when it does", true },
-    { "operations", manage_operations, "what is being worked on, since when and by whom", true },
-    { "db sync", manage_db_sync, "brings the schema of the database up to date", true },
-    { "db version", manage_db_version, "the schema that the database has, and the newest known", true },
-    { "db copy", manage_db_copy, "moves scoria.db into an empty PostgreSQL database", true },
-    { "config", print_config, "every option with its meaning and default, as a file", false },
-    { "policy", print_policy, "every policy rule with its default, as a policy.yaml", false },
-    { "routes", manage_routes, "every route of the API, with microversion and rule", true },
-    { "openapi", print_openapi, "the API as an OpenAPI 3.1 document", false },
-    { "drivers", manage_drivers, "what each storage driver can do, and its options", true },
-    { "options-man", print_options_man, "the options as scoria.conf(5) has them", false },
+    { "check", .run = manage_check, .json = true,
+      .help = "compares what must always agree; status 0 only when it does" },
+    { "operations", .run = manage_operations, .json = true,
+      .help = "what is being worked on, since when and by whom" },
+    { "db sync", .run = manage_db_sync, .json = true,
+      .help = "brings the schema of the database up to date" },
+    { "db version", .run = manage_db_version, .json = true,
+      .help = "the schema that the database has, and the newest known" },
+    { "db copy", .run = manage_db_copy, .json = true,
+      .help = "moves scoria.db into an empty PostgreSQL database" },
+    { "config", .run = print_config,
+      .help = "every option with its meaning and default, as a file" },
+    { "policy", .run = print_policy,
+      .help = "every policy rule with its default, as a policy.yaml" },
+    { "routes", .run = manage_routes, .json = true,
+      .help = "every route of the API, with microversion and rule" },
+    { "openapi", .run = print_openapi, .help = "the API as an OpenAPI 3.1 document" },
+    { "drivers", .run = manage_drivers, .json = true,
+      .help = "what each storage driver can do, and its options" },
+    { "options-man", .run = print_options_man, .help = "the options as scoria.conf(5) has them" },
+    { "apply", .run_on = manage_apply, .more = "-f FILE [--dry-run]",
+      .help = "declares what the documents of a file say, or changes it" },
+    { "get", .run_on = manage_get, .more = "KIND [NAME]", .json = true,
+      .help = "lists what is declared of a kind, or shows one" },
+    { "describe", .run_on = manage_describe, .more = "KIND [NAME]",
+      .help = "tells all of what is declared, for people" },
+    { "delete", .run_on = manage_delete, .more = "KIND NAME [--dry-run]",
+      .help = "deletes one that is declared" },
     { 0 },
 };
 /* clang-format on */
 
-int manage_run(const struct command *command, const struct config *config,
-               const char *const *words) {
-    autoarena struct arena *arena = arena_new();
-    const char *what = "";
-    bool json = false;
+/* How many words of `words` are those of the name; 0: they are others. */
+static unsigned words_taken(const char *name, const char *const *words) {
+    unsigned taken = 0;
+
+    for (; *name; taken++) {
+        size_t length = strcspn(name, " ");
+
+        if (!words[taken] || strncmp(words[taken], name, length) != 0 || words[taken][length])
+            return 0;
+        name += length + (name[length] == ' ');
+    }
+    return taken;
+}
+
+/* --format goes from among the words. */
+static int take_format(const struct command *command, const char **words, bool *ret_json) {
+    const char **kept = words;
 
     for (; *words; words++) {
         if (strncmp(*words, "--format=", strlen("--format=")) != 0)
-            what = arena_format(arena, "%s%s%s", what, *what ? " " : "", *words);
+            *kept++ = *words;
         else if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
-            json = strcmp(*words, "--format=json") == 0;
+            *ret_json = strcmp(*words, "--format=json") == 0;
         else
             return usage_no_word(command, *words);
     }
-    for (const struct command_word *word = manage_words; word->name; word++)
-        if (strcmp(word->name, what) == 0)
+    *kept = NULL;
+    return EXIT_SUCCESS;
+}
+
+static const char *joined(struct arena *arena, const char *const *words) {
+    const char *text = "";
+
+    for (; *words; words++)
+        text = arena_join(arena, text, *text ? " " : "", *words, NULL);
+    return text;
+}
+
+int manage_run(const struct command *command, const struct config *config,
+               const char *const *given) {
+    autoarena struct arena *arena = arena_new();
+    const char **words;
+    bool json = false;
+    size_t count = 0;
+    int status;
+
+    while (given[count])
+        count++;
+    words = arena_copy(arena, given, (count + 1) * sizeof *words);
+    status = take_format(command, words, &json);
+    if (status != EXIT_SUCCESS)
+        return status;
+    for (const struct command_word *word = manage_words; word->name; word++) {
+        unsigned taken = words_taken(word->name, words);
+
+        if (taken > 0 && word->run_on)
+            return word->run_on(config, words + taken, json);
+        if (taken > 0 && !words[taken])
             return word->run(config, json);
-    return usage_no_word(command, what);
+    }
+    return usage_no_word(command, joined(arena, words));
 }

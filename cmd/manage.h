@@ -21,3 +21,8 @@ int manage_db_version(const struct config *config, bool json);
 int manage_db_copy(const struct config *config, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);
+/* `words`: a kind and a name, --file=FILE, --api=URL, --dry-run. */
+int manage_apply(const struct config *config, const char *const *words, bool json);
+int manage_get(const struct config *config, const char *const *words, bool json);
+int manage_describe(const struct config *config, const char *const *words, bool json);
+int manage_delete(const struct config *config, const char *const *words, bool json);

@@ -66,7 +66,7 @@ static bool begins_with(const char *name, const char *word) {
 }
 
 int usage_print_word(const struct command *command, const char *word, FILE *out) {
-    bool found = false, json = false;
+    bool found = false, json = false, asks = false;
 
     if (!word || !*word) {
         print_command(command, out);
@@ -74,13 +74,21 @@ int usage_print_word(const struct command *command, const char *word, FILE *out)
     }
     for (const struct command_word *each = command->words; each && each->name; each++)
         if (begins_with(each->name, word)) {
-            fprintf(out, "usage: scoria %s %s [OPTION]...\n  %s.\n\n", command->name, each->name,
-                    each->help);
+            fprintf(out, "usage: scoria %s %s%s%s [OPTION]...\n  %s.\n\n", command->name,
+                    each->name, each->more ? " " : "", each->more ? each->more : "", each->help);
             json |= each->json;
+            asks |= each->run_on != NULL;
             found = true;
         }
     if (found)
         print_general(command, json, out);
+    if (asks)
+        fputs(
+            "  --api URL            of the volume API; else what the catalog of [service_user] says,\n"
+            "                       or http://127.0.0.1:8776/v3\n"
+            "  -f, --file FILE      documents in YAML or JSON; - reads the standard input\n"
+            "  --dry-run            checks all and changes nothing; tells what would change\n",
+            out);
     return found ? 0 : -1;
 }
 

@@ -230,9 +230,8 @@ static json_t *with_finalizer(struct work *work, const struct document_kind *kin
 }
 
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
-                    struct document *ret, struct error *err) {
+                    bool tries, struct document *ret, struct error *err) {
     struct document_form form;
-    int64_t version;
 
     if (document_read(work->arena, kind, NULL, given, &form, err) < 0)
         return -1;
@@ -255,9 +254,13 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         .created_at = work->now_us,
     };
     if ((kind->check && kind->check(work, ret, err) < 0) || check_bytes(work, ret, err) < 0 ||
-        check_room(work, kind, form.name, err) < 0 || next_version(work, &version, err) < 0)
+        check_room(work, kind, form.name, err) < 0)
         return -1;
-    ret->version = ret->first_version = version;
+    if (tries)
+        return 0;
+    if (next_version(work, &ret->version, err) < 0)
+        return -1;
+    ret->first_version = ret->version;
     return insert(work, ret, err);
 }
 
@@ -321,7 +324,9 @@ static int drop(struct work *work, const struct document *document, struct error
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
 }
 
-static int store(struct work *work, struct document *document, struct error *err) {
+static int store(struct work *work, struct document *document, bool tries, struct error *err) {
+    if (tries)
+        return 0;
     if (next_version(work, &document->version, err) < 0)
         return -1;
     document->updated_at = work->now_us;
@@ -331,7 +336,7 @@ static int store(struct work *work, struct document *document, struct error *err
 }
 
 int document_replace(struct work *work, const struct document *before, const json_t *given,
-                     struct document *ret, struct error *err) {
+                     bool tries, struct document *ret, struct error *err) {
     const struct document_kind *kind = before->kind;
     struct document_form form;
 
@@ -353,7 +358,7 @@ int document_replace(struct work *work, const struct document *before, const jso
         check_bytes(work, ret, err) < 0)
         return -1;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
-    return store(work, ret, err);
+    return store(work, ret, tries, err);
 }
 
 /* What is not there cannot be taken away; it stays, and whether it is known is seen later. */
@@ -379,24 +384,24 @@ static void merge(json_t *into, const json_t *patch) {
 }
 
 int document_patch(struct work *work, const struct document *before, const json_t *patch,
-                   struct document *ret, struct error *err) {
+                   bool tries, struct document *ret, struct error *err) {
     json_t *whole = json_keep(work->arena, json_deep_copy(document_json(work->arena, before)));
 
     if (!json_is_object(patch))
         return error_set(err, ERROR_BAD_REQUEST, "A patch must be an object.");
     merge(whole, patch);
-    return document_replace(work, before, whole, ret, err);
+    return document_replace(work, before, whole, tries, ret, err);
 }
 
 /* ---- delete ---- */
 
-int document_delete(struct work *work, const struct document *document, struct document *ret,
-                    struct error *err) {
+int document_delete(struct work *work, const struct document *document, bool tries,
+                    struct document *ret, struct error *err) {
     *ret = *document;
     if (document->deleted_at)
         return 0;
     if (document->kind->check_delete && document->kind->check_delete(work, document, err) < 0)
         return -1;
     ret->deleted_at = work->now_us;
-    return store(work, ret, err);
+    return store(work, ret, tries, err);
 }

@@ -1,6 +1,7 @@
 #include "provision/kind.h"
 
 #include <string.h>
+#include <strings.h>
 
 const struct document_kind *const document_kinds[] = {
     &kind_volume_policy,
@@ -11,6 +12,14 @@ const struct document_kind *const document_kinds[] = {
 const struct document_kind *document_kind_named(const char *name) {
     for (const struct document_kind *const *kind = document_kinds; *kind; kind++)
         if (strcmp((*kind)->name, name) == 0)
+            return *kind;
+    return NULL;
+}
+
+const struct document_kind *document_kind_called(const char *name) {
+    for (const struct document_kind *const *kind = document_kinds; *kind; kind++)
+        if (strcasecmp((*kind)->name, name) == 0 || strcmp((*kind)->collection, name) == 0 ||
+            strcmp((*kind)->word, name) == 0 || strcmp((*kind)->short_name, name) == 0)
             return *kind;
     return NULL;
 }

@@ -14,6 +14,7 @@ struct work;
 struct document_kind {
     const char *name;       /* "CStorVolumeConfig" */
     const char *collection; /* "volume_configs", in paths */
+    const char *word;       /* "volume_config", around one of them */
     const char *label;      /* "Volume config", in sentences */
     const char *short_name; /* "cvc", as kubectl has it */
     /* Of the whole document but apiVersion, kind and metadata. */
@@ -34,6 +35,8 @@ extern const struct document_kind *const document_kinds[];
 
 /* By its name, as documents have it; NULL. */
 const struct document_kind *document_kind_named(const char *name);
+/* By any of its names, as people write them; NULL. */
+const struct document_kind *document_kind_called(const char *name);
 
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[];

@@ -179,6 +179,7 @@ static int check_config_delete(struct work *work, const struct document *config,
 const struct document_kind kind_volume_config = {
     .name = "CStorVolumeConfig",
     .collection = "volume_configs",
+    .word = "volume_config",
     .label = "Volume config",
     .short_name = "cvc",
     .fields = fields,

@@ -97,6 +97,7 @@ static int check_policy_edit(struct work *work, const struct document *before,
 const struct document_kind kind_volume_policy = {
     .name = "CStorVolumePolicy",
     .collection = "volume_policies",
+    .word = "volume_policy",
     .label = "Volume policy",
     .short_name = "cvp",
     .fields = fields,

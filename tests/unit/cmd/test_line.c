@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST 4
+#define MOST 8
 
 /* "@" is the current directory. */
 struct example {
@@ -51,6 +51,13 @@ static const struct example examples[] = {
       { "--csi.endpoint=unix:///a", "--csi.controller=true", "--csi.node=true" },
       { NULL },
       NULL },
+    { "manage",
+      { "apply", "-f", "a.yaml", "--dry-run", "--api", "http://a" },
+      { NULL },
+      { "apply", "--file=@/a.yaml", "--dry-run", "--api=http://a" },
+      NULL },
+    { "manage", { "apply", "--file=-" }, { NULL }, { "apply", "--file=-" }, NULL },
+    { "serve", { "--dry-run" }, { "--dry-run" }, { NULL }, NULL },
     { "csi", { "--api=http://a" }, { "--csi.volume_endpoint=http://a" }, { NULL }, NULL },
     { "api", { "--api=http://a", "--node" }, { "--api=http://a", "--node" }, { NULL }, NULL },
     { "manage", { "db", "sync" }, { NULL }, { "db", "sync" }, NULL },

@@ -18,7 +18,7 @@ static json_t *parse(struct work *work, const char *text) {
 
 static int create(struct work *work, const struct document_kind *kind, const char *text,
                   struct document *ret, struct error *err) {
-    return document_create(work, kind, parse(work, text), ret, err);
+    return document_create(work, kind, parse(work, text), false, ret, err);
 }
 
 static struct document made(struct work *work, const char *text) {
@@ -175,19 +175,19 @@ WORK_TEST(an_edit_by_a_number_that_is_not_the_last_is_refused) {
     struct document first = made(work, CONFIG("db", "", "1Gi")), second, third;
 
     OK(document_replace(work, &first,
-                        parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "2Gi")), &second,
-                        err));
+                        parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "2Gi")), false,
+                        &second, err));
     ck_assert_int_eq(second.version, 2);
     ck_assert_int_eq(second.generation, 2);
     REFUSED(document_replace(work, &second,
-                             parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "3Gi")), &third,
-                             err),
+                             parse(work, CONFIG("db", ",\"resourceVersion\":\"1\"", "3Gi")), false,
+                             &third, err),
             CONFLICT);
     ck_assert_str_eq(
         err->message,
         "metadata.resourceVersion: Volume config db was changed meanwhile; read it again.");
     REFUSED(document_replace(work, &second, parse(work, CONFIG("db", ",\"uid\":\"x\"", "3Gi")),
-                             &third, err),
+                             false, &third, err),
             CONFLICT);
     ck_assert_str_eq(whole(work, &second),
                      whole(work, &(struct document[]){ found(work, "db") }[0]));
@@ -196,8 +196,8 @@ WORK_TEST(an_edit_by_a_number_that_is_not_the_last_is_refused) {
 WORK_TEST(an_edit_that_changes_nothing_has_no_number) {
     struct document first = made(work, CONFIG("db", ",\"labels\":{\"a\":\"b\"}", "1Gi")), second;
 
-    OK(document_replace(work, &first, parse(work, whole(work, &first)), &second, err));
-    OK(document_patch(work, &first, parse(work, "{}"), &second, err));
+    OK(document_replace(work, &first, parse(work, whole(work, &first)), false, &second, err));
+    OK(document_patch(work, &first, parse(work, "{}"), false, &second, err));
     ck_assert_int_eq(second.version, 1);
     ck_assert_int_eq(version_of_all(work), 1);
 }
@@ -226,7 +226,8 @@ WORK_TEST(what_cannot_be_changed_is_told_by_its_name) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         struct document after;
 
-        ck_assert_int_eq(document_patch(work, &config, parse(work, cases[i][0]), &after, err), -1);
+        ck_assert_int_eq(
+            document_patch(work, &config, parse(work, cases[i][0]), false, &after, err), -1);
         ck_assert_int_eq(err->kind, ERROR_BAD_REQUEST);
         ck_assert_str_eq(err->message, cases[i][1]);
     }
@@ -261,16 +262,17 @@ WORK_TEST(pools_come_and_go_as_replicas_can) {
 
         set_status(work, "db", "{\"phase\":\"Pending\"}");
         config = found(work, "db");
-        ck_assert_int_eq(document_patch(work, &config, parse(work, cases[i][0]), &after, err), -1);
+        ck_assert_int_eq(
+            document_patch(work, &config, parse(work, cases[i][0]), false, &after, err), -1);
         set_status(work, "db", "{\"phase\":\"Bound\"}");
         config = found(work, "db");
         if (cases[i][1]) {
-            REFUSED(document_patch(work, &config, parse(work, cases[i][0]), &after, err),
+            REFUSED(document_patch(work, &config, parse(work, cases[i][0]), false, &after, err),
                     BAD_REQUEST);
             ck_assert_str_eq(err->message, cases[i][1]);
             continue;
         }
-        OK(document_patch(work, &config, parse(work, cases[i][0]), &after, err));
+        OK(document_patch(work, &config, parse(work, cases[i][0]), false, &after, err));
         ck_assert_str_eq(json_text(work->arena, after.status), "{\"phase\":\"Reconciling\"}");
         ck_assert_int_eq(db_run(work->tx, err, "UPDATE documents SET body = $1",
                                 DB_TEXT(json_text(work->arena, config.body))),
@@ -282,22 +284,22 @@ WORK_TEST(a_second_size_waits_for_the_first) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
     OK(document_patch(work, &config, parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}"),
-                      &after, err));
+                      false, &after, err));
     set_status(work, "db", "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"1Gi\"}}");
     config = found(work, "db");
     REFUSED(document_patch(work, &config,
-                           parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}"), &after,
-                           err),
+                           parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}"), false,
+                           &after, err),
             CONFLICT);
     ck_assert_str_eq(err->message,
                      "spec.capacity.storage: the volume grows to 2Gi at the moment; try again.");
     OK(document_patch(work, &config,
-                      parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2048Mi\"}}}"), &after,
-                      err));
+                      parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2048Mi\"}}}"), false,
+                      &after, err));
     set_status(work, "db", "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"2Gi\"}}");
     config = found(work, "db");
     OK(document_patch(work, &config, parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}"),
-                      &after, err));
+                      false, &after, err));
 }
 
 WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
@@ -308,7 +310,7 @@ WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
     OK(document_patch(work, &config,
                       parse(work, "{\"spec\":{\"cstorVolumeRef\":{\"name\":\"w\"},"
                                   "\"capacity\":{\"storage\":\"2Gi\"}}}"),
-                      &after, err));
+                      false, &after, err));
     ck_assert_str_eq(json_text(work->arena, json_object_get(json_object_get(after.body, "spec"),
                                                             "cstorVolumeRef")),
                      "{\"name\":\"v\"}");
@@ -320,19 +322,20 @@ WORK_TEST(what_has_finalizers_is_deleted_and_stays_until_they_are_gone) {
     struct document deleted, after;
     int64_t count;
 
-    OK(document_delete(work, &config, &deleted, err));
+    OK(document_delete(work, &config, false, &deleted, err));
     ck_assert_int_eq(deleted.deleted_at, NOW_US);
     ck_assert_int_eq(deleted.version, 2);
-    OK(document_delete(work, &deleted, &after, err));
+    OK(document_delete(work, &deleted, false, &after, err));
     ck_assert_int_eq(after.version, 2);
-    REFUSED(document_patch(work, &deleted, parse(work, "{\"publish\":{\"nodeId\":\"n\"}}"), &after,
-                           err),
+    REFUSED(document_patch(work, &deleted, parse(work, "{\"publish\":{\"nodeId\":\"n\"}}"), false,
+                           &after, err),
             CONFLICT);
     REFUSED(document_patch(work, &deleted,
-                           parse(work, "{\"metadata\":{\"finalizers\":[\"more\"]}}"), &after, err),
+                           parse(work, "{\"metadata\":{\"finalizers\":[\"more\"]}}"), false, &after,
+                           err),
             CONFLICT);
-    OK(document_patch(work, &deleted, parse(work, "{\"metadata\":{\"finalizers\":null}}"), &after,
-                      err));
+    OK(document_patch(work, &deleted, parse(work, "{\"metadata\":{\"finalizers\":null}}"), false,
+                      &after, err));
     ck_assert_str_eq(json_text(work->arena, after.finalizers), "[\"cvc.openebs.io/finalizer\"]");
     ck_assert_int_eq(found(work, "db").version, 3);
     OK(document_count_labelled(work, PROJECT, "a", "b", &count, err));
@@ -346,7 +349,7 @@ WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
     OK(create(work, &kind_volume_policy,
               "{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b\"}},\"spec\":{}}", &policy,
               err));
-    OK(document_delete(work, &policy, &deleted, err));
+    OK(document_delete(work, &policy, false, &deleted, err));
     REFUSED(document_find(work, &kind_volume_policy, "p", &deleted, err), NOT_FOUND);
     ck_assert_str_eq(err->message, "Volume policy p could not be found.");
     ck_assert_int_eq(db_query_int(work->tx, &version, err, "SELECT version FROM documents_gone"),
@@ -354,6 +357,24 @@ WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
     ck_assert_int_eq(version, 2);
     OK(document_count_labelled(work, PROJECT, "a", "b", &version, err));
     ck_assert_int_eq(version, 0);
+}
+
+WORK_TEST(what_is_tried_is_told_and_not_written) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    OK(document_create(work, &kind_volume_config, parse(work, CONFIG("new", "", "1Gi")), true,
+                       &after, err));
+    REFUSED(document_find(work, &kind_volume_config, "new", &after, err), NOT_FOUND);
+    OK(document_patch(work, &config, parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}"),
+                      true, &after, err));
+    ck_assert_int_eq(after.generation, 2);
+    OK(document_delete(work, &config, true, &after, err));
+    ck_assert_str_eq(whole(work, &config),
+                     whole(work, &(struct document[]){ found(work, "db") }[0]));
+    ck_assert_int_eq(version_of_all(work), 1);
+    REFUSED(document_create(work, &kind_volume_config, parse(work, CONFIG("db", "", "1Gi")), true,
+                            &after, err),
+            CONFLICT);
 }
 
 WORK_TEST(a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it) {
@@ -381,13 +402,14 @@ WORK_TEST(a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it) {
 WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
-    OK(document_patch(work, &config, parse(work, "{\"publish\":{\"nodeId\":\"n1\"}}"), &after,
-                      err));
-    REFUSED(document_delete(work, &after, &config, err), CONFLICT);
+    OK(document_patch(work, &config, parse(work, "{\"publish\":{\"nodeId\":\"n1\"}}"), false,
+                      &after, err));
+    REFUSED(document_delete(work, &after, false, &config, err), CONFLICT);
     ck_assert_str_eq(err->message, "Volume config db is published on node n1.");
-    OK(document_patch(work, &after, parse(work, "{\"publish\":{\"nodeId\":\"\"}}"), &config, err));
+    OK(document_patch(work, &after, parse(work, "{\"publish\":{\"nodeId\":\"\"}}"), false, &config,
+                      err));
     made(work, CONFIG("clone", ",\"labels\":{\"openebs.io/source-volume\":\"db\"}", "1Gi"));
-    REFUSED(document_delete(work, &config, &after, err), CONFLICT);
+    REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
     ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
 }
 
@@ -405,9 +427,9 @@ WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
         "{\"metadata\":{},\"spec\":{\"replicaPoolInfo\":[" POOL("p") "," POOL("p") "]}}";
     struct document after;
 
-    REFUSED(document_replace(work, &policy, parse(work, twice), &after, err), BAD_REQUEST);
+    REFUSED(document_replace(work, &policy, parse(work, twice), false, &after, err), BAD_REQUEST);
     ck_assert_str_eq(err->message, "spec.replicaPoolInfo[1].poolName: p stands there twice.");
-    REFUSED(document_patch(work, &policy, parse(work, twice), &after, err), BAD_REQUEST);
+    REFUSED(document_patch(work, &policy, parse(work, twice), false, &after, err), BAD_REQUEST);
     ck_assert_int_eq(version_of_all(work), 1);
 }
 
@@ -432,9 +454,9 @@ WORK_TEST(a_patch_that_comes_again_changes_nothing_more) {
     for (size_t i = 0; i < LENGTH(patches); i++) {
         struct document once, again;
 
-        OK(document_patch(work, &policy, parse(work, patches[i]), &once, err));
+        OK(document_patch(work, &policy, parse(work, patches[i]), false, &once, err));
         ck_assert_int_gt(once.version, policy.version);
-        OK(document_patch(work, &once, parse(work, patches[i]), &again, err));
+        OK(document_patch(work, &once, parse(work, patches[i]), false, &again, err));
         ck_assert_str_eq(whole(work, &again), whole(work, &once));
         policy = again;
     }
@@ -453,7 +475,7 @@ WORK_TEST(a_document_does_not_grow_for_ever) {
             work->arena, "{\"spec\":{\"target\":{\"affinity\":{\"%d\":\"%s\"}}}}", edits, part);
         struct document after;
 
-        result = document_patch(work, &policy, parse(work, patch), &after, err);
+        result = document_patch(work, &policy, parse(work, patch), false, &after, err);
         policy = result == 0 ? after : policy;
     } while (result == 0 && ++edits < 8);
     ck_assert_int_eq(edits, 3);
@@ -491,6 +513,7 @@ CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_i
            what_the_service_wrote_into_a_spec_is_not_the_clients,
            what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
            what_has_none_goes_at_once_and_leaves_its_last_number,
+           what_is_tried_is_told_and_not_written,
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
            a_config_that_is_in_use_or_has_clones_does_not_go,
            an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more,

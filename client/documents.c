@@ -1,0 +1,83 @@
+#include "client/documents.h"
+
+#include "http/exchange.h"
+
+#define PAGE_MOST 1000
+
+static const char *place_of(struct arena *arena, const struct remote_documents *kind,
+                            const char *name, bool changes) {
+    return arena_join(arena, "/", kind->collection, name ? "/" : "",
+                      name ? http_encode(arena, name) : "",
+                      changes && kind->dry_run ? "?dry_run=true" : "", NULL);
+}
+
+/* A request whose body is the document in its wrapper. */
+static const json_t *send_wrapped(const struct client *client, struct arena *arena,
+                                  const struct remote_documents *kind, const char *method,
+                                  const char *name, const json_t *document, struct error *err) {
+    json_t *body = json_keep(arena, json_object());
+    const struct client_call call = {
+        .method = method,
+        .path = place_of(arena, kind, name, true),
+        .body = (json_object_set(body, kind->word, (json_t *)(uintptr_t)document),
+                 json_text(arena, body)),
+    };
+
+    return client_ask_for(client, arena, &call, kind->word, err);
+}
+
+const json_t *document_fetch(const struct client *client, struct arena *arena,
+                             const struct remote_documents *kind, const char *name,
+                             struct error *err) {
+    const struct client_call call = { .method = "GET", .path = place_of(arena, kind, name, false) };
+
+    return client_ask_for(client, arena, &call, kind->word, err);
+}
+
+static const char *uid_of(const json_t *document) {
+    return json_text_of(json_object_get(document, "metadata"), "uid");
+}
+
+const json_t *documents_fetch(const struct client *client, struct arena *arena,
+                              const struct remote_documents *kind, struct error *err) {
+    json_t *all = json_keep(arena, json_array());
+    const char *marker = NULL;
+    size_t count;
+
+    do {
+        const struct client_call call = {
+            .method = "GET",
+            .path = client_page(arena, place_of(arena, kind, NULL, false), "sort=id:asc", marker,
+                                PAGE_MOST),
+        };
+        const json_t *page = client_ask_for(client, arena, &call, kind->collection, err);
+
+        if (!page)
+            return NULL;
+        count = json_array_size(page);
+        marker = count > 0 ? uid_of(json_array_get(page, count - 1)) : NULL;
+        json_array_extend(all, (json_t *)(uintptr_t)page);
+    } while (marker);
+    return all;
+}
+
+const json_t *document_send(const struct client *client, struct arena *arena,
+                            const struct remote_documents *kind, const json_t *document,
+                            struct error *err) {
+    return send_wrapped(client, arena, kind, "POST", NULL, document, err);
+}
+
+const json_t *document_change(const struct client *client, struct arena *arena,
+                              const struct remote_documents *kind, const char *name,
+                              const json_t *document, struct error *err) {
+    return send_wrapped(client, arena, kind, "PATCH", name, document, err);
+}
+
+int document_drop(const struct client *client, struct arena *arena,
+                  const struct remote_documents *kind, const char *name, struct error *err) {
+    const struct client_call call = { .method = "DELETE",
+                                      .path = place_of(arena, kind, name, true) };
+    struct http_answer answer;
+
+    return client_call(client, arena, &call, &answer, err);
+}

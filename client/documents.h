@@ -1,0 +1,30 @@
+/*
+ * Documents that the API keeps: what is declared, in the form in which it travels.
+ */
+#pragma once
+
+#include "client/client.h"
+
+/* Where those of a kind are: "volume_policies", and what stands around one: "volume_policy". */
+struct remote_documents {
+    const char *collection, *word;
+    bool dry_run; /* changes are checked, and nothing is changed */
+};
+
+/* By name.  Trees are the arena's.  ERROR_NOT_FOUND. */
+const json_t *document_fetch(const struct client *client, struct arena *arena,
+                             const struct remote_documents *kind, const char *name,
+                             struct error *err);
+/* All of the project, an array. */
+const json_t *documents_fetch(const struct client *client, struct arena *arena,
+                              const struct remote_documents *kind, struct error *err);
+/* Makes one, or changes what `document` says of the one with this name (a merge patch); as it is
+ * then. */
+const json_t *document_send(const struct client *client, struct arena *arena,
+                            const struct remote_documents *kind, const json_t *document,
+                            struct error *err);
+const json_t *document_change(const struct client *client, struct arena *arena,
+                              const struct remote_documents *kind, const char *name,
+                              const json_t *document, struct error *err);
+int document_drop(const struct client *client, struct arena *arena,
+                  const struct remote_documents *kind, const char *name, struct error *err);

@@ -1,0 +1,156 @@
+#include "cmd/document_print.h"
+
+#include "json/json.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INDENT 2
+
+static const char *metadata_of(const json_t *document, const char *key) {
+    const char *text = json_text_of(json_object_get(document, "metadata"), key);
+
+    return text ? text : "-";
+}
+
+void document_print_table(const json_t *list) {
+    printf("%-30s  %-12s  %-20s  %s\n", "name", "phase", "created", "uid");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *document = json_array_get(list, i);
+        const char *phase = json_text_of(json_object_get(document, "status"), "phase");
+
+        printf("%-30s  %-12s  %-20s  %s\n", metadata_of(document, "name"), phase ? phase : "-",
+               metadata_of(document, "creationTimestamp"), metadata_of(document, "uid"));
+    }
+}
+
+/* ---- all of it ---- */
+
+static void print_value(const json_t *value) {
+    if (json_is_string(value))
+        fputs(json_string_value(value), stdout);
+    else
+        json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+static bool is_empty(const json_t *value) {
+    return (json_is_object(value) && json_object_size(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+static void print_tree(const json_t *value, int depth);
+
+static void print_member(const char *name, const json_t *value, int depth) {
+    bool below = (json_is_object(value) || json_is_array(value)) && !is_empty(value);
+
+    printf("%*s%s:%s", depth, "", name, below ? "\n" : " ");
+    if (below) {
+        print_tree(value, depth + INDENT);
+        return;
+    }
+    if (!is_empty(value))
+        print_value(value);
+    putchar('\n');
+}
+
+/* The members of an object; the items of a list, numbered. */
+static void print_tree(const json_t *value, int depth) {
+    const char *name;
+    json_t *below;
+
+    json_object_foreach((json_t *)(uintptr_t)value, name, below) {
+        print_member(name, below, depth);
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        char number[24];
+
+        snprintf(number, sizeof number, "[%zu]", i);
+        print_member(number, json_array_get(value, i), depth);
+    }
+}
+
+void document_print_whole(const json_t *document) {
+    print_tree(document, 0);
+    putchar('\n');
+}
+
+/* ---- what has changed ---- */
+
+struct change {
+    struct arena *arena;
+    bool prints;
+    unsigned count;
+};
+
+static void tell(struct change *change, const char *path, const json_t *before,
+                 const json_t *after) {
+    change->count++;
+    if (!change->prints)
+        return;
+    printf("  %s: ", path);
+    if (before)
+        print_value(before);
+    else
+        fputs("(none)", stdout);
+    fputs(" -> ", stdout);
+    if (after)
+        print_value(after);
+    else
+        fputs("(none)", stdout);
+    putchar('\n');
+}
+
+static void compare(struct change *change, const char *path, const json_t *before,
+                    const json_t *after);
+
+static void compare_members(struct change *change, const char *path, const json_t *before,
+                            const json_t *after) {
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)before, name, value) {
+        compare(change, arena_join(change->arena, path, *path ? "." : "", name, NULL), value,
+                json_object_get(after, name));
+    }
+    json_object_foreach((json_t *)(uintptr_t)after, name, value) {
+        if (!json_object_get(before, name))
+            compare(change, arena_join(change->arena, path, *path ? "." : "", name, NULL), NULL,
+                    value);
+    }
+}
+
+static void compare(struct change *change, const char *path, const json_t *before,
+                    const json_t *after) {
+    if (before && after && json_equal(before, after))
+        return;
+    if ((!before || json_is_object(before)) && (!after || json_is_object(after)))
+        compare_members(change, path, before, after);
+    else
+        tell(change, path, before, after);
+}
+
+/* Without what every change changes. */
+static const json_t *meaning_of(struct arena *arena, const json_t *document) {
+    static const char *const moving[] = { "resourceVersion", "generation", "creationTimestamp",
+                                          "uid", NULL };
+    json_t *copy = document ? json_keep(arena, json_deep_copy(document)) : NULL;
+
+    for (const char *const *key = moving; copy && *key; key++)
+        json_object_del(json_object_get(copy, "metadata"), *key);
+    return copy;
+}
+
+void document_print_change(struct arena *arena, const json_t *before, const json_t *after,
+                           bool would) {
+    struct change change = { arena, false, 0 };
+    const json_t *old = meaning_of(arena, before), *new = meaning_of(arena, after);
+    const char *word;
+
+    compare(&change, "", old, new);
+    word = !before ? "created" : change.count > 0 ? "configured" : "unchanged";
+    printf("%s/%s %s%s\n", json_text_of(after, "kind"), metadata_of(after, "name"),
+           would && change.count > 0 ? "would be " : "", word);
+    change.prints = would;
+    compare(&change, "", old, new);
+}

@@ -1,0 +1,245 @@
+/*
+ * What is declared, by the API: applied from files, shown, deleted.
+ */
+#include "cmd/manage.h"
+
+#include "client/documents.h"
+#include "client/volumes.h"
+#include "cmd/document_print.h"
+#include "cmd/usage.h"
+#include "common/cleanup.h"
+#include "identity/own_user.h"
+#include "provision/kind.h"
+#include "json/yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_MOST  ((size_t)1024 * 1024)
+#define RACES_MOST 3 /* somebody makes or deletes the same meanwhile */
+
+/* ---- the call ---- */
+
+struct talk {
+    struct arena *arena;
+    struct own_user *user;
+    struct client api;
+    const char *file;
+    const char *words[2]; /* a kind and a name; NULL: not said */
+    bool dry_run, json;
+    struct error err;
+};
+
+/* One word of the command line. */
+static int read_word(struct talk *talk, const char *word) {
+    if (strncmp(word, "--file=", strlen("--file=")) == 0) {
+        talk->file = word + strlen("--file=");
+    } else if (strncmp(word, "--api=", strlen("--api=")) == 0) {
+        talk->api.url = word + strlen("--api=");
+    } else if (strcmp(word, "--dry-run") == 0) {
+        talk->dry_run = true;
+    } else if (*word == '-' || talk->words[1]) {
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "\"%s\" is not understood", word);
+    } else {
+        talk->words[talk->words[0] ? 1 : 0] = word;
+    }
+    return 0;
+}
+
+static int open_talk(struct talk *talk, const struct config *config, const char *const *words) {
+    if (own_user_new(config, "service_user", &talk->user, &talk->err) < 0)
+        return -1;
+    talk->api = volumes_client(own_user_is_known(talk->user) ? NULL : "http://127.0.0.1:8776/v3",
+                               NULL, talk->user);
+    for (; *words; words++)
+        if (read_word(talk, *words) < 0)
+            return -1;
+    return 0;
+}
+
+static struct remote_documents place_of(const struct talk *talk, const struct document_kind *kind) {
+    return (struct remote_documents){ kind->collection, kind->word, talk->dry_run };
+}
+
+static const struct document_kind *kind_called(struct talk *talk, const char *name) {
+    const struct document_kind *kind = name ? document_kind_called(name) : NULL;
+    const char *list = NULL;
+
+    for (const struct document_kind *const *each = document_kinds; *each; each++)
+        list = list ? arena_join(talk->arena, list, ", ", (*each)->collection, NULL)
+                    : (*each)->collection;
+    if (!name)
+        error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which kind: one of %s", list);
+    else if (!kind)
+        error_set(&talk->err, ERROR_BAD_REQUEST, "there is no kind \"%s\"; there are %s", name,
+                  list);
+    return kind;
+}
+
+/* ---- apply ---- */
+
+/* All of a file, or of the standard input; NULL: err says why. */
+static const char *read_file(struct talk *talk, size_t *ret_size) {
+    bool here = strcmp(talk->file, "-") == 0;
+    autofile FILE *file = here ? NULL : fopen(talk->file, "re");
+    FILE *input = here ? stdin : file;
+    char *text = arena_alloc(talk->arena, FILE_MOST + 1);
+
+    if (input)
+        *ret_size = fread(text, 1, FILE_MOST + 1, input);
+    if (input && !ferror(input))
+        return text;
+    error_set(&talk->err, ERROR_BAD_REQUEST, "%m");
+    return NULL;
+}
+
+static const json_t *read_documents(struct talk *talk) {
+    const json_t *documents = NULL;
+    const char *text;
+    size_t size = 0;
+
+    if (!talk->file) {
+        error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which file: -f FILE");
+        return NULL;
+    }
+    text = read_file(talk, &size);
+    if (text)
+        documents = yaml_read(talk->arena, text, size, &talk->err);
+    if (!documents)
+        error_context(&talk->err, "%s", talk->file);
+    return documents;
+}
+
+/* What is there (NULL: nothing) and what it has become; NULL: err says why. */
+static const json_t *apply_once(struct talk *talk, const struct remote_documents *place,
+                                const char *name, const json_t *document, const json_t **ret_old) {
+    *ret_old = document_fetch(&talk->api, talk->arena, place, name, &talk->err);
+    if (*ret_old)
+        return document_change(&talk->api, talk->arena, place, name, document, &talk->err);
+    if (talk->err.kind != ERROR_NOT_FOUND)
+        return NULL;
+    return document_send(&talk->api, talk->arena, place, document, &talk->err);
+}
+
+static int apply_one(struct talk *talk, const json_t *document) {
+    const char *kind_name = json_text_of(document, "kind");
+    const char *name = json_text_of(json_object_get(document, "metadata"), "name");
+    const struct document_kind *kind = kind_called(talk, kind_name);
+    const json_t *before, *after = NULL;
+    struct remote_documents place;
+
+    if (!kind)
+        return -1;
+    if (!name)
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: metadata.name is missing.", kind_name);
+    place = place_of(talk, kind);
+    for (int i = 0; !after && i < RACES_MOST; i++) {
+        after = apply_once(talk, &place, name, document, &before);
+        if (!after && talk->err.kind != (before ? ERROR_NOT_FOUND : ERROR_CONFLICT))
+            break;
+    }
+    if (!after)
+        return error_context(&talk->err, "%s/%s", kind->name, name);
+    document_print_change(talk->arena, before, after, talk->dry_run);
+    return 0;
+}
+
+static int apply(struct talk *talk) {
+    const json_t *documents = read_documents(talk);
+
+    if (!documents)
+        return -1;
+    if (json_array_size(documents) == 0)
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: there is no document.", talk->file);
+    for (size_t i = 0; i < json_array_size(documents); i++)
+        if (apply_one(talk, json_array_get(documents, i)) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- get, describe, delete ---- */
+
+static const json_t *fetch(struct talk *talk, const struct document_kind *kind) {
+    const struct remote_documents place = place_of(talk, kind);
+    const json_t *one;
+    json_t *list;
+
+    if (!talk->words[1])
+        return documents_fetch(&talk->api, talk->arena, &place, &talk->err);
+    one = document_fetch(&talk->api, talk->arena, &place, talk->words[1], &talk->err);
+    if (!one)
+        return NULL;
+    list = json_keep(talk->arena, json_array());
+    json_array_append(list, (json_t *)(uintptr_t)one);
+    return list;
+}
+
+static int get(struct talk *talk) {
+    const struct document_kind *kind = kind_called(talk, talk->words[0]);
+    const json_t *list = kind ? fetch(talk, kind) : NULL;
+
+    if (!list)
+        return -1;
+    if (talk->json)
+        manage_print_json(json_deep_copy(list));
+    else
+        document_print_table(list);
+    return 0;
+}
+
+static int describe(struct talk *talk) {
+    const struct document_kind *kind = kind_called(talk, talk->words[0]);
+    const json_t *list = kind ? fetch(talk, kind) : NULL;
+
+    if (!list)
+        return -1;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        document_print_whole(json_array_get(list, i));
+    return 0;
+}
+
+static int delete_one(struct talk *talk) {
+    const struct document_kind *kind = kind_called(talk, talk->words[0]);
+    struct remote_documents place;
+
+    if (!kind)
+        return -1;
+    if (!talk->words[1])
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which one: its name");
+    place = place_of(talk, kind);
+    if (document_drop(&talk->api, talk->arena, &place, talk->words[1], &talk->err) < 0)
+        return -1;
+    printf("%s/%s %s\n", kind->name, talk->words[1],
+           talk->dry_run ? "would be deleted" : "deleted");
+    return 0;
+}
+
+/* ---- the commands ---- */
+
+static int run(const struct config *config, const char *const *words, bool json, const char *name,
+               int (*body)(struct talk *talk)) {
+    autoarena struct arena *arena = arena_new();
+    struct talk talk = { .arena = arena, .json = json };
+    int result = open_talk(&talk, config, words) < 0 ? -1 : body(&talk);
+
+    if (result < 0)
+        fprintf(stderr, "scoria manage %s: %s\n", name, talk.err.message);
+    own_user_free(talk.user);
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int manage_apply(const struct config *config, const char *const *words, bool json) {
+    return run(config, words, json, "apply", apply);
+}
+
+int manage_get(const struct config *config, const char *const *words, bool json) {
+    return run(config, words, json, "get", get);
+}
+
+int manage_describe(const struct config *config, const char *const *words, bool json) {
+    return run(config, words, json, "describe", describe);
+}
+
+int manage_delete(const struct config *config, const char *const *words, bool json) {
+    return run(config, words, json, "delete", delete_one);
+}

@@ -1,0 +1,104 @@
+"""
+What is declared, from the command line: applied, told, changed, tried, deleted.
+"""
+
+import json
+import os
+import subprocess
+
+import program
+from case import ServiceCase
+
+POLICY = """\
+# what databases want
+apiVersion: cstor.openebs.io/v1
+kind: CStorVolumePolicy
+metadata:
+  name: {name}
+  labels: {{disk: ssd}}
+spec:
+  target:
+    luWorkers: {workers}
+    queueDepth: 64
+  replica:
+    compression: on
+---
+"""
+
+
+class Documents(ServiceCase):
+    options = ("--compute_agent.enabled=false", "--osapi_max_limit=25")
+
+    def manage(self, *words, text=None):
+        """The status, and what was said."""
+        result = subprocess.run(
+            [program.BINARY, "manage", *words, f"--api={self.service.endpoint}"],
+            input=text, capture_output=True, text=True, timeout=60, check=False)
+        return result.returncode, result.stdout + result.stderr
+
+    def done(self, *words, text=None):
+        status, said = self.manage(*words, text=text)
+        self.assertEqual(status, 0, said)
+        return said
+
+    def refused(self, reason, *words, text=None):
+        status, said = self.manage(*words, text=text)
+        self.assertEqual(status, 1, said)
+        self.assertIn(reason, said)
+
+    def test_a_file_is_applied_as_often_as_one_likes(self):
+        path = os.path.join(self.directory, "policies.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(POLICY.format(name="one", workers=2) + POLICY.format(name="two", workers=3))
+        self.assertEqual(self.done("apply", "-f", path),
+                         "CStorVolumePolicy/one created\nCStorVolumePolicy/two created\n")
+        self.assertEqual(self.done("apply", "--file", path),
+                         "CStorVolumePolicy/one unchanged\nCStorVolumePolicy/two unchanged\n")
+        self.assertEqual(
+            self.done("apply", "-f", "-", text=POLICY.format(name="two", workers=4)),
+            "CStorVolumePolicy/two configured\n")
+        listed = json.loads(self.done("get", "volume_policies", "--format", "json"))
+        self.assertEqual(sorted((row["metadata"]["name"], row["spec"]["target"]["luWorkers"],
+                                 row["spec"]["replica"]["compression"]) for row in listed),
+                         [("one", 2, "on"), ("two", 4, "on")])
+        self.assertIn("queueDepth: 64", self.done("describe", "cvp", "two"))
+        for name in ("one", "two"):
+            self.assertEqual(self.done("delete", "cvp", name),
+                             f"CStorVolumePolicy/{name} deleted\n")
+        self.refused("Volume policy one could not be found", "get", "cvp", "one")
+
+    def test_what_is_tried_is_told_and_changes_nothing(self):
+        text = POLICY.format(name="tried", workers=2)
+        said = self.done("apply", "-f", "-", "--dry-run", text=text)
+        self.assertTrue(said.startswith("CStorVolumePolicy/tried would be created\n"), said)
+        self.assertEqual(json.loads(self.done("get", "cvp", "--format=json")), [])
+        self.done("apply", "-f", "-", text=text)
+        self.assertEqual(
+            self.done("apply", "-f", "-", "--dry-run", text=POLICY.format(name="tried", workers=5)),
+            "CStorVolumePolicy/tried would be configured\n  spec.target.luWorkers: 2 -> 5\n")
+        self.assertIn("would be deleted", self.done("delete", "cvp", "tried", "--dry-run"))
+        self.assertIn("luWorkers: 2", self.done("describe", "cvp", "tried"))
+        self.done("delete", "cvp", "tried")
+
+    def test_a_list_has_more_than_a_page(self):
+        text = "".join(POLICY.format(name=f"many-{i}", workers=1) for i in range(60))
+        self.assertEqual(self.done("apply", "-f", "-", text=text).count(" created"), 60)
+        listed = json.loads(self.done("get", "cvp", "--format=json"))
+        self.assertEqual(len({row["metadata"]["name"] for row in listed}), 60)
+        for row in listed:
+            self.api.ask("DELETE", f"/volume_policies/{row['metadata']['uid']}")
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        for reason, text in (
+                ("spec.target: 'luWorker' is not a known field; did you mean luWorkers?",
+                 POLICY.format(name="bad", workers=1).replace("luWorkers", "luWorker")),
+                ("line 2, column 4: aliases are not understood", "a: 1\nb: *a\n"),
+                ("there is no document", "---\n"),
+                ("metadata.name is missing", "kind: CStorVolumePolicy\nspec: {}\n"),
+                ('there is no kind "Pod"', "kind: Pod\nmetadata: {name: x}\n")):
+            self.refused(reason, "apply", "-f", "-", text=text)
+        self.refused("it is not said of which file", "apply")
+        self.refused("No such file", "apply", "-f", os.path.join(self.directory, "nothing"))
+        self.refused('there is no kind "pods"', "get", "pods")
+        self.refused("it is not said which one", "delete", "cvp")
+        self.assertEqual(json.loads(self.done("get", "cvp", "--format=json")), [])
