@@ -19,8 +19,8 @@
 #define DEVICES         "/sys/block"
 #define MOST_ATTEMPTS   64
 #define RELEASE_WAIT_US INT64_C(5000000)
-/* Left to the kernel it follows from the storage, and from whether the image shares blocks with another:
- * a file system that was made with one size is none with a larger. */
+/* Left to the kernel it follows from the storage, and from whether the image shares blocks with
+ * another: a file system that was made with one size is none with a larger. */
 #define LOOP_SECTOR 512
 
 void loop_path(unsigned number, char ret[LOOP_PATH_SIZE]) {

@@ -52,8 +52,8 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
 typedef bool loop_label(const char *label, const char *of);
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err);
 
-/* Makes the device, with sectors of 512 bytes as a guest has them, and direct I/O where the file can
- * that with these.  0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device
+/* Makes the device, with sectors of 512 bytes as a guest has them, and direct I/O where the file
+ * can that with these.  0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device
  * meanwhile. */
 int loop_attach(int file, const char *label, bool read_only, struct loop *ret, struct error *err);
 

@@ -36,7 +36,8 @@ bool memory_trim(void *handle, const char *name_id);
 /* The guest's host does what it was asked to do with that snapshot; and what is it asked?  false:
  * nothing, as nothing is prepared (any more). */
 bool memory_assist(void *handle, const char *name_id);
-/* The same of several that are made at one moment: false, and none is, unless each was asked for. */
+/* The same of several that are made at one moment: false, and none is, unless each was asked
+ * for. */
 bool memory_assist_all(void *handle, const char (*name_ids)[37], unsigned count);
 /* From now on the storage can neither take a moment nor delete one below a guest (DRIVER_DEFERRED);
  * at first it can. */

@@ -269,8 +269,8 @@ void work_for(struct sim *sim, int64_t seconds, int64_t each) {
 }
 
 /* Nobody is left to report: the managers must have seen it, long before the deadline.  One that
- * runs may look for longer at a lock that may be a former worker's; what is queued or about to begin
- * waits for its turn. */
+ * runs may look for longer at a lock that may be a former worker's; what is queued or about to
+ * begin waits for its turn. */
 static void check_stranded(struct sim *sim) {
     int64_t stranded =
         world_count(sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind IN ('extend', "

@@ -152,8 +152,8 @@ static void detach(struct world *world, int i) {
                      200);
 }
 
-/* Its part is queued then, or has begun: long before the deadline it is known that the others cannot
- * be taken. */
+/* Its part is queued then, or has begun: long before the deadline it is known that the others
+ * cannot be taken. */
 START_TEST(one_whose_guest_leaves_ends_the_others) {
     int messages = 0;
 
