@@ -40,6 +40,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_agent \
 	tests/unit/compute/test_assist \
 	tests/unit/compute/test_assist_job \
+	tests/unit/compute/test_assist_others \
 	tests/unit/compute/test_event \
 	tests/unit/compute/test_guard \
 	tests/unit/compute/test_image \

@@ -47,6 +47,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_fencing \
 	tests/unit/manager/test_hanging \
 	tests/unit/manager/test_larger_image \
+	tests/unit/manager/test_late_assist \
 	tests/unit/manager/test_late_copies \
 	tests/unit/manager/test_late_delete \
 	tests/unit/manager/test_late_manage \
