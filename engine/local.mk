@@ -1,13 +1,20 @@
 libscoria_a_SOURCES += \
+	engine/daemon.c engine/daemon.h \
 	engine/generation.c engine/generation.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
-	engine/replica.c engine/replica.h
+	engine/replica.c engine/replica.h \
+	engine/target.c engine/target.h engine/target.private.h \
+	engine/target_graph.c engine/target_level.c engine/target_rebuild.c \
+	engine/target_state.c engine/target_watch.c
+
+EXTRA_DIST += tests/unit/engine/target_test.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
-	tests/unit/engine/test_replica
+	tests/unit/engine/test_replica \
+	tests/unit/engine/test_target
 endif

@@ -2,6 +2,7 @@ check_LIBRARIES += libtests.a
 libtests_a_SOURCES = \
 	tests/lib/answers.c tests/lib/answers.h \
 	tests/lib/check_main.h \
+	tests/lib/checker.c tests/lib/checker.h \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \
 	tests/lib/other_manager.h \
@@ -11,6 +12,7 @@ libtests_a_SOURCES = \
 	tests/lib/database_text.c tests/lib/database_text.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \
+	tests/lib/nbd.c tests/lib/nbd.h \
 	tests/lib/roles.c tests/lib/roles.h \
 	tests/lib/script_keystone.c tests/lib/script_keystone.h \
 	tests/lib/script_server.c tests/lib/script_server.h \

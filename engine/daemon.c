@@ -1,0 +1,337 @@
+#include "engine/daemon.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAUSE_MS 5
+#define LOG_MOST (64 * 1024)
+
+enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, REPORT_FD, CHILD_FDS };
+
+const char *daemon_path(struct arena *arena, const char *run, const char *name) {
+    return arena_join(arena, run, "/", name, NULL);
+}
+
+/* ---- locks ---- */
+
+static int open_in(const char *run, const char *name, int flags) {
+    autoarena struct arena *arena = arena_new();
+
+    return open(daemon_path(arena, run, name), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* 1 another has it, 0 locked, -1. */
+static int try_lock(int fd) {
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EINTR)
+            return errno == EWOULDBLOCK ? 1 : -1;
+    }
+    return 0;
+}
+
+int daemon_lock(const char *run, int *ret, struct error *err) {
+    const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp");
+    autoclose int fd = -1;
+    int held;
+
+    if (run[0] != '/' || strlen(run) > most)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A run directory is an absolute path of at most %zu bytes: %s", most, run);
+    if (mkdir(run, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, ERROR_BACKEND, "making %s", run);
+    fd = open_in(run, "lock", O_RDWR | O_CREAT);
+    held = fd < 0 ? -1 : try_lock(fd);
+    if (held < 0)
+        return error_errno(err, ERROR_BACKEND, "locking %s", run);
+    if (held > 0)
+        return error_set(err, ERROR_CONFLICT, "Somebody else decides about the volume in %s.", run);
+    *ret = take_fd(fd);
+    return 0;
+}
+
+/* A shared lock, so that two who ask do not take each other for the daemon. */
+bool daemon_runs(const char *run) {
+    autoclose int fd = open_in(run, "daemon", O_RDONLY);
+
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* ---- in the child ---- */
+
+struct launch {
+    char *const *arguments;
+    int fds[CHILD_FDS];
+};
+
+static void reset_signals(void) {
+    const struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        sigaction(i, &standard, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* First above every number that is taken below: ours may stand on any of them. */
+static int place_fds(int fds[CHILD_FDS]) {
+    for (int i = 0; i < CHILD_FDS; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, CHILD_FDS);
+        if (fds[i] < 0)
+            return -1;
+    }
+    for (int i = 0; i < CHILD_FDS; i++) {
+        if (dup2(fds[i], i) < 0)
+            return -1;
+    }
+    if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return -1;
+    return (int)syscall(SYS_close_range, CHILD_FDS, ~0U, 0);
+}
+
+/* When memory is short others go first; without the right to say so it is like any process. */
+static void spare_from_oom(void) {
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!write(fd, "-900", 4);
+        close(fd);
+    }
+}
+
+static int write_pid(int fd) {
+    char digits[20];
+    size_t first = sizeof(digits);
+
+    digits[--first] = '\n';
+    for (pid_t pid = getpid(); pid > 0; pid /= 10)
+        digits[--first] = (char)('0' + pid % 10);
+    if (ftruncate(fd, 0) < 0)
+        return -1;
+    return pwrite(fd, digits + first, sizeof(digits) - first, 0) > 0 ? 0 : -1;
+}
+
+/* Between fork() and exec only async-signal-safe calls: another thread may hold malloc's lock. */
+static _Noreturn void run_child(struct launch *launch) {
+    int report = launch->fds[REPORT_FD];
+    pid_t pid;
+
+    reset_signals();
+    setsid();
+    pid = fork();
+    if (pid > 0)
+        _exit(0);
+    if (pid == 0 && chdir("/") == 0 && place_fds(launch->fds) == 0) {
+        report = REPORT_FD;
+        umask(0077);
+        spare_from_oom();
+        if (write_pid(LOCK_FD) == 0)
+            execvp(launch->arguments[0], launch->arguments);
+    }
+    int code = errno;
+
+    (void)!write(report, &code, sizeof(code));
+    _exit(127);
+}
+
+/* ---- start ---- */
+
+/* All signals are blocked over the fork: no handler of ours runs in the child. */
+static int spawn(struct launch *launch) {
+    sigset_t all, before;
+    int status = 0;
+    pid_t pid;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid = fork();
+    if (pid == 0)
+        run_child(launch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid < 0 ? -1 : 0;
+}
+
+/* 0, or the errno that kept it from running; the end of the pipe is its exec. */
+static int read_report(int fd) {
+    int code = 0;
+    ssize_t got;
+
+    do {
+        got = read(fd, &code, sizeof(code));
+    } while (got < 0 && errno == EINTR);
+    return got == sizeof(code) ? code : 0;
+}
+
+/* The log says what happened since the last start but one. */
+static int open_log(const char *run) {
+    autoclose int fd = open_in(run, "log", O_WRONLY | O_CREAT | O_APPEND);
+    struct stat facts;
+
+    if (fd < 0 || fstat(fd, &facts) < 0 || (facts.st_size > LOG_MOST && ftruncate(fd, 0) < 0))
+        return -1;
+    return take_fd(fd);
+}
+
+static int launch_daemon(const char *run, const char *const *arguments, struct error *err) {
+    autoclose int lock = open_in(run, "daemon", O_RDWR | O_CREAT);
+    autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run);
+    struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments };
+    autoclose int reader = -1, writer = -1;
+    int ends[2], held = lock < 0 ? -1 : try_lock(lock);
+
+    if (held > 0)
+        return error_set(err, ERROR_CONFLICT, "A storage daemon runs in %s.", run);
+    /* The number of the one before is nobody's from here on. */
+    if (held < 0 || ftruncate(lock, 0) < 0 || null_fd < 0 || log < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return error_errno(err, ERROR_BACKEND, "preparing %s", run);
+    reader = ends[0];
+    writer = ends[1];
+    launch.fds[NULL_FD] = null_fd;
+    launch.fds[OUT_FD] = launch.fds[ERR_FD] = log;
+    launch.fds[LOCK_FD] = lock;
+    launch.fds[REPORT_FD] = writer;
+    if (spawn(&launch) < 0)
+        return error_errno(err, ERROR_INTERNAL, "fork");
+    close(take_fd(writer));
+    errno = read_report(reader);
+    return errno ? error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]) : 0;
+}
+
+static bool exists(const char *run, const char *name) {
+    autoarena struct arena *arena = arena_new();
+
+    return access(daemon_path(arena, run, name), F_OK) == 0;
+}
+
+/* The last of what it said, in one line. */
+static const char *last_words(struct arena *arena, const char *run) {
+    autoclose int fd = open_in(run, "log", O_RDONLY);
+    char text[256] = "";
+    struct stat facts;
+    ssize_t got = -1;
+
+    if (fd >= 0 && fstat(fd, &facts) == 0)
+        got = pread(fd, text, sizeof(text) - 1, facts.st_size > 255 ? facts.st_size - 255 : 0);
+    if (got <= 0)
+        return "it said nothing";
+    for (ssize_t i = 0; i < got; i++) {
+        if (text[i] < ' ' || text[i] > '~')
+            text[i] = ' ';
+    }
+    return arena_text(arena, text);
+}
+
+/* It has written its pid file when everything listens. */
+static int await_ready(const char *run, int64_t until_us, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    while (!exists(run, "pid")) {
+        if (!daemon_runs(run))
+            return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
+                             last_words(arena, run));
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the storage daemon does not become ready");
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+/* A comma in the value of an option is written twice. */
+static const char *escaped(struct arena *arena, const char *value) {
+    char *text = arena_alloc(arena, strlen(value) * 2 + 1), *end = text;
+
+    for (; *value; value++) {
+        *end++ = *value;
+        if (*value == ',')
+            *end++ = ',';
+    }
+    return text;
+}
+
+int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err) {
+    static const char *const stale[] = { "qmp", "nbd", "pid" };
+    autoarena struct arena *arena = arena_new();
+    const char *path = escaped(arena, run);
+    const char *const arguments[] = {
+        program,
+        "--chardev",
+        arena_format(arena, "socket,path=%s/qmp,server=on,wait=off,id=monitor", path),
+        "--monitor",
+        "chardev=monitor",
+        "--nbd-server",
+        arena_format(arena, "addr.type=unix,addr.path=%s/nbd", path),
+        "--pidfile",
+        daemon_path(arena, run, "pid"),
+        NULL,
+    };
+    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+    struct error ignored;
+
+    if (daemon_runs(run))
+        return error_set(err, ERROR_CONFLICT, "A storage daemon runs in %s.", run);
+    for (size_t i = 0; i < LENGTH(stale); i++) {
+        if (unlink(daemon_path(arena, run, stale[i])) < 0 && errno != ENOENT)
+            return error_errno(err, ERROR_BACKEND, "removing %s/%s", run, stale[i]);
+    }
+    if (launch_daemon(run, arguments, err) < 0)
+        return -1;
+    if (await_ready(run, until_us, err) == 0)
+        return 0;
+    daemon_kill(run, timeout_ms, &ignored);
+    return -1;
+}
+
+/* ---- end ---- */
+
+int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err) {
+    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+
+    while (daemon_runs(run)) {
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s does not end", run);
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+/* Of the daemon that holds the lock, or 0. Nobody starts another: we decide. */
+static pid_t read_pid(const char *run) {
+    autoclose int fd = open_in(run, "daemon", O_RDONLY);
+    char text[32] = "";
+
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
+    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+
+    /* One that was just begotten may not have written its number yet: it is read again. */
+    while (daemon_runs(run)) {
+        pid_t pid = read_pid(run);
+        autoclose int process = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+        /* It runs now, and did when its number was looked up: so the number is its own. */
+        if (process >= 0 && daemon_runs(run))
+            syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",
+                             run);
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * One qemu-storage-daemon for each run directory, which outlives the process that started it.
+ *
+ * Two locks of the kernel, which no pause and no clock can take away, say who is who:
+ *
+ *   RUN/lock    is held by whoever decides about the volume, as long as it decides;
+ *   RUN/daemon  is held by the daemon itself from before its first instruction to its end, and has
+ *               its process id in it.  So the daemon runs as long as the lock is held, a number that
+ *               was given anew is never taken for it, and there is never a second one.
+ *
+ * It is started without a shell, in a session of its own, with no descriptor of ours; what it has to
+ * say is in RUN/log.  Its monitor is RUN/qmp, its clients' socket RUN/nbd.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Makes the directory if need be; *ret is to be closed. ERROR_CONFLICT: another decides. */
+int daemon_lock(const char *run, int *ret, struct error *err);
+
+bool daemon_runs(const char *run);
+
+/* The caller holds RUN/lock and no daemon runs. It listens at both sockets when this returns, or
+ * is gone. */
+int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err);
+
+/* 0: it is gone, or was not there. ERROR_UNAVAILABLE: the kernel does not let it die. */
+int daemon_kill(const char *run, int64_t timeout_ms, struct error *err);
+
+/* Waits for its end. ERROR_UNAVAILABLE: it still runs. */
+int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err);
+
+const char *daemon_path(struct arena *arena, const char *run, const char *name);

@@ -1,0 +1,333 @@
+#include "engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define DEFAULT_PROGRAM    "qemu-storage-daemon"
+#define PAUSE_MS           5
+#define SECTOR             512
+
+/* ---- open and close ---- */
+
+static int check_settings(const struct target_settings *settings, struct error *err) {
+    char uid[UUID_SIZE];
+
+    if (settings->count % 2 == 0 || settings->count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume has 1, 3, 5 or 7 replicas, not %u: an even number bears the "
+                         "loss of no more than one less does.",
+                         settings->count);
+    if (settings->size_bytes <= 0 || settings->size_bytes % SECTOR != 0 ||
+        settings->size_bytes > settings->maximum_bytes)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The size of a volume is a multiple of 512 and at most its maximum.");
+    if (!uuid_parse(settings->volume, uid) || strcmp(uid, settings->volume) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
+    for (unsigned i = 0; i < settings->count; i++) {
+        const struct replica *replica = &settings->replicas[i];
+
+        if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) ||
+            strcmp(uid, replica->uid) != 0)
+            return error_set(err, ERROR_BAD_REQUEST, "%.64s in %.200s is no replica.", replica->uid,
+                             replica->pool);
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(replica->uid, settings->replicas[j].uid) == 0)
+                return error_set(err, ERROR_BAD_REQUEST, "The replica %s is named twice.",
+                                 replica->uid);
+        }
+    }
+    return 0;
+}
+
+static struct target *new_target(const struct target_settings *settings) {
+    struct target *target = heap_new(sizeof(*target));
+
+    target->arena = arena_new();
+    target->run = arena_text(target->arena, settings->run);
+    target->program =
+        arena_text(target->arena, settings->program ? settings->program : DEFAULT_PROGRAM);
+    snprintf(target->volume, UUID_SIZE, "%s", settings->volume);
+    target->size_bytes = settings->size_bytes;
+    target->maximum_bytes = settings->maximum_bytes;
+    target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
+    target->trust = settings->trust;
+    target->qos = settings->qos;
+    target->lock = -1;
+    for (unsigned i = 0; i < settings->count; i++)
+        member_add(target, &settings->replicas[i]);
+    return target;
+}
+
+int target_open(const struct target_settings *settings, struct target **ret, struct error *err) {
+    struct error reason;
+    struct target *target;
+
+    if (check_settings(settings, err) < 0)
+        return -1;
+    target = new_target(settings);
+    if (daemon_lock(target->run, &target->lock, err) < 0) {
+        target_close(target);
+        return -1;
+    }
+    if (daemon_runs(target->run) && target_adopt(target, &reason) < 0) {
+        log_warning(NULL, "storage daemon is not whole and ends", "volume_id", target->volume,
+                    "reason", reason.message, NULL);
+        if (target_kill(target, err) < 0) {
+            target_close(target);
+            return -1;
+        }
+    }
+    *ret = target;
+    return 0;
+}
+
+void target_close(struct target *target) {
+    if (!target)
+        return;
+    qmp_close(target->qmp);
+    target_unlock_replicas(target);
+    cleanup_close(&target->lock);
+    arena_free(target->arena);
+    free(target);
+}
+
+int target_create(struct target *target, struct error *err) {
+    const char *uids[REPLICAS_MOST + 1];
+    struct generation first;
+
+    for (unsigned i = 0; i < target->count; i++)
+        uids[i] = target->members[i].replica.uid;
+    generation_first(target->volume, target->size_bytes, uids, target->count, &first);
+    for (unsigned i = 0; i < target->count; i++) {
+        if (replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
+                           &first, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the daemon ---- */
+
+int target_launch(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    if (target_kill(target, err) < 0 ||
+        daemon_start(target->run, target->program, target->timeout_ms, err) < 0)
+        return -1;
+    return qmp_connect(daemon_path(arena, target->run, "qmp"), target->timeout_ms, &target->qmp,
+                       err);
+}
+
+int target_kill(struct target *target, struct error *err) {
+    qmp_close(target->qmp);
+    target->qmp = NULL;
+    if (daemon_kill(target->run, target->timeout_ms, err) < 0)
+        return -1;
+    target->state = TARGET_DOWN;
+    if (target->job == TARGET_REBUILD) {
+        target->job = TARGET_REBUILD_FAILED;
+        error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
+    }
+    return 0;
+}
+
+/* Clients first: whoever was answered is flushed with the rest. */
+static int end_in_order(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    bool there = true;
+
+    if (target->state == TARGET_SERVING && GRAPH_DO(target, err, "block-export-del", "{s:s, s:s}",
+                                                    "id", TARGET_EXPORT, "mode", "hard") < 0)
+        return -1;
+    while (there) {
+        if (graph_has_export(target, &there, err) < 0)
+            return -1;
+        if (there && clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
+        if (there)
+            poll(NULL, 0, PAUSE_MS);
+    }
+    if (GRAPH_DO(target, err, "quit", "{}") < 0)
+        return -1;
+    return daemon_await_end(target->run, target->timeout_ms, err);
+}
+
+/* ---- start ---- */
+
+static int fail_start(struct target *target, struct error *err) {
+    struct error ignored;
+
+    if (target_kill(target, &ignored) < 0)
+        return error_context(err, "%s", ignored.message);
+    target_unlock_replicas(target);
+    return -1;
+}
+
+static void name_missing(struct target *target, char *text, size_t size) {
+    text[0] = '\0';
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+        size_t length = strlen(text);
+
+        if (!target->plan.votes[i])
+            snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
+                     member->look.health == REPLICA_GOOD ? "stale or empty"
+                                                         : member->look.why.message);
+    }
+}
+
+static int judge_plan(struct target *target, struct error *err) {
+    const struct quorum_plan *plan = &target->plan;
+    char missing[400];
+
+    if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_LEVEL)
+        return 0;
+    name_missing(target, missing, sizeof(missing));
+    if (plan->verdict == QUORUM_AMBIGUOUS)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The replicas of the volume %s do not say which of them are the latest.",
+                         target->volume);
+    return error_set(err, ERROR_UNAVAILABLE, "The volume %s has %u of %u replicas that it needs:%s",
+                     target->volume, plan->voters, plan->needed, missing);
+}
+
+static int begin_start(struct target *target, struct error *err) {
+    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
+        return -1;
+    target_look(target, &target->plan);
+    if (judge_plan(target, err) < 0)
+        return fail_start(target, err);
+    target->current = target->plan.current;
+    target->suspect = false;
+    target->failures = 0;
+    if (target->size_bytes < target->current.size_bytes)
+        target->size_bytes = target->current.size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->votes = target->plan.votes[i];
+        member->failing = false;
+        member->mismatches = member->errors = 0;
+    }
+    if (target->plan.verdict != QUORUM_LEVEL)
+        return 0;
+    return level_start(target, err) < 0 ? fail_start(target, err) : 1;
+}
+
+/* One that cannot be opened, or is too short for the new size, is left out like any that fails. */
+static void add_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->mismatches = 0;
+        if (!member->votes)
+            continue;
+        if (member->look.bytes < target->size_bytes)
+            member->votes = error_set(err, ERROR_CONFLICT, "the file is too short") == 0;
+        else if (graph_add_replica(target, member, target->size_bytes, err) < 0)
+            member->votes = false;
+        if (!member->votes)
+            log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
+                        member->replica.uid, "reason", err->message, NULL);
+    }
+}
+
+/* Nobody writes before the generation says who does. */
+static int serve(struct target *target, struct error *err) {
+    if (target_launch(target, err) < 0)
+        return -1;
+    target->suspect = false;
+    add_replicas(target, err);
+    if (generation_change(target, NULL, NULL, err) < 0 ||
+        graph_add_quorum(target, generation_needed(&target->current), false, err) < 0 ||
+        graph_add_export(target, err) < 0)
+        return -1;
+    target->state = TARGET_SERVING;
+    target_unlock_replicas(target);
+    log_info(NULL, "volume served", "volume_id", target->volume, "replicas",
+             LOG_INT(target->current.count), NULL);
+    return 0;
+}
+
+int target_start(struct target *target, struct error *err) {
+    int outcome = 0;
+
+    if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
+        return 0;
+    if (target->state == TARGET_LEVELLING)
+        outcome = level_look(target, err);
+    else
+        outcome = begin_start(target, err);
+    if (outcome < 0)
+        return target->state == TARGET_LEVELLING ? fail_start(target, err) : -1;
+    if (outcome > 0)
+        return 1;
+    if (target->state == TARGET_LEVELLING && end_in_order(target, err) < 0)
+        return fail_start(target, err);
+    return serve(target, err) < 0 ? fail_start(target, err) : 0;
+}
+
+/* ---- stop ---- */
+
+/* All that voted have everything, and it is on their disks. */
+static bool is_settled(struct target *target) {
+    struct error reason;
+    bool settled = !target->suspect;
+
+    for (unsigned i = 0; i < target->count && settled; i++) {
+        struct member *member = &target->members[i];
+
+        if (!generation_has(&target->current, member->replica.uid))
+            continue;
+        settled = member->votes && !member->failing && member->errors == 0 &&
+                  replica_flush(&member->replica, &reason) == 0;
+    }
+    return settled;
+}
+
+int target_stop(struct target *target, struct error *err) {
+    bool served = target->state == TARGET_SERVING, orderly = false;
+    struct error reason = { 0 };
+
+    if (served && watch_events(target, &reason) == 0) {
+        watch_files(target);
+        orderly = end_in_order(target, &reason) == 0;
+        watch_events(target, NULL); /* the last ones; then the monitor is gone */
+    }
+    if (target_kill(target, err) < 0)
+        return -1;
+    target_unlock_replicas(target);
+    if (served && (!orderly || !is_settled(target)))
+        log_warning(NULL, "volume not left in good order", "volume_id", target->volume, "reason",
+                    reason.message, NULL);
+    else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
+        log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",
+                    reason.message, NULL);
+    return 0;
+}
+
+int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
+    if (size_bytes < target->size_bytes)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");
+    if (size_bytes > target->maximum_bytes || size_bytes % SECTOR != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
+                         (intmax_t)target->maximum_bytes);
+    if (size_bytes == target->size_bytes && target->state == TARGET_SERVING)
+        return 0;
+    if (target->state != TARGET_DOWN && target_stop(target, err) < 0)
+        return -1;
+    target->size_bytes = size_bytes;
+    return target_start(target, err);
+}
+
+int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {
+    target->qos = *qos;
+    return target->state == TARGET_SERVING ? graph_set_qos(target, err) : 0;
+}

@@ -1,0 +1,105 @@
+/*
+ * The data path of one replicated volume: a qemu-storage-daemon whose quorum node reads and writes
+ * all replicas, and which serves clients at an NBD socket.  The daemon moves the bytes; this starts
+ * it, watches it, leaves out what fails, rebuilds and stops it.
+ *
+ * Who opens a target decides about the volume until it closes it, and nobody else meanwhile; the
+ * daemon serves on when the target is closed or its owner dies, and is found again.  Each call may
+ * come twice, and after a death anywhere in the first.  Never are there two daemons that write to
+ * a replica: QEMU locks the files, and who starts one looks for these locks.
+ *
+ * A target belongs to one thread at a time.  Calls block at most a few times `timeout_ms`.
+ */
+#pragma once
+
+#include "engine/replica.h"
+
+#define TARGET_EXPORT "volume"
+
+struct target_qos { /* 0: no limit */
+    int64_t iops, bytes_per_second;
+};
+
+struct target_settings {
+    const char *run;     /* absolute path of a directory of its own; clients' socket is RUN/nbd */
+    const char *program; /* NULL: qemu-storage-daemon */
+    const char *volume;
+    int64_t size_bytes;    /* what clients see, from the next start on; never less than it was */
+    int64_t maximum_bytes; /* how far the replicas' files let it grow */
+    unsigned count;        /* replicas that the volume is to have: odd */
+    struct replica replicas[REPLICAS_MOST];
+    struct target_qos qos;
+    bool trust;         /* see quorum_plan() */
+    int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
+};
+
+enum target_state {
+    TARGET_DOWN,      /* no daemon */
+    TARGET_LEVELLING, /* the replicas are made equal; no client yet */
+    TARGET_SERVING,
+};
+
+enum target_job { TARGET_NO_JOB, TARGET_REBUILD, TARGET_REBUILT, TARGET_REBUILD_FAILED };
+
+struct target_replica {
+    struct replica replica;
+    struct replica_look look;
+    bool votes;         /* is read and written now */
+    int64_t mismatches; /* reads in which it was outvoted, and that failed, since it votes: at */
+    int64_t errors;     /* least so many, the daemon tells one in each second */
+};
+
+struct target_status {
+    enum target_state state;
+    unsigned voters, needed;
+    int64_t size_bytes;
+    int64_t failures; /* reads without a majority: clients heard an I/O error */
+    /* Something was seen, or may have been missed, that makes the next start level the replicas. */
+    bool suspect;
+    enum target_job job;
+    const char *job_replica; /* uid; of the target */
+    struct error job_error;
+    int64_t done_bytes, total_bytes; /* of the job, or of levelling */
+    unsigned count;
+    struct target_replica replicas[REPLICAS_MOST];
+};
+
+struct target;
+
+/* ERROR_CONFLICT: another has it. A daemon that runs and is whole is found again, any other ends.
+ */
+int target_open(const struct target_settings *settings, struct target **ret, struct error *err);
+void target_close(struct target *target);
+
+/* Makes the files of all replicas, with the first generation: of a volume that never was. */
+int target_create(struct target *target, struct error *err);
+
+/* Served (0), or made level first (1: come again). ERROR_UNAVAILABLE: too few replicas may vote. */
+int target_start(struct target *target, struct error *err);
+
+/* Hears what the daemon tells, looks at the replicas' files, leaves out those that failed and takes
+ * a rebuild further.  To be called again and again; -1: something could not be done now. */
+int target_watch(struct target *target, struct error *err);
+
+void target_status(struct target *target, struct target_status *ret);
+
+/* In good order if it can be; 0: there is no daemon any more. */
+int target_stop(struct target *target, struct error *err);
+
+/* As target_start(): clients lose their connection, and find the new size behind the next. */
+int target_resize(struct target *target, int64_t size_bytes, struct error *err);
+
+int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err);
+
+/*
+ * Fills a replica that does not vote, whatever it held, and lets it vote; target_watch() ends it.
+ * `replaces`: one that votes and is to go out when this one comes in; NULL: it fills an empty
+ * place.  `speed`: bytes a second, 0 as fast as it can.  `replica` need not be one of the settings':
+ * it is from now on (and the one that it replaces no more).
+ */
+int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
+                   int64_t speed, struct error *err);
+int target_rebuild_stop(struct target *target, struct error *err);
+
+/* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */
+int target_drop(struct target *target, const char *replica, struct error *err);

@@ -1,0 +1,118 @@
+/*
+ * A target from inside: target.c decides, target_state.c writes generations, target_graph.c builds
+ * the daemon's nodes, target_level.c, target_rebuild.c and target_watch.c are what they are called.
+ */
+#pragma once
+
+#include "engine/qmp.h"
+#include "engine/quorum.h"
+#include "engine/target.h"
+
+#define NODE_SIZE 32
+#define QUORUM    "quorum"
+#define TOP       "top"
+#define HOLE      "hole"
+#define JOB       "job"
+
+struct member {
+    struct replica replica; /* pool and uid are the target's own */
+    char node[NODE_SIZE];
+    int lock; /* -1: not held */
+    struct replica_look look;
+    bool votes;
+    bool failing; /* missed a write, or its file is not what the daemon has open */
+    int64_t mismatches, errors;
+};
+
+struct target {
+    struct arena *arena;
+    char *run, *program;
+    char volume[UUID_SIZE];
+    int64_t size_bytes, maximum_bytes, timeout_ms;
+    bool trust;
+    struct target_qos qos;
+    int lock;
+    struct qmp *qmp;
+    enum target_state state;
+    struct quorum_plan plan;   /* while levelling */
+    struct generation current; /* while serving */
+    unsigned count;
+    struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
+    bool suspect;
+    int64_t failures;
+    bool fine;              /* levelling, or a rebuild, reads single blocks */
+    bool again;             /* levelling reads for the second time */
+    int64_t pause_until_us; /* and waits for the last events of the first */
+    enum target_job job;
+    int64_t speed, failures_before;
+    unsigned rebuilt; /* index of a member */
+    bool has_replaced;
+    char replaced[UUID_SIZE];
+    struct error job_error;
+    int64_t done_bytes, total_bytes;
+};
+
+/* ---- target_state.c ---- */
+
+struct member *member_find(struct target *target, const char *uid);
+struct member *member_of_node(struct target *target, const char *node);
+struct member *member_add(struct target *target, const struct replica *replica);
+void member_remove(struct target *target, const char *uid);
+
+/* Looks at all of them and plans. */
+void target_look(struct target *target, struct quorum_plan *ret);
+/* Locks all that are there. ERROR_CONFLICT: another works on one, or a daemon that is not ours. */
+int target_lock_replicas(struct target *target, struct error *err);
+void target_unlock_replicas(struct target *target);
+
+/*
+ * The members that vote, but for `without`, and `with` beside them (each may be NULL), get a new
+ * generation, and it is durable.  One that cannot be written to is left out: its `votes` is false
+ * then.  ERROR_UNAVAILABLE: too few would be left, and nothing has changed.
+ */
+int generation_change(struct target *target, const char *without, const char *with,
+                      struct error *err);
+int generation_mark(struct target *target, enum replica_mark mark, struct error *err);
+
+/* ---- target_graph.c ---- */
+
+int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
+             json_t **ret, struct error *err);
+#define GRAPH_DO(target, err, command, ...)                                   \
+    __extension__({                                                           \
+        autoarena struct arena *arena_ = arena_new();                         \
+        graph_do(target, arena_, command, json_pack(__VA_ARGS__), NULL, err); \
+    })
+int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
+                      struct error *err);
+int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err);
+int graph_add_export(struct target *target, struct error *err);
+int graph_set_qos(struct target *target, struct error *err);
+int graph_add_hole(struct target *target, struct error *err);
+/* The quorum's child of that node is taken out, and the node removed; it need not be there. */
+int graph_remove_child(struct target *target, const char *node, struct error *err);
+/* Names of nodes below the quorum; -1. */
+int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
+                   struct error *err);
+int graph_has_export(struct target *target, bool *ret, struct error *err);
+/* Is there a job?  Its status, error and progress; 0 none, 1. */
+struct graph_job {
+    char status[16];
+    char error[200];
+    int64_t done, total;
+};
+int graph_job(struct target *target, struct graph_job *ret, struct error *err);
+
+/* ---- the others ---- */
+
+int level_start(struct target *target, struct error *err);
+int level_look(struct target *target, struct error *err); /* 0 level, 1 still at it */
+int rebuild_look(struct target *target, struct error *err);
+/* What the daemon has told since. -1: its monitor is gone. */
+int watch_events(struct target *target, struct error *err);
+void watch_files(struct target *target);
+int target_launch(struct target *target, struct error *err);
+/* Whatever runs ends, and nothing of it counts any more. */
+int target_kill(struct target *target, struct error *err);
+/* Takes over the daemon that runs. -1: it is not whole. */
+int target_adopt(struct target *target, struct error *err);

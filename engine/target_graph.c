@@ -1,0 +1,207 @@
+/*
+ * The nodes of the daemon, from the bottom: a file and a raw node of the visible size for each
+ * replica, the quorum, a throttle, the export.
+ *
+ * The quorum repairs what it reads only while nobody writes (levelling): a repair that overtakes a
+ * client's write to the same block would undo it on one replica.
+ */
+#include "engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define THROTTLE "throttle"
+#define QOM_PATH "/objects/" THROTTLE
+
+int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
+             json_t **ret, struct error *err) {
+    if (!target->qmp) {
+        json_decref(arguments);
+        return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+    }
+    return qmp_execute(target->qmp, arena, command, arguments, target->timeout_ms, ret, err);
+}
+
+/* locking=on: where the file system has no locks, two daemons could not be told apart. */
+int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
+                      struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *file =
+        json_pack("{s:s, s:s, s:s, s:s}", "driver", "file", "filename",
+                  replica_data_path(arena, &member->replica), "discard", "unmap", "locking", "on");
+
+    return graph_do(target, arena, "blockdev-add",
+                    json_pack("{s:s, s:s, s:I, s:s, s:o}", "driver", "raw", "node-name",
+                              member->node, "size", (json_int_t)size_bytes, "discard", "unmap",
+                              "file", file),
+                    NULL, err);
+}
+
+int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {
+    json_t *children = json_array();
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (target->members[i].votes)
+            json_array_append_new(children, json_string(target->members[i].node));
+    }
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:b, s:s, s:o}", "driver",
+                    "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold,
+                    "rewrite-corrupted", rewrite, "discard", "unmap", "children", children);
+}
+
+/* A limit that is not named stays as it was: all are named. */
+static json_t *limits(const struct target_qos *qos) {
+    return json_pack("{s:I, s:i, s:i, s:I, s:i, s:i}", "iops-total", (json_int_t)qos->iops,
+                     "iops-read", 0, "iops-write", 0, "bps-total",
+                     (json_int_t)qos->bytes_per_second, "bps-read", 0, "bps-write", 0);
+}
+
+int graph_set_qos(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "qom-set", "{s:s, s:s, s:o}", "path", QOM_PATH, "property",
+                    "limits", "value", limits(&target->qos));
+}
+
+int graph_add_export(struct target *target, struct error *err) {
+    if (GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:o}", "qom-type", "throttle-group", "id",
+                 THROTTLE, "limits", limits(&target->qos)) < 0 ||
+        GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:s, s:s}", "driver", "throttle",
+                 "node-name", TOP, "throttle-group", THROTTLE, "file", QUORUM, "discard",
+                 "unmap") < 0)
+        return -1;
+    return GRAPH_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b}", "type", "nbd",
+                    "id", TARGET_EXPORT, "node-name", TOP, "name", TARGET_EXPORT, "writable", true);
+}
+
+/* A child that never votes, as its reads fail: it keeps a place for the replica that is filled. */
+int graph_add_hole(struct target *target, struct error *err) {
+    json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
+                              (json_int_t)target->size_bytes, "read-zeroes", true);
+    json_t *rules =
+        json_pack("[{s:s, s:s, s:i}]", "event", "none", "iotype", "read", "errno", 5 /* EIO */);
+
+    if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:o, s:o}", "driver", "blkdebug",
+                 "node-name", HOLE, "image", image, "inject-error", rules) < 0)
+        return -1;
+    return GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "node", HOLE);
+}
+
+/* ---- looking ---- */
+
+static const char *node_name(const json_t *nodes, json_int_t id) {
+    size_t i;
+    const json_t *node;
+
+    json_array_foreach(nodes, i, node) {
+        if (json_integer_value(json_object_get(node, "id")) == id)
+            return json_text_of(node, "name");
+    }
+    return NULL;
+}
+
+/* Of the i-th edge below the quorum: the child's place there and its node. */
+struct place {
+    const char *name, *node;
+};
+
+static int read_places(struct target *target, struct arena *arena, struct place *ret, unsigned most,
+                       struct error *err) {
+    const json_t *nodes, *edge;
+    json_t *graph = NULL;
+    unsigned count = 0;
+    size_t i;
+
+    if (graph_do(target, arena, "x-debug-query-block-graph", NULL, &graph, err) < 0)
+        return -1;
+    nodes = json_object_get(graph, "nodes");
+    json_array_foreach(json_object_get(graph, "edges"), i, edge) {
+        const char *parent = node_name(nodes, json_integer_value(json_object_get(edge, "parent")));
+
+        if (!parent || strcmp(parent, QUORUM) != 0 || count == most)
+            continue;
+        ret[count].node = node_name(nodes, json_integer_value(json_object_get(edge, "child")));
+        ret[count].name = json_text_of(edge, "name");
+        if (!ret[count].node || !ret[count].name)
+            return error_set(err, ERROR_BACKEND, "the storage daemon shows a strange graph");
+        count++;
+    }
+    return (int)count;
+}
+
+int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
+                   struct error *err) {
+    struct place places[2 * REPLICAS_MOST];
+    int count = read_places(target, arena, places, LENGTH(places), err);
+
+    for (int i = 0; i < count && i < (int)most; i++)
+        ret[i] = places[i].node;
+    return count > (int)most ? (int)most : count;
+}
+
+static int has_node(struct target *target, const char *node, bool *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = NULL;
+    const json_t *one;
+    size_t i;
+
+    if (graph_do(target, arena, "query-named-block-nodes", json_pack("{s:b}", "flat", true), &nodes,
+                 err) < 0)
+        return -1;
+    *ret = false;
+    json_array_foreach(nodes, i, one) {
+        const char *name = json_text_of(one, "node-name");
+
+        *ret |= name && strcmp(name, node) == 0;
+    }
+    return 0;
+}
+
+int graph_remove_child(struct target *target, const char *node, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct place places[2 * REPLICAS_MOST];
+    int count = read_places(target, arena, places, LENGTH(places), err);
+    bool there = false;
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(places[i].node, node) == 0 &&
+            GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "child",
+                     places[i].name) < 0)
+            return -1;
+    }
+    if (count < 0 || has_node(target, node, &there, err) < 0)
+        return -1;
+    return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
+}
+
+int graph_has_export(struct target *target, bool *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *exports = NULL;
+
+    if (graph_do(target, arena, "query-block-exports", NULL, &exports, err) < 0)
+        return -1;
+    *ret = json_array_size(exports) > 0;
+    return 0;
+}
+
+int graph_job(struct target *target, struct graph_job *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *jobs = NULL;
+    const json_t *job;
+    const char *status, *reason;
+
+    if (graph_do(target, arena, "query-jobs", NULL, &jobs, err) < 0)
+        return -1;
+    job = json_array_get(jobs, 0);
+    if (!job)
+        return 0;
+    status = json_text_of(job, "status");
+    reason = json_text_of(job, "error");
+    *ret =
+        (struct graph_job){ .done = json_integer_value(json_object_get(job, "current-progress")),
+                            .total = json_integer_value(json_object_get(job, "total-progress")) };
+    snprintf(ret->status, sizeof(ret->status), "%s", status ? status : "");
+    snprintf(ret->error, sizeof(ret->error), "%s", reason ? reason : "");
+    return 1;
+}

@@ -1,0 +1,211 @@
+/*
+ * A replica is filled while the volume is in use: a mirror of all that the quorum reads, which also
+ * has each write of a client from its beginning on, and which takes its place below the quorum in
+ * one step.
+ *
+ * It is empty in its own words until then.  One that goes out is left out of the generation before
+ * that step, and one that comes in is in a generation only behind it and when its data are on the
+ * disk: so whenever we die, the generation names only replicas that have everything.
+ */
+#include "engine/target.private.h"
+
+#include "common/log.h"
+
+#include <string.h>
+
+#define COARSE 65536
+#define BUFFER (16 * 1024 * 1024)
+#define FINE   4096
+
+static int check(struct target *target, const struct replica *replica, const char *replaces,
+                 struct error *err) {
+    const struct member *member = member_find(target, replica->uid);
+    const struct member *old = replaces ? member_find(target, replaces) : NULL;
+    char uid[UUID_SIZE];
+
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (target->job == TARGET_REBUILD)
+        return error_set(err, ERROR_CONFLICT, "A replica of the volume %s is rebuilt already.",
+                         target->volume);
+    if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
+    if ((member && member->votes) || (replaces && (!old || !old->votes)))
+        return error_set(err, ERROR_CONFLICT,
+                         "Who votes is not rebuilt, and only who votes is replaced.");
+    if (!replaces && target->current.count >= target->current.wanted)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has all its replicas.",
+                         target->volume);
+    if (!member && target->count > REPLICAS_MOST)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has too many replicas.",
+                         target->volume);
+    return 0;
+}
+
+static int start_mirror(struct target *target, const struct member *member, const char *place,
+                        struct error *err) {
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "device", TOP, "target", member->node, "replaces", place, "sync", "full",
+                    "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
+                    "granularity", target->fine ? FINE : COARSE, "buf-size",
+                    target->fine ? FINE : BUFFER, "auto-dismiss", false, "on-source-error",
+                    "report", "on-target-error", "report");
+}
+
+/* The nodes of a rebuild that is over, whatever is left of them. */
+static int tidy(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+
+    if (graph_remove_child(target, HOLE, err) < 0 ||
+        (!member->votes && graph_remove_child(target, member->node, err) < 0))
+        return -1;
+    return old && !old->votes ? graph_remove_child(target, old->node, err) : 0;
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_REBUILD_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "replica not rebuilt", "volume_id", target->volume, "replica_id",
+                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    return tidy(target, &ignored);
+}
+
+static int fill(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+
+    if (replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, err) < 0 ||
+        graph_remove_child(target, member->node, err) < 0 ||
+        replica_reset(&member->replica, target->volume, target->maximum_bytes, err) < 0 ||
+        graph_add_replica(target, member, target->size_bytes, err) < 0)
+        return -1;
+    if (!old && graph_add_hole(target, err) < 0)
+        return -1;
+    return start_mirror(target, member, old ? old->node : HOLE, err);
+}
+
+int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
+                   int64_t speed, struct error *err) {
+    struct member *member;
+    struct error reason;
+
+    if (check(target, replica, replaces, err) < 0)
+        return -1;
+    member = member_find(target, replica->uid);
+    if (!member)
+        member = member_add(target, replica);
+    target->fine = false;
+    target->failures_before = target->failures;
+    target->speed = speed;
+    target->has_replaced = replaces != NULL;
+    if (replaces)
+        strcpy(target->replaced, replaces);
+    target->rebuilt = (unsigned)(member - target->members);
+    target->job = TARGET_REBUILD;
+    target->done_bytes = target->total_bytes = 0;
+    member->failing = false;
+    member->mismatches = member->errors = 0;
+    if (fill(target, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+int target_rebuild_stop(struct target *target, struct error *err) {
+    if (target->job != TARGET_REBUILD)
+        return 0;
+    return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
+}
+
+/* All is copied, and what is written goes there, too. */
+static int take_place(struct target *target, struct error *err) {
+    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+
+    if (old && old->votes) {
+        if (generation_change(target, old->replica.uid, NULL, err) < 0)
+            return -1;
+        old->votes = false;
+    }
+    return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
+}
+
+static int has_place(struct target *target, const char *node, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, 2 * REPLICAS_MOST, err);
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(children[i], node) == 0)
+            return 1;
+    }
+    return count < 0 ? -1 : 0;
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    int placed = has_place(target, member->node, err);
+
+    if (placed < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (placed == 0)
+        return error_set(err, ERROR_BACKEND, "%s",
+                         job->error[0] ? job->error : "the copy was ended before its time");
+    if (member->failing)
+        return error_set(err, ERROR_BACKEND, "the new replica missed a write");
+    if (replica_flush(&member->replica, err) < 0 ||
+        generation_change(target, NULL, member->replica.uid, err) < 0)
+        return -1;
+    target->job = TARGET_REBUILT;
+    log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
+             member->replica.uid, NULL);
+    if (tidy(target, err) < 0)
+        return -1;
+    if (target->has_replaced) {
+        char uid[UUID_SIZE];
+
+        strcpy(uid, member->replica.uid);
+        member_remove(target, target->replaced);
+        target->rebuilt = (unsigned)(member_find(target, uid) - target->members);
+    }
+    return 0;
+}
+
+/* Two replicas that are bad in one request but not in one block: those are read one by one. */
+static int fill_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    struct error ignored;
+
+    watch_events(target, &ignored);
+    if (target->fine || !job->error[0] || target->job != TARGET_REBUILD ||
+        target->failures == target->failures_before || tidy(target, &ignored) < 0)
+        return -1;
+    target->fine = true;
+    return fill(target, reason);
+}
+
+int rebuild_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_job(target, &job, err);
+
+    if (found < 0)
+        return -1;
+    target->done_bytes = job.done;
+    target->total_bytes = job.total;
+    if (found == 0) {
+        error_set(&reason, ERROR_BACKEND, "the copy has vanished");
+        return fail(target, &reason);
+    }
+    if (strcmp(job.status, "ready") == 0 && take_place(target, &reason) < 0) {
+        target_rebuild_stop(target, err);
+        return error_pass(err, &reason);
+    }
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
+        fill_again(target, &job, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

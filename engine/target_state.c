@@ -1,0 +1,207 @@
+#include "engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+struct member *member_find(struct target *target, const char *uid) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (strcmp(target->members[i].replica.uid, uid) == 0)
+            return &target->members[i];
+    }
+    return NULL;
+}
+
+struct member *member_of_node(struct target *target, const char *node) {
+    for (unsigned i = 0; node && i < target->count; i++) {
+        if (strcmp(target->members[i].node, node) == 0)
+            return &target->members[i];
+    }
+    return NULL;
+}
+
+/* QEMU's names are short: a letter and all but the first two digits of the uid. */
+static void name_node(const char *uid, char ret[NODE_SIZE]) {
+    size_t length = 0;
+
+    ret[length++] = 'r';
+    for (uid += 2; *uid && length < NODE_SIZE - 1; uid++) {
+        if (*uid != '-')
+            ret[length++] = *uid;
+    }
+    ret[length] = '\0';
+}
+
+struct member *member_add(struct target *target, const struct replica *replica) {
+    struct member *member = &target->members[target->count++];
+
+    assert(target->count <= LENGTH(target->members));
+    *member = (struct member){ .lock = -1,
+                               .replica = { arena_text(target->arena, replica->pool),
+                                            arena_text(target->arena, replica->uid) } };
+    name_node(replica->uid, member->node);
+    return member;
+}
+
+void member_remove(struct target *target, const char *uid) {
+    struct member *member = member_find(target, uid);
+
+    if (!member)
+        return;
+    cleanup_close(&member->lock);
+    target->count--;
+    memmove(member, member + 1,
+            (size_t)(&target->members[target->count] - member) * sizeof(*member));
+}
+
+void target_look(struct target *target, struct quorum_plan *ret) {
+    const struct replica_state *states[LENGTH(target->members)] = { NULL };
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        replica_look(&member->replica, target->volume, &member->look);
+        if (member->look.health == REPLICA_GOOD)
+            states[i] = &member->look.state;
+    }
+    quorum_plan(target->volume, states, target->count, target->trust, ret);
+}
+
+void target_unlock_replicas(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        cleanup_close(&target->members[i].lock);
+        target->members[i].lock = -1;
+    }
+}
+
+static int lock_member(struct member *member, const char *volume, struct error *err) {
+    struct error reason;
+
+    if (member->lock < 0 && replica_lock(&member->replica, &member->lock, &reason) < 0)
+        return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
+    replica_look(&member->replica, volume, &member->look);
+    if (member->look.held)
+        return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
+                         member->replica.uid, member->replica.pool);
+    return 0;
+}
+
+int target_lock_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (lock_member(&target->members[i], target->volume, err) < 0) {
+            target_unlock_replicas(target);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- generations ---- */
+
+static int write_one(struct target *target, struct member *member, enum replica_mark mark,
+                     struct error *err) {
+    struct replica_state state = { .mark = mark, .generation = target->current };
+
+    snprintf(state.volume, UUID_SIZE, "%s", target->volume);
+    snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
+    if (replica_write_state(&member->replica, &state, err) < 0)
+        return -1;
+    member->look.state = state;
+    member->look.has_state = true;
+    return 0;
+}
+
+/* Who cannot take it is not waited for: the change that follows leaves it out. */
+static void roll(struct target *target) {
+    struct error reason;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member->votes && generation_has(&target->current, member->replica.uid) &&
+            !generation_same(&member->look.state.generation.id, &target->current.id) &&
+            write_one(target, member, REPLICA_DIRTY, &reason) < 0)
+            member->votes = false;
+    }
+}
+
+/* Writes the current generation to its members; those that do not take it vote no more. */
+static unsigned write_current(struct target *target, struct error *err) {
+    unsigned failed = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!generation_has(&target->current, member->replica.uid) ||
+            write_one(target, member, REPLICA_DIRTY, err) == 0)
+            continue;
+        log_warning(NULL, "replica does not take its state", "volume_id", target->volume,
+                    "replica_id", member->replica.uid, "reason", err->message, NULL);
+        member->votes = false;
+        failed++;
+    }
+    return failed;
+}
+
+static void next_generation(struct target *target, const char *without) {
+    struct generation next;
+
+    generation_next(&target->current, &clock_system, &next);
+    next.size_bytes = target->size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && (!without || strcmp(member->replica.uid, without) != 0))
+            generation_add(&next, member->replica.uid);
+    }
+    target->current = next;
+}
+
+static int too_few(struct target *target, const bool *votes, const struct error *reason,
+                   struct error *err) {
+    for (unsigned i = 0; i < target->count; i++)
+        target->members[i].votes = votes[i];
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The volume %s would go on with too few replicas. %.200s", target->volume,
+                     reason->message);
+}
+
+/*
+ * A generation that one member did not take is followed by one without it, made from it: so each
+ * that is left has the base of the next, whenever we die.
+ */
+int generation_change(struct target *target, const char *without, const char *with,
+                      struct error *err) {
+    bool votes[LENGTH(target->members)];
+    struct error reason = { 0 };
+
+    for (unsigned i = 0; i < target->count; i++)
+        votes[i] = target->members[i].votes;
+    roll(target);
+    if (with)
+        member_find(target, with)->votes = true;
+    do {
+        struct generation before = target->current;
+
+        next_generation(target, without);
+        if (target->current.count < generation_needed(&target->current)) {
+            target->current = before;
+            return too_few(target, votes, &reason, err);
+        }
+    } while (write_current(target, &reason) > 0);
+    return 0;
+}
+
+int generation_mark(struct target *target, enum replica_mark mark, struct error *err) {
+    int result = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (generation_has(&target->current, target->members[i].replica.uid) &&
+            write_one(target, &target->members[i], mark, err) < 0)
+            result = -1;
+    }
+    return result;
+}

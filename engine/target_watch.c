@@ -1,0 +1,252 @@
+#include "engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "json/json.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define PAUSE_MS 5
+
+/* ---- what the daemon tells ---- */
+
+/* A read that it lost says that its data are bad; a write or flush that failed, that it is stale. */
+static void take_report(struct target *target, const json_t *data) {
+    struct member *member = member_of_node(target, json_text_of(data, "node-name"));
+    const char *type = json_text_of(data, "type"), *reason = json_text_of(data, "error");
+
+    if (!member)
+        return;
+    target->suspect = true;
+    if (type && strcmp(type, "read") == 0) {
+        member->mismatches++;
+        return;
+    }
+    if (member->errors++ == 0)
+        log_warning(NULL, "replica missed a write", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", reason, NULL);
+    member->failing = true;
+}
+
+static void take_event(struct target *target, const json_t *event) {
+    const char *name = json_text_of(event, "event");
+    const json_t *data = json_object_get(event, "data");
+
+    if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
+        take_report(target, data);
+    else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
+        target->failures++;
+        target->suspect = true;
+        log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
+                  LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
+    }
+}
+
+int watch_events(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *event;
+    int told = -1;
+
+    if (!target->qmp)
+        return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+    while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
+        take_event(target, event);
+    if (qmp_events_lost(target->qmp))
+        target->suspect = true;
+    return told;
+}
+
+/* ---- what the files tell ---- */
+
+void watch_files(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+        struct replica_look *look = &member->look;
+        bool open = member->votes || (target->job == TARGET_REBUILD && target->rebuilt == i);
+
+        replica_look(&member->replica, target->volume, look);
+        if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
+                     (look->health == REPLICA_GOOD && !look->held))) {
+            if (!member->failing)
+                log_warning(NULL, "replica's file is not what is served", "volume_id",
+                            target->volume, "replica_id", member->replica.uid, "reason",
+                            look->why.message, NULL);
+            member->failing = true;
+            target->suspect = true;
+        }
+    }
+}
+
+/* ---- what follows ---- */
+
+int target_drop(struct target *target, const char *replica, struct error *err) {
+    struct member *member = member_find(target, replica);
+
+    if (!member || !member->votes)
+        return 0;
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
+        return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
+                         replica);
+    if (generation_change(target, replica, NULL, err) < 0 ||
+        graph_remove_child(target, member->node, err) < 0)
+        return -1;
+    member->votes = false;
+    log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
+                NULL);
+    return 0;
+}
+
+/* Those that a generation was written without, because they did not take it, too. */
+static int drop_failing(struct target *target, struct error *err) {
+    int result = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member->votes && member->failing && target_drop(target, member->replica.uid, err) < 0)
+            result = -1;
+    }
+    return result;
+}
+
+static bool is_child(const char *const *children, int count, const char *node) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(children[i], node) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int remove_strangers(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, LENGTH(children), err);
+
+    for (int i = 0; i < count; i++) {
+        const struct member *member = member_of_node(target, children[i]);
+
+        if ((!member || !member->votes) && strcmp(children[i], HOLE) != 0 &&
+            graph_remove_child(target, children[i], err) < 0)
+            return -1;
+    }
+    return count < 0 ? -1 : 0;
+}
+
+static int watch_serving(struct target *target, struct error *err) {
+    int result = 0;
+
+    watch_files(target);
+    if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
+        result = -1;
+    if (drop_failing(target, err) < 0)
+        result = -1;
+    if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
+        result = -1;
+    return result;
+}
+
+int target_watch(struct target *target, struct error *err) {
+    struct error reason;
+
+    if (target->state == TARGET_DOWN)
+        return 0;
+    if (watch_events(target, err) < 0) {
+        target_kill(target, &reason);
+        return error_context(err, "the volume %s", target->volume);
+    }
+    if (target->state == TARGET_LEVELLING)
+        return target_start(target, err) < 0 ? -1 : 0;
+    return watch_serving(target, err);
+}
+
+void target_status(struct target *target, struct target_status *ret) {
+    *ret = (struct target_status){ .state = target->state,
+                                   .needed = generation_needed(&target->current),
+                                   .size_bytes = target->size_bytes,
+                                   .failures = target->failures,
+                                   .suspect = target->suspect,
+                                   .job = target->job,
+                                   .job_error = target->job_error,
+                                   .done_bytes = target->done_bytes,
+                                   .total_bytes = target->total_bytes };
+    if (target->job != TARGET_NO_JOB)
+        ret->job_replica = target->members[target->rebuilt].replica.uid;
+    for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
+        const struct member *member = &target->members[i];
+        bool votes = target->state == TARGET_SERVING && member->votes;
+
+        ret->replicas[ret->count++] = (struct target_replica){ member->replica, member->look, votes,
+                                                               member->mismatches, member->errors };
+        ret->voters += votes;
+    }
+}
+
+/* ---- taking over ---- */
+
+/* What another began is not gone on with: a replica that is half filled is filled anew. */
+static int end_job(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    struct graph_job job;
+    bool cancelled = false;
+    int found;
+
+    while ((found = graph_job(target, &job, err)) > 0) {
+        if (strcmp(job.status, "concluded") == 0)
+            return GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB);
+        if (!cancelled && GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB,
+                                   "force", true) < 0)
+            return -1;
+        cancelled = true;
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the job does not end");
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return found;
+}
+
+/* Who is served and who is written down must be the same: only these vote. */
+static int adopt_voters(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, LENGTH(children), err);
+
+    target_look(target, &target->plan);
+    if (count < 0 ||
+        (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_LEVEL))
+        return error_set(err, ERROR_BACKEND, "nothing is known of the replicas that it serves");
+    target->current = target->plan.current;
+    target->size_bytes = target->current.size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->votes = target->plan.votes[i] && is_child(children, count, member->node);
+        member->failing = false;
+        if (!is_child(children, count, member->node) &&
+            graph_remove_child(target, member->node, err) < 0)
+            return -1;
+    }
+    return generation_change(target, NULL, NULL, err);
+}
+
+int target_adopt(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    bool served = false;
+
+    if (qmp_connect(daemon_path(arena, target->run, "qmp"), target->timeout_ms, &target->qmp, err) <
+            0 ||
+        graph_has_export(target, &served, err) < 0)
+        return -1;
+    if (!served)
+        return error_set(err, ERROR_CONFLICT, "it serves nobody");
+    if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
+        graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
+        graph_set_qos(target, err) < 0)
+        return -1;
+    target->state = TARGET_SERVING;
+    target->suspect = true; /* what happened meanwhile nobody heard */
+    return 0;
+}

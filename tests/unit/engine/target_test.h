@@ -1,0 +1,207 @@
+/*
+ * What the tests of targets share: a volume of three replicas in three pools of a directory that
+ * goes away, and a checker that writes to it.
+ */
+#pragma once
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "engine/target.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/checker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define VOLUME   "00000000-0000-4000-8000-00000000f000"
+#define BLOCKS   96
+#define STRIDE   (INT64_C(512) << 10) /* a rebuild that is slowed down begins with 16 MiB */
+#define SIZE     (BLOCKS * STRIDE)
+#define MAXIMUM  (INT64_C(1) << 32)
+#define REPLICAS 3
+
+static const char *const uids[] = {
+    "00000000-0000-4000-8000-00000000000a",
+    "00000000-0000-4000-8000-00000000000b",
+    "00000000-0000-4000-8000-00000000000c",
+    "00000000-0000-4000-8000-00000000000d",
+};
+
+static char top[] = "/tmp/test-target-XXXXXX";
+static char run[64], pools[LENGTH(uids)][64];
+static struct target_settings settings;
+static struct target *target;
+static struct target_status status;
+static struct checker checker;
+static struct error err;
+
+static inline void assert_done(int outcome) {
+    ck_assert_msg(outcome >= 0, "%s", err.message);
+}
+
+static inline void open_target(void) {
+    assert_done(target_open(&settings, &target, &err));
+}
+
+static inline void begin(void) {
+    log_open(getenv("TARGET_LOG") ? 2 : -1, LOG_INFO, LOG_TEXT);
+    strcpy(top, "/tmp/test-target-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    snprintf(run, sizeof(run), "%s/run", top);
+    settings = (struct target_settings){ .run = run,
+                                         .volume = VOLUME,
+                                         .size_bytes = SIZE,
+                                         .maximum_bytes = MAXIMUM,
+                                         .count = REPLICAS };
+    for (unsigned i = 0; i < LENGTH(uids); i++) {
+        snprintf(pools[i], sizeof(pools[i]), "%s/pool%u", top, i);
+        ck_assert_int_eq(mkdir(pools[i], 0700), 0);
+        if (i < REPLICAS)
+            settings.replicas[i] = (struct replica){ pools[i], uids[i] };
+    }
+    checker_init(&checker, BLOCKS, STRIDE, 1);
+    open_target();
+    assert_done(target_create(target, &err));
+}
+
+static inline int remove_one(const char *path, const struct stat *facts, int kind,
+                             struct FTW *place) {
+    (void)facts, (void)kind, (void)place;
+    return remove(path);
+}
+
+/* No daemon is left, whatever the test has come to. */
+static inline void end(void) {
+    target_close(target);
+    target = NULL;
+    daemon_kill(run, 10000, &err);
+    checker_free(&checker);
+    nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline const char *file_of(unsigned i, const char *name) {
+    static char text[256];
+
+    snprintf(text, sizeof(text), "%s/%s/%s", pools[i], uids[i], name);
+    return text;
+}
+
+static inline void watch(void) {
+    (void)target_watch(target, &err);
+    target_status(target, &status);
+}
+
+/* Starts, and makes level if need be: 1 if that was needed. */
+static inline int start(void) {
+    int outcome = target_start(target, &err), levelled = outcome;
+
+    while (outcome > 0) {
+        poll(NULL, 0, 2);
+        outcome = target_start(target, &err);
+    }
+    return outcome < 0 ? -1 : levelled;
+}
+
+static inline bool connect_checker(void) {
+    char path[80];
+
+    snprintf(path, sizeof(path), "%s/nbd", run);
+    return checker_connect(&checker, path);
+}
+
+static inline void serve(void) {
+    assert_done(start());
+    ck_assert(connect_checker());
+}
+
+static inline void write_some(unsigned count) {
+    ck_assert(checker_write(&checker, count));
+}
+
+static inline void read_all(void) {
+    ck_assert(checker_read(&checker));
+}
+
+static inline void kill_daemon(void) {
+    assert_done(daemon_kill(run, 10000, &err));
+}
+
+static inline void stop(void) {
+    checker_disconnect(&checker);
+    assert_done(target_stop(target, &err));
+}
+
+static inline void await_job(void) {
+    do {
+        poll(NULL, 0, 2);
+        watch();
+    } while (status.job == TARGET_REBUILD && status.state == TARGET_SERVING);
+}
+
+static inline void rebuild(unsigned i) {
+    const struct replica replica = { pools[i], uids[i] };
+
+    assert_done(target_rebuild(target, &replica, NULL, 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+}
+
+static inline void assert_voters(unsigned count) {
+    target_status(target, &status);
+    ck_assert_uint_eq(status.voters, count);
+}
+
+/* Writes other bytes over a part of a block, behind everybody's back. */
+static inline void damage(unsigned i, unsigned block) {
+    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
+    char junk[700];
+
+    memset(junk, (int)('A' + i), sizeof(junk));
+    ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), block * STRIDE + 100), sizeof(junk));
+}
+
+static inline void assert_equal(unsigned a, unsigned b) {
+    autoclose int one = open(file_of(a, "data"), O_RDONLY);
+    autoclose int two = open(file_of(b, "data"), O_RDONLY);
+    static char first[STRIDE], second[STRIDE];
+
+    for (int64_t at = 0; at < SIZE; at += STRIDE) {
+        ck_assert_int_eq(pread(one, first, STRIDE, at), STRIDE);
+        ck_assert_int_eq(pread(two, second, STRIDE, at), STRIDE);
+        ck_assert_mem_eq(first, second, STRIDE);
+    }
+}
+
+/* Daemons are children of the one who runs the tests: what a test that failed has left ends with it,
+ * but not with the test's own process. */
+static pid_t runner_pid;
+
+static inline void end_daemons(void) {
+    autofile FILE *file = NULL;
+    char path[64];
+    int pid;
+
+    if (getpid() != runner_pid)
+        return;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    file = fopen(path, "r");
+    while (file && fscanf(file, "%d", &pid) == 1)
+        kill(pid, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}
+
+static inline bool adopt_daemons(void) {
+    runner_pid = getpid();
+    return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && atexit(end_daemons) == 0;
+}
