@@ -37,6 +37,8 @@ libscoria_a_SOURCES += \
 	volume/placement.c volume/placement.h \
 	volume/placement_hint.c \
 	volume/placement_hint.private.h \
+	volume/placement_query.c \
+	volume/placement_query.private.h \
 	volume/pool.c volume/pool.h \
 	volume/reclaim.c volume/reclaim.h \
 	volume/reclaim_trim.c volume/reclaim_trim.h \

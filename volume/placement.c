@@ -173,7 +173,7 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
         struct room room;
         double weight;
 
-        if (!placement_hint_allows(&hint, pool->name) || !may_be_in(work, wish, pool))
+        if (!placement_hint_allows(work, &hint, pool) || !may_be_in(work, wish, pool))
             continue;
         room = read_room(work, pool, wish->type);
         if (!has_room(&room, wish->size_gb))

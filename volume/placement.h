@@ -3,7 +3,8 @@
  * specs against capabilities, room, hints), then weighs by free room; of equals the first by name.
  *
  * Hints: same_host and different_host take ids of volumes (one, or a list); local_to_instance takes
- * an instance and holds when one of its attachments tells where it runs.  Others are not looked at.
+ * an instance and holds when one of its attachments tells where it runs; query takes a term that is
+ * asked of each pool (placement_query.private.h).  Others are not looked at.
  */
 #pragma once
 

@@ -70,7 +70,7 @@ int placement_hint_read(struct work *work, const json_t *hints, struct placement
         read_hint(work, hints, "different_host", volumes, &ret->different, err) < 0 ||
         read_hint(work, hints, "local_to_instance", attachments, &ret->local, err) < 0)
         return -1;
-    return 0;
+    return placement_query_read(work, json_object_get(hints, "query"), &ret->query, err);
 }
 
 static bool has_node(const struct hinted *hinted, const char *pool) {
@@ -83,8 +83,10 @@ static bool has_node(const struct hinted *hinted, const char *pool) {
 }
 
 /* Where an instance without attachments runs nobody knows. */
-bool placement_hint_allows(const struct placement_hint *hint, const char *pool) {
-    return (!hint->same.given || words_have(hint->same.places, hint->same.count, pool)) &&
-           !words_have(hint->different.places, hint->different.count, pool) &&
-           (hint->local.count == 0 || has_node(&hint->local, pool));
+bool placement_hint_allows(struct work *work, const struct placement_hint *hint,
+                           const struct pool *pool) {
+    return (!hint->same.given || words_have(hint->same.places, hint->same.count, pool->name)) &&
+           !words_have(hint->different.places, hint->different.count, pool->name) &&
+           (hint->local.count == 0 || has_node(&hint->local, pool->name)) &&
+           placement_query_allows(work, hint->query, pool);
 }

@@ -1,13 +1,12 @@
 /*
- * Scheduler hints of a new volume: near to, or away from, other volumes, or where an instance runs.
+ * Scheduler hints of a new volume: near to, or away from, other volumes, where an instance runs, or
+ * in a pool that a term is true of.
  *
  * The caller can name only what it sees: volumes of other projects count as unknown ones.
  */
 #pragma once
 
-#include "ledger/work.h"
-
-#include <jansson.h>
+#include "volume/placement_query.private.h"
 
 struct placement_hint {
     struct hinted {
@@ -16,9 +15,11 @@ struct placement_hint {
         unsigned count;
     } same, different;   /* node@backend#pool of the volumes named */
     struct hinted local; /* nodes where the instance has attachments */
+    const json_t *query; /* NULL: any */
 };
 
-/* `hints` may be NULL. ERROR_BAD_REQUEST names the hint that holds no ids. */
+/* `hints` may be NULL. ERROR_BAD_REQUEST names the hint that makes no sense. */
 int placement_hint_read(struct work *work, const json_t *hints, struct placement_hint *ret,
                         struct error *err);
-bool placement_hint_allows(const struct placement_hint *hint, const char *pool);
+bool placement_hint_allows(struct work *work, const struct placement_hint *hint,
+                           const struct pool *pool);

@@ -220,7 +220,7 @@ WORK_TEST(hints_place_a_volume_near_to_others_or_away_from_them) {
     (void)err;
     put_hinted(work);
     ck_assert_str_eq(pick_hint(work, "{}"), "n@a#p");
-    ck_assert_str_eq(pick_hint(work, "{\"same_host\": null, \"query\": \"x\"}"), "n@a#p");
+    ck_assert_str_eq(pick_hint(work, "{\"same_host\": null, \"query\": \"\"}"), "n@a#p");
     ck_assert_str_eq(pick_hint(work, "{\"same_host\": \"" V2 "\"}"), "n@b#p");
     ck_assert_str_eq(pick_hint(work, "{\"same_host\": [\"" V1 "\", \"" V2 "\"]}"), "n@a#p");
     ck_assert_str_eq(pick_hint(work, "{\"different_host\": \"" V1 "\"}"), "n@b#p");
@@ -248,6 +248,81 @@ WORK_TEST(an_instance_draws_a_volume_to_its_node_when_that_is_known) {
     ck_assert_str_eq(pick_hint(work, "{\"local_to_instance\": \"" V3 "\"}"), "m@c#p");
     sql(work, "UPDATE attachments SET attached_host = 'elsewhere'");
     ck_assert_str_eq(pick_hint(work, "{\"local_to_instance\": \"" V3 "\"}"), "none");
+}
+
+/* The hint is a text; with `'` for `"`. */
+static const char *pick_query(struct work *work, const char *term) {
+    char *text = arena_text(work->arena, term);
+    json_t *hints;
+    const char *host;
+
+    for (char *c = text; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    hints = json_pack("{ss}", "query", text);
+    host = PICK(.hints = hints);
+    json_decref(hints);
+    return host;
+}
+
+WORK_TEST(a_term_says_which_pools_may_be) {
+    static const struct {
+        const char *term, *host;
+    } rows[] = {
+        { "['=', '$host', 'n@b#p']", "n@b#p" },
+        { "['=', '$backend_id', 'n@b#p']", "n@b#p" },
+        { "['in', '$host', 'x', 'm@c#p']", "m@c#p" },
+        { "['in', '$host', 'x']", "none" },
+        { "['=', '$host', 'n@a#p', 'n@b#p']", "none" },
+        { "['not', ['=', '$host', 'n@a#p']]", "n@b#p" },
+        { "['not', ['=', '$host', 'n@a#p'], ['=', '$host', 'n@b#p']]", "n@a#p" },
+        { "['or', ['=', '$host', 'm@c#p'], ['=', '$host', 'n@b#p']]", "n@b#p" },
+        { "['and', ['<', '$free_capacity_gb', 30], ['=', '$kind', 'b']]", "n@b#p" },
+        { "['<', '$free_capacity_gb', 20]", "m@c#p" },
+        { "['<=', '$free_capacity_gb', 20]", "n@b#p" },
+        { "['>', '$free_capacity_gb', 10, 15]", "n@a#p" },
+        { "['>=', '$free_capacity_gb', '10']", "none" },
+        { "['=', '$capabilities.kind', 'b']", "n@b#p" },
+        { "['=', '$never_said', 'b']", "none" },
+        { "['=', '$kind', '$never_said']", "none" },
+        { "['and', '$thin']", "m@c#p" },
+        { "['=', 1]", "none" },
+        { "['=', '$thin', true]", "m@c#p" },
+    };
+
+    (void)err;
+    POOL("n@a#p", .free_gb = 30);
+    POOL("n@b#p", .free_gb = 20, .capabilities = "{\"kind\": \"b\"}");
+    POOL("m@c#p", .free_gb = 10, .capabilities = "{\"thin\": true}");
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        ck_assert_msg(strcmp(pick_query(work, rows[i].term), rows[i].host) == 0, "%s",
+                      rows[i].term);
+}
+
+WORK_TEST(what_is_no_term_is_refused) {
+    static const char *const texts[] = {
+        "x",
+        "5",
+        "[]",
+        "{}",
+        "[\"~\", 1, 1]",
+        "[5, 1]",
+        "[\"=\", {}, 1]",
+        "[\"=\", [\"and\"], 1]",
+        "[\"and\", [\"x\"]]",
+        "[\"and\",[\"and\",[\"and\",[\"and\",[\"and\",[\"and\",[\"and\",[\"and\",[\"and\"]]]]]]]]]",
+    };
+
+    POOL("n@a#p", .free_gb = 30);
+    for (size_t i = 0; i < LENGTH(texts); i++) {
+        json_t *hints = json_pack("{ss}", "query", texts[i]);
+        struct placement wish = { .size_gb = 1, .hints = hints };
+        const char *host;
+
+        REFUSED(placement_pick(work, &wish, &host, err), BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(err->message, "query"));
+        json_decref(hints);
+    }
 }
 
 WORK_TEST(a_malformed_hint_is_refused_by_name) {
@@ -295,4 +370,5 @@ CHECK_MAIN("placement", without_pools_nothing_fits,
            hints_place_a_volume_near_to_others_or_away_from_them,
            volumes_of_other_projects_are_unknown_to_hints,
            an_instance_draws_a_volume_to_its_node_when_that_is_known,
+           a_term_says_which_pools_may_be, what_is_no_term_is_refused,
            a_malformed_hint_is_refused_by_name, a_failing_database_is_reported)
