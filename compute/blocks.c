@@ -6,7 +6,6 @@
 #include "compute/image.h"
 #include "json/json.h"
 
-#include <libvirt/libvirt-qemu.h>
 #include <string.h>
 
 static int left(struct error *err) {
@@ -15,7 +14,7 @@ static int left(struct error *err) {
 
 int blocks_list(const struct guest *guest, const struct disk *disk, const char *const **ret,
                 struct error *err) {
-    autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
+    autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
     int found = xml ? domain_xml_list_chain(xml, disk->serial, guest->arena, ret, err)
                     : virt_fail_looking(guest->connection, "reading the domain", err);
 
@@ -46,20 +45,20 @@ static bool may_quiesce(const char *xml) {
 }
 
 static int create(const struct guest *guest, const char *wish, unsigned flags, struct error *err) {
-    virDomainSnapshotPtr snapshot = virDomainSnapshotCreateXML(
+    virDomainSnapshotPtr snapshot = virt.virDomainSnapshotCreateXML(
         guest->domain, wish,
         flags | VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT |
             VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA | VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC);
 
     if (!snapshot)
         return virt_fail(guest->connection, "taking the snapshot", err);
-    virDomainSnapshotFree(snapshot);
+    virt.virDomainSnapshotFree(snapshot);
     return 0;
 }
 
 int blocks_snapshot(const struct guest *guest, const struct disk_overlay *overlays, unsigned count,
                     struct error *err) {
-    autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
+    autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
     const char *wish;
     int found;
 
@@ -87,18 +86,18 @@ int blocks_merge(const struct guest *guest, const struct disk *disk, const char 
     int result;
 
     if (top)
-        result = virDomainBlockCommit(guest->domain, disk->source, base, top, 0,
-                                      VIR_DOMAIN_BLOCK_COMMIT_RELATIVE);
+        result = virt.virDomainBlockCommit(guest->domain, disk->source, base, top, 0,
+                                           VIR_DOMAIN_BLOCK_COMMIT_RELATIVE);
     else
-        result = virDomainBlockRebase(guest->domain, disk->source, base, 0,
-                                      base ? VIR_DOMAIN_BLOCK_REBASE_RELATIVE : 0);
+        result = virt.virDomainBlockRebase(guest->domain, disk->source, base, 0,
+                                           base ? VIR_DOMAIN_BLOCK_REBASE_RELATIVE : 0);
     return result < 0 ? virt_fail(guest->connection, "merging images of the disk", err) : 0;
 }
 
 int blocks_forget(const struct guest *guest, const struct disk *disk, struct error *err) {
     const unsigned whole = VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE;
-    int persistent = virDomainIsPersistent(guest->domain), found;
-    autofree char *xml = persistent > 0 ? virDomainGetXMLDesc(guest->domain, whole) : NULL;
+    int persistent = virt.virDomainIsPersistent(guest->domain), found;
+    autofree char *xml = persistent > 0 ? virt.virDomainGetXMLDesc(guest->domain, whole) : NULL;
     const char *alone;
 
     if (persistent == 0)
@@ -108,7 +107,7 @@ int blocks_forget(const struct guest *guest, const struct disk *disk, struct err
     found = domain_xml_without_chain(xml, disk->serial, disk->source, guest->arena, &alone, err);
     if (found <= 0)
         return found;
-    if (virDomainUpdateDeviceFlags(guest->domain, alone, VIR_DOMAIN_AFFECT_CONFIG) < 0)
+    if (virt.virDomainUpdateDeviceFlags(guest->domain, alone, VIR_DOMAIN_AFFECT_CONFIG) < 0)
         return virt_fail(guest->connection, "changing the domain's definition", err);
     return 0;
 }
@@ -125,7 +124,7 @@ bool blocks_job_ends(virDomainPtr domain) {
     autofree char *answer = NULL;
     const json_t *jobs;
 
-    if (virDomainQemuMonitorCommand(domain, "{\"execute\": \"query-jobs\"}", &answer, 0) < 0)
+    if (virt.virDomainQemuMonitorCommand(domain, "{\"execute\": \"query-jobs\"}", &answer, 0) < 0)
         return false;
     jobs = json_object_get(json_parse(arena, answer, strlen(answer), NULL), "return");
     for (size_t i = 0; i < json_array_size(jobs); i++)

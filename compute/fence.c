@@ -6,7 +6,6 @@
 #include "compute/domain_xml.h"
 #include "json/json.h"
 
-#include <libvirt/libvirt-qemu.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +29,7 @@ static int ask(const struct guest *guest, const char *command, const json_t **re
     autofree char *answer = NULL;
     const json_t *root, *refusal;
 
-    if (virDomainQemuMonitorCommand(guest->domain, command, &answer, 0) < 0)
+    if (virt.virDomainQemuMonitorCommand(guest->domain, command, &answer, 0) < 0)
         return virt_fail(guest->connection, "using the guest's monitor", err);
     root = json_parse(guest->arena, answer, strlen(answer), err);
     if (!root)
@@ -202,7 +201,7 @@ static int look(const struct fence *fence, int64_t *ret_capacity, struct error *
  * is, and the node says that it was so all the time since the fence was put there. */
 static int check_disk(const struct fence *fence, struct error *err) {
     const struct guest *guest = fence->guest;
-    autofree char *xml = virDomainGetXMLDesc(guest->domain, 0);
+    autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
     struct disk now = { .state = DISK_NOT_HERE };
     char node[NODE_SIZE];
     int found = xml ? domain_xml_find_disk(xml, fence->disk->serial, &now, err)
@@ -295,7 +294,7 @@ int fence_grow(const struct guest *guest, const struct disk *disk, int64_t bytes
 
 bool fence_may_be_left(virDomainPtr domain) {
     char **messages = NULL;
-    int count = virDomainGetMessages(domain, &messages, VIR_DOMAIN_MESSAGE_TAINTING);
+    int count = virt.virDomainGetMessages(domain, &messages, VIR_DOMAIN_MESSAGE_TAINTING);
 
     for (int i = 0; i < count; i++)
         free(messages[i]);

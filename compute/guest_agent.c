@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 
-#include <libvirt/virterror.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ static const struct {
 };
 
 static int fail(const struct guest *guest, const char *what, struct error *err) {
-    int code = virGetLastErrorCode();
+    int code = virt.virGetLastErrorCode();
 
     virt_fail(guest->connection, what, err);
     for (size_t i = 0; i < LENGTH(kinds); i++)
@@ -35,7 +34,7 @@ struct file_systems {
 
 static void free_file_systems(struct file_systems *all) {
     for (int i = 0; i < all->count; i++)
-        virDomainFSInfoFree(all->list[i]);
+        virt.virDomainFSInfoFree(all->list[i]);
     free(all->list);
 }
 #define autofilesystems __attribute__((cleanup(free_file_systems)))
@@ -50,7 +49,7 @@ static bool lies_on(const virDomainFSInfo *file_system, const char *target) {
 /* What holds nothing only a mounted file system knows. */
 static int find_file_system(const struct guest *guest, const struct disk *disk, struct error *err) {
     autofilesystems struct file_systems all = { 0 };
-    int count = virDomainGetFSInfo(guest->domain, &all.list, 0);
+    int count = virt.virDomainGetFSInfo(guest->domain, &all.list, 0);
 
     if (count < 0)
         return fail(guest, "asking the guest for its file systems", err);
@@ -68,11 +67,11 @@ static int find_file_system(const struct guest *guest, const struct disk *disk, 
 
 int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err) {
     /* Or one that never answers keeps its thread, and others from theirs, while it lives. */
-    virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
+    virt.virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
     if (find_file_system(guest, disk, err) < 0)
         return -1;
     /* QEMU's agent trims all that are mounted and takes no mount point. */
-    if (virDomainFSTrim(guest->domain, NULL, 0, 0) < 0)
+    if (virt.virDomainFSTrim(guest->domain, NULL, 0, 0) < 0)
         return fail(guest, "having the guest trim its file systems", err);
     return 0;
 }

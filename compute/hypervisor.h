@@ -87,4 +87,5 @@ struct hypervisor {
     void (*free)(struct hypervisor *hypervisor);
 };
 
-struct hypervisor *hypervisor_libvirt_new(const char *uri);
+/* Connects later. -1: libvirt itself is not there. */
+int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err);

@@ -10,8 +10,6 @@
 #include "compute/virt.h"
 #include "compute/virt_link.h"
 
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 #include <stdlib.h>
 
 /* Refuses to shrink, under the lock of the domain; since libvirt 12.3, older ones refuse the flag
@@ -36,7 +34,7 @@ static int find_domain(virConnectPtr connection, const char *uuid, virDomainPtr 
                        struct error *err) {
     struct error failure = { 0 };
 
-    *ret = virDomainLookupByUUIDString(connection, uuid);
+    *ret = virt.virDomainLookupByUUIDString(connection, uuid);
     if (*ret)
         return 1;
     virt_fail(connection, "looking up the instance", &failure);
@@ -60,10 +58,10 @@ static int check_monitor(virConnectPtr connection, virDomainPtr domain, bool *re
     virDomainControlInfo info = { .state = VIR_DOMAIN_CONTROL_OK };
 
     *ret_moving = false;
-    if (virDomainGetUUIDString(domain, uuid) < 0 || guest_process_stands_still(uuid))
+    if (virt.virDomainGetUUIDString(domain, uuid) < 0 || guest_process_stands_still(uuid))
         return error_set(err, ERROR_UNAVAILABLE, "the instance's process stands still");
-    if (virDomainGetControlInfo(domain, &info, 0) < 0)
-        return virGetLastErrorCode() == VIR_ERR_NO_SUPPORT
+    if (virt.virDomainGetControlInfo(domain, &info, 0) < 0)
+        return virt.virGetLastErrorCode() == VIR_ERR_NO_SUPPORT
                    ? 0
                    : virt_fail_looking(connection, "looking at the instance's monitor", err);
     if (info.state == VIR_DOMAIN_CONTROL_ERROR ||
@@ -78,7 +76,7 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
                          struct error *err) {
     virDomainBlockJobInfo job_info;
     virDomainBlockInfo info;
-    int job = virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
+    int job = virt.virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
 
     if (job < 0)
         return virt_fail_looking(connection, "reading the disk's jobs", err);
@@ -90,7 +88,7 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
     }
     if (disk->job && !disk->moving)
         return 0;
-    if (virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
+    if (virt.virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
         return virt_fail_looking(connection, "reading the disk's size", err);
     disk->capacity = (int64_t)info.capacity;
     return 0;
@@ -99,9 +97,9 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
 /* Whether the guest holds the disk now, and whether something else is busy with it. */
 static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                       struct error *err) {
-    int active = virDomainIsActive(domain), state, reason;
+    int active = virt.virDomainIsActive(domain), state, reason;
 
-    if (active < 0 || virDomainGetState(domain, &state, &reason, 0) < 0)
+    if (active < 0 || virt.virDomainGetState(domain, &state, &reason, 0) < 0)
         return virt_fail_looking(connection, "reading the domain's state", err);
     disk->state = active ? DISK_RUNNING : DISK_OFF;
     if (!active)
@@ -127,13 +125,13 @@ static int unless_gone(int found, const struct error *failure, struct error *err
  * failed. */
 static int describe_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
                          struct disk *ret, struct error *err) {
-    autofree char *xml = virDomainGetXMLDesc(domain, 0);
+    autofree char *xml = virt.virDomainGetXMLDesc(domain, 0);
     struct error failure = { 0 };
     struct disk disk = { .state = DISK_NOT_HERE };
     int found = xml ? domain_xml_find_disk(xml, volume_id, &disk, &failure)
                     : virt_fail(connection, "reading the domain", &failure);
 
-    if (found > 0 && virDomainGetUUIDString(domain, disk.instance_uuid) < 0)
+    if (found > 0 && virt.virDomainGetUUIDString(domain, disk.instance_uuid) < 0)
         found = virt_fail(connection, "reading the domain's UUID", &failure);
     if (found > 0)
         *ret = disk;
@@ -159,7 +157,7 @@ static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *
 static int find_anywhere(virConnectPtr connection, const char *volume_id, struct disk *ret,
                          struct error *err) {
     autodomains virDomainPtr *domains = NULL;
-    int count = virConnectListAllDomains(connection, &domains, 0), total = 0;
+    int count = virt.virConnectListAllDomains(connection, &domains, 0), total = 0;
     virDomainPtr owner = NULL;
 
     if (count < 0)
@@ -206,7 +204,8 @@ static int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena,
 static bool refuses_to_shrink(virConnectPtr connection) {
     unsigned long version = 0;
 
-    return virConnectGetLibVersion(connection, &version) == 0 && version >= RESIZE_EXTEND_SINCE;
+    return virt.virConnectGetLibVersion(connection, &version) == 0 &&
+           version >= RESIZE_EXTEND_SINCE;
 }
 
 /* The image's path belongs to this volume alone; a target can be another's meanwhile. */
@@ -215,12 +214,12 @@ static int resize(const struct guest *guest, const struct disk *disk, int64_t by
     const char *name = disk->source[0] ? disk->source : disk->target;
     virDomainBlockInfo info;
 
-    if (virDomainGetBlockInfo(guest->domain, name, &info, 0) < 0)
+    if (virt.virDomainGetBlockInfo(guest->domain, name, &info, 0) < 0)
         return virt_fail(guest->connection, "reading the disk's size", err);
     if ((int64_t)info.capacity >= bytes)
         return 0;
-    if (virDomainBlockResize(guest->domain, name, (unsigned long long)bytes,
-                             VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND) < 0)
+    if (virt.virDomainBlockResize(guest->domain, name, (unsigned long long)bytes,
+                                  VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND) < 0)
         return virt_fail(guest->connection, "resizing the disk", err);
     return 0;
 }
@@ -352,14 +351,14 @@ static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
 
     if (!connection)
         return -1;
-    count = virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+    count = virt.virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
     if (count < 0)
         return virt_fail(connection, "listing the domains", err);
     uuids = arena_alloc(arena, ((size_t)count + 1) * sizeof(*uuids));
     for (int i = 0; i < count; i++) {
         char uuid[VIR_UUID_STRING_BUFLEN];
 
-        if (fence_may_be_left(domains[i]) && virDomainGetUUIDString(domains[i], uuid) == 0)
+        if (fence_may_be_left(domains[i]) && virt.virDomainGetUUIDString(domains[i], uuid) == 0)
             uuids[used++] = arena_text(arena, uuid);
     }
     *ret = uuids;
@@ -388,9 +387,12 @@ static void libvirt_free(struct hypervisor *hypervisor) {
     free(hypervisor);
 }
 
-struct hypervisor *hypervisor_libvirt_new(const char *uri) {
-    struct libvirt *libvirt = heap_new(sizeof(*libvirt));
+int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err) {
+    struct libvirt *libvirt;
 
+    if (virt_library_load(err) < 0)
+        return -1;
+    libvirt = heap_new(sizeof(*libvirt));
     libvirt->hypervisor = (struct hypervisor){
         .has_instance = libvirt_has_instance,
         .find_disk = libvirt_find_disk,
@@ -405,5 +407,6 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .free = libvirt_free,
     };
     libvirt->link = virt_link_new(uri);
-    return &libvirt->hypervisor;
+    *ret = &libvirt->hypervisor;
+    return 0;
 }

@@ -32,6 +32,7 @@ libscoria_a_SOURCES += \
 	compute/guest_process.c compute/guest_process.h \
 	compute/libvirt.c \
 	compute/virt.c compute/virt.h \
+	compute/virt_library.c compute/virt_library.h \
 	compute/virt_link.c compute/virt_link.h
 endif
 

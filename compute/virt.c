@@ -2,11 +2,9 @@
 
 #include "common/cleanup.h"
 
-#include <libvirt/virterror.h>
-
 void virt_free_domains(virDomainPtr **domains) {
     for (virDomainPtr *domain = *domains; domain && *domain; domain++)
-        virDomainFree(*domain);
+        virt.virDomainFree(*domain);
     free(*domains);
 }
 
@@ -22,7 +20,7 @@ static const struct {
 };
 
 static enum error_kind kind_of(const virError *failure, virConnectPtr connection) {
-    if (!failure || (connection && virConnectIsAlive(connection) != 1) ||
+    if (!failure || (connection && virt.virConnectIsAlive(connection) != 1) ||
         failure->domain == VIR_FROM_RPC)
         return ERROR_UNAVAILABLE;
     for (size_t i = 0; i < LENGTH(kinds); i++)
@@ -32,11 +30,11 @@ static enum error_kind kind_of(const virError *failure, virConnectPtr connection
 }
 
 int virt_fail(virConnectPtr connection, const char *what, struct error *err) {
-    virErrorPtr failure = virSaveLastError();
+    virErrorPtr failure = virt.virSaveLastError();
     int result = error_set(err, kind_of(failure, connection), "%s: %s", what,
                            failure && failure->message ? failure->message : "unknown error");
 
-    virFreeError(failure);
+    virt.virFreeError(failure);
     return result;
 }
 

@@ -5,8 +5,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-
-#include <libvirt/libvirt.h>
+#include "compute/virt_library.h"
 
 struct guest {
     virConnectPtr connection;
@@ -16,13 +15,13 @@ struct guest {
 
 static inline void cleanup_connection(const virConnectPtr *connection) {
     if (*connection)
-        virConnectClose(*connection);
+        virt.virConnectClose(*connection);
 }
 #define autoconnection __attribute__((cleanup(cleanup_connection)))
 
 static inline void cleanup_domain(const virDomainPtr *domain) {
     if (*domain)
-        virDomainFree(*domain);
+        virt.virDomainFree(*domain);
 }
 #define autodomain __attribute__((cleanup(cleanup_domain)))
 

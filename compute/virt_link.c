@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "compute/virt.h"
 
-#include <libvirt/virterror.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static void stay_quiet(void *arg, virErrorPtr failure) {
 
 static void *run_events(void *arg) {
     (void)arg;
-    while (virEventRunDefaultImpl() == 0)
+    while (virt.virEventRunDefaultImpl() == 0)
         continue;
     return NULL;
 }
@@ -37,9 +36,10 @@ static void *run_events(void *arg) {
 static void start_libvirt(void) {
     pthread_t thread;
 
-    virSetErrorFunc(NULL, stay_quiet);
-    virInitialize();
-    if (virEventRegisterDefaultImpl() == 0 && pthread_create(&thread, NULL, run_events, NULL) == 0)
+    virt.virSetErrorFunc(NULL, stay_quiet);
+    virt.virInitialize();
+    if (virt.virEventRegisterDefaultImpl() == 0 &&
+        pthread_create(&thread, NULL, run_events, NULL) == 0)
         pthread_detach(thread);
 }
 
@@ -55,7 +55,7 @@ struct virt_link *virt_link_new(const char *uri) {
 
 void virt_link_free(struct virt_link *link) {
     if (link->connection)
-        virConnectClose(link->connection);
+        virt.virConnectClose(link->connection);
     pthread_mutex_destroy(&link->lock);
     free(link->uri);
     free(link);
@@ -75,7 +75,7 @@ static void note_outage(struct virt_link *link, bool silent) {
 }
 
 virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
-    virConnectPtr connection = virConnectOpen(link->uri);
+    virConnectPtr connection = virt.virConnectOpen(link->uri);
 
     if (!connection) {
         virt_fail(NULL, link->uri, err);
@@ -85,7 +85,7 @@ virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
         return NULL;
     }
     /* Drivers without a daemon in between have no keepalive and need none. */
-    virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
+    virt.virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
     note_outage(link, false);
     return connection;
 }
@@ -96,15 +96,15 @@ static virConnectPtr refer(struct virt_link *link) {
 
     pthread_mutex_lock(&link->lock);
     connection = link->connection;
-    if (connection && virConnectIsAlive(connection) != 1) {
+    if (connection && virt.virConnectIsAlive(connection) != 1) {
         dead = connection;
         connection = link->connection = NULL;
     }
     if (connection)
-        virConnectRef(connection);
+        virt.virConnectRef(connection);
     pthread_mutex_unlock(&link->lock);
     if (dead)
-        virConnectClose(dead);
+        virt.virConnectClose(dead);
     return connection;
 }
 
@@ -118,7 +118,7 @@ virConnectPtr virt_link_share(struct virt_link *link, struct error *err) {
     pthread_mutex_lock(&link->lock);
     if (connection && !link->connection) {
         link->connection = connection;
-        virConnectRef(connection);
+        virt.virConnectRef(connection);
     }
     pthread_mutex_unlock(&link->lock);
     return connection;

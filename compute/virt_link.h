@@ -6,8 +6,7 @@
 #pragma once
 
 #include "common/error.h"
-
-#include <libvirt/libvirt.h>
+#include "compute/virt_library.h"
 
 struct virt_link;
 

@@ -1,10 +1,10 @@
 /* Agents of real guests that are held in the middle of their work, and go on late. */
 #include "common/cleanup.h"
+#include "compute/virt_library.h"
 #include "tests/contract/guests.h"
 #include "tests/lib/check_main.h"
 
 #include <dlfcn.h>
-#include <libvirt/libvirt-qemu.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ static void pass_point(void) {
 }
 
 #define HELD(library, name, parameters, arguments)                                          \
-    int name parameters {                                                                   \
+    static int held_##name parameters {                                                     \
         static int(*_Atomic call) parameters; /* several threads may be the first */        \
         int result;                                                                         \
                                                                                             \
@@ -56,6 +56,12 @@ HELD("libvirt.so.0", virDomainBlockResize,
      (domain, disk, size, flags))
 /* clang-format on */
 
+static void hold_calls(void) {
+    virt.virDomainQemuMonitorCommand = held_virDomainQemuMonitorCommand;
+    virt.virDomainGetBlockInfo = held_virDomainGetBlockInfo;
+    virt.virDomainBlockResize = held_virDomainBlockResize;
+}
+
 /* Another agent, in its own process for all that libvirt knows, that grows the disk. */
 struct late {
     pthread_t thread;
@@ -64,6 +70,7 @@ struct late {
     int64_t bytes;
     int points;
     bool passed; /* it came to its end without being held */
+    struct error err;
 };
 
 static void *run_late(void *arg) {
@@ -82,9 +89,12 @@ static void *run_late(void *arg) {
 
 /* Returns when it is held, or through. */
 static void late_start(struct late *late, const struct disk *disk, int64_t bytes, int points) {
+    static pthread_once_t held = PTHREAD_ONCE_INIT;
+
     *late = (struct late){ .disk = *disk, .bytes = bytes, .points = points };
     late_waits = late_may_go = late_ended = false;
-    late->hypervisor = hypervisor_libvirt_new(guests_uri);
+    ck_assert_int_eq(hypervisor_libvirt_new(guests_uri, &late->hypervisor, &late->err), 0);
+    pthread_once(&held, hold_calls);
     ck_assert_int_eq(pthread_create(&late->thread, NULL, run_late, late), 0);
     pthread_mutex_lock(&late_lock);
     while (!late_waits && !late_ended)

@@ -161,7 +161,8 @@ START_TEST(a_daemon_that_never_answers_is_given_up) {
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
     ck_assert_int_eq(listen(fd, 64), 0);
     snprintf(address, sizeof(address), "qemu+unix:///system?socket=%s", path);
-    hypervisor = patience_new(hypervisor_libvirt_new(address), 200);
+    ck_assert_int_eq(hypervisor_libvirt_new(address, &hypervisor, &err), 0);
+    hypervisor = patience_new(hypervisor, 200);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
@@ -226,7 +227,8 @@ START_TEST(nobody_at_the_address_is_unavailable) {
     struct error err = { 0 };
 
     log_open(-1, LOG_ERROR, LOG_TEXT);
-    hypervisor = hypervisor_libvirt_new("qemu+unix:///system?socket=/nowhere");
+    ck_assert_int_eq(
+        hypervisor_libvirt_new("qemu+unix:///system?socket=/nowhere", &hypervisor, &err), 0);
     for (int i = 0; i < 2; i++) {
         memset(&err, 0, sizeof(err));
         ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);

@@ -6,8 +6,8 @@
 #include "tests/lib/check_main.h"
 
 #include "compute/hypervisor.h"
+#include "compute/virt_library.h"
 
-#include <libvirt/libvirt.h>
 #include <string.h>
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
@@ -25,14 +25,14 @@ static const char guest[] = "<domain type='test'><name>guest</name><uuid>" INSTA
 static unsigned long lib_version;
 static unsigned asked_flags, asked_times;
 
-int virConnectGetLibVersion(virConnectPtr connection, unsigned long *version) {
+static int noted_version(virConnectPtr connection, unsigned long *version) {
     (void)connection;
     *version = lib_version;
     return 0;
 }
 
-int virDomainGetBlockInfo(virDomainPtr domain, const char *disk, virDomainBlockInfoPtr info,
-                          unsigned flags) {
+static int noted_info(virDomainPtr domain, const char *disk, virDomainBlockInfoPtr info,
+                      unsigned flags) {
     (void)domain;
     (void)disk;
     (void)flags;
@@ -40,8 +40,8 @@ int virDomainGetBlockInfo(virDomainPtr domain, const char *disk, virDomainBlockI
     return 0;
 }
 
-int virDomainBlockResize(virDomainPtr domain, const char *disk, unsigned long long size,
-                         unsigned flags) {
+static int noted_resize(virDomainPtr domain, const char *disk, unsigned long long size,
+                        unsigned flags) {
     (void)domain;
     ck_assert_str_eq(disk, "/nowhere/image");
     ck_assert_uint_eq(size, 128);
@@ -62,7 +62,10 @@ struct scene {
 static struct scene scene_new(void) {
     struct scene scene = { .arena = arena_new() };
 
-    scene.hypervisor = hypervisor_libvirt_new(URI);
+    ck_assert_int_eq(hypervisor_libvirt_new(URI, &scene.hypervisor, &scene.err), 0);
+    virt.virConnectGetLibVersion = noted_version;
+    virt.virDomainGetBlockInfo = noted_info;
+    virt.virDomainBlockResize = noted_resize;
     scene.control = virConnectOpen(URI);
     ck_assert_ptr_nonnull(scene.control);
     scene.domain = virDomainDefineXML(scene.control, guest);

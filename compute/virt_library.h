@@ -1,0 +1,41 @@
+/*
+ * libvirt, loaded when a hypervisor is first spoken to: it brings two dozen libraries of its own, and
+ * every other role starts without them.
+ *
+ * Its functions are called by the names that they have there: virt.virDomainFree().  What is to be
+ * called stands in the list below.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <libvirt/libvirt-qemu.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
+/* clang-format off */
+#define VIRT_FUNCTIONS(ONE)                                                                      \
+    ONE(virConnectClose) ONE(virConnectGetLibVersion) ONE(virConnectIsAlive)                     \
+    ONE(virConnectListAllDomains) ONE(virConnectOpen) ONE(virConnectRef)                         \
+    ONE(virConnectSetKeepAlive) ONE(virDomainAgentSetResponseTimeout) ONE(virDomainBlockCommit)  \
+    ONE(virDomainBlockRebase) ONE(virDomainBlockResize) ONE(virDomainFSInfoFree)                 \
+    ONE(virDomainFSTrim) ONE(virDomainFree) ONE(virDomainGetBlockInfo)                           \
+    ONE(virDomainGetBlockJobInfo) ONE(virDomainGetControlInfo) ONE(virDomainGetFSInfo)           \
+    ONE(virDomainGetMessages) ONE(virDomainGetState) ONE(virDomainGetUUIDString)                 \
+    ONE(virDomainGetXMLDesc) ONE(virDomainIsActive) ONE(virDomainIsPersistent)                   \
+    ONE(virDomainLookupByUUIDString) ONE(virDomainQemuMonitorCommand)                            \
+    ONE(virDomainSnapshotCreateXML) ONE(virDomainSnapshotFree) ONE(virDomainUpdateDeviceFlags)   \
+    ONE(virEventRegisterDefaultImpl) ONE(virEventRunDefaultImpl) ONE(virFreeError)               \
+    ONE(virGetLastErrorCode) ONE(virInitialize) ONE(virSaveLastError) ONE(virSetErrorFunc)
+/* clang-format on */
+
+struct virt_library {
+#define VIRT_ROW(name) __typeof__(name) *name;
+    VIRT_FUNCTIONS(VIRT_ROW)
+#undef VIRT_ROW
+};
+
+extern struct virt_library virt;
+
+/* Before any of them is called.  Thread-safe; once it is there it stays. */
+int virt_library_load(struct error *err);
