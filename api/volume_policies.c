@@ -6,7 +6,7 @@
 #include "api/page.h"
 #include "api/page_pairs.h"
 #include "api/routes.h"
-#include "provision/document_store.h"
+#include "provision/document_edit.h"
 
 #include <string.h>
 

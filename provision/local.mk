@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	provision/document.c provision/document.h \
-	provision/document_store.c provision/document_store.h \
+	provision/document_edit.c provision/document_edit.h \
+	provision/document_store.c provision/document_store.h provision/document_store.private.h \
 	provision/kind.c provision/kind.h \
 	provision/name.c provision/name.h \
 	provision/pool_list.c provision/pool_list.h \
@@ -11,7 +12,7 @@ libscoria_a_SOURCES += \
 
 if HAVE_CHECK
 check_PROGRAMS += \
-	tests/unit/provision/test_document_store \
+	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_quantity \
 	tests/unit/provision/test_schema
 endif

@@ -1,4 +1,4 @@
-#include "provision/document_store.h"
+#include "provision/document_edit.h"
 
 #include "common/cleanup.h"
 #include "tests/lib/work_test.h"
@@ -504,7 +504,7 @@ WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
     ck_assert(!cut);
 }
 
-CHECK_MAIN("document_store", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
+CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
            a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
