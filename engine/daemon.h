@@ -4,12 +4,12 @@
  * Two locks of the kernel, which no pause and no clock can take away, say who is who:
  *
  *   RUN/lock    is held by whoever decides about the volume, as long as it decides;
- *   RUN/daemon  is held by the daemon itself from before its first instruction to its end, and has
- *               its process id in it.  So the daemon runs as long as the lock is held, a number that
- *               was given anew is never taken for it, and there is never a second one.
+ *   RUN/daemon  is held by the daemon itself from before its first instruction to its end, and
+ *               has its process id in it.  So the daemon runs as long as the lock is held, a
+ *               number that was given anew is never taken for it, and there is never a second.
  *
- * It is started without a shell, in a session of its own, with no descriptor of ours; what it has to
- * say is in RUN/log.  Its monitor is RUN/qmp, its clients' socket RUN/nbd.
+ * It is started without a shell, in a session of its own, with no descriptor of ours; what it says
+ * is in RUN/log.  Its monitor is RUN/qmp, its clients' socket RUN/nbd.
  */
 #pragma once
 

@@ -94,8 +94,8 @@ int target_set_qos(struct target *target, const struct target_qos *qos, struct e
 /*
  * Fills a replica that does not vote, whatever it held, and lets it vote; target_watch() ends it.
  * `replaces`: one that votes and is to go out when this one comes in; NULL: it fills an empty
- * place.  `speed`: bytes a second, 0 as fast as it can.  `replica` need not be one of the settings':
- * it is from now on (and the one that it replaces no more).
+ * place.  `speed`: bytes a second, 0 as fast as it can.  A `replica` that is none of the settings'
+ * is one from now on, in place of the one that it replaces.
  */
 int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
                    int64_t speed, struct error *err);

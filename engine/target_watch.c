@@ -12,7 +12,7 @@
 
 /* ---- what the daemon tells ---- */
 
-/* A read that it lost says that its data are bad; a write or flush that failed, that it is stale. */
+/* A read that it lost says that its data are bad; a write that failed, that it is stale. */
 static void take_report(struct target *target, const json_t *data) {
     struct member *member = member_of_node(target, json_text_of(data, "node-name"));
     const char *type = json_text_of(data, "type"), *reason = json_text_of(data, "error");

@@ -182,8 +182,7 @@ static inline void assert_equal(unsigned a, unsigned b) {
     }
 }
 
-/* Daemons are children of the one who runs the tests: what a test that failed has left ends with it,
- * but not with the test's own process. */
+/* Daemons are children of the one who runs the tests: what a failed test has left ends with it. */
 static pid_t runner_pid;
 
 static inline void end_daemons(void) {

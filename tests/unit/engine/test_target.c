@@ -66,7 +66,7 @@ START_TEST(who_decides_does_so_alone) {
     ck_assert_int_eq(target_open(&settings, &other, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
 
-    /* The same replicas from another run directory: the files are locked, also by one that pauses. */
+    /* The same replicas from another run directory: their files are locked. */
     serve();
     snprintf(place, sizeof(place), "%s/other", top);
     elsewhere.run = place;
