@@ -207,12 +207,12 @@ class Domain:
         virsh("blockresize", self.name, self.targets[volume_id], f"{size_bytes}B")
 
     def write_disk(self, volume_id, byte, count):
-        """The domain's QEMU writes at the head of the disk, as its guest would; it tells its own log
-        how that went."""
+        """The domain's QEMU writes at the head of the disk, as its guest would, and through to its
+        file; it tells its own log how that went."""
         number = ord(self.targets[volume_id][-1]) - ord("a")
         answer = virsh("qemu-monitor-command", self.name, "--hmp",
                        f"qemu-io -d /machine/peripheral/virtio-disk{number}/virtio-backend "
-                       f'"write -P {byte} 0 {count}"')
+                       f'"write -f -P {byte} 0 {count}"')
         if answer:
             raise HypervisorError(f"qemu-io: {answer}")
 
