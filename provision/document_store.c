@@ -186,14 +186,17 @@ int document_update(struct work *work, const struct document *document, struct e
     return write_labels(work, document, err);
 }
 
-/* Its last number stays for those who watch. */
+/* Its last number stays for those who watch: for so many changes, and no longer. */
 int document_drop_row(struct work *work, const struct document *document, struct error *err) {
     if (db_change(work->tx, err,
                   "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at) "
                   "VALUES ($1, $2, $3, $4, $5, $6)",
                   DB_TEXT(document->id), DB_TEXT(document->kind->name),
                   DB_TEXT(document->project_id), DB_TEXT(document->name), DB_INT(document->version),
-                  DB_INT(work->clock_us)) < 0)
+                  DB_INT(work->clock_us)) < 0 ||
+        db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
+                  DB_TEXT(document->kind->name),
+                  DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
 }

@@ -13,6 +13,8 @@
 
 #define DOCUMENTS_MOST      20000                /* of one kind in a project */
 #define DOCUMENT_BYTES_MOST ((size_t)128 * 1024) /* of one, as JSON without its status */
+/* Who has seen a number that is older than the last one by no more is told what has gone since. */
+#define DOCUMENT_CHANGES_KEPT 10000
 
 extern const struct pair_rows document_label_rows;
 

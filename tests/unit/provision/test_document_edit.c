@@ -399,6 +399,32 @@ WORK_TEST(a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it) {
     ck_assert_str_eq(seen.name, "db");
 }
 
+static int64_t gone(struct work *work) {
+    struct error err = { 0 };
+    int64_t count;
+
+    ck_assert_int_eq(db_query_int(work->tx, &count, &err, "SELECT COUNT(*) FROM documents_gone"),
+                     1);
+    return count;
+}
+
+WORK_TEST(what_has_gone_is_remembered_for_so_many_changes) {
+    struct document policy, deleted;
+
+    for (int i = 0; i < 3; i++) {
+        OK(create(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", &policy,
+                  err));
+        OK(document_delete(work, &policy, false, &deleted, err));
+    }
+    ck_assert_int_eq(gone(work), 3);
+    OK(db_change(work->tx, err, "UPDATE document_versions SET version = $1",
+                 DB_INT(DOCUMENT_CHANGES_KEPT + 2)));
+    OK(create(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", &policy,
+              err));
+    OK(document_delete(work, &policy, false, &deleted, err));
+    ck_assert_int_eq(gone(work), 2); /* of the numbers 2, 4 and 6 the first two are too old */
+}
+
 WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
@@ -515,6 +541,7 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            what_has_none_goes_at_once_and_leaves_its_last_number,
            what_is_tried_is_told_and_not_written,
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
+           what_has_gone_is_remembered_for_so_many_changes,
            a_config_that_is_in_use_or_has_clones_does_not_go,
            an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more,
            a_document_does_not_grow_for_ever, a_list_of_large_ones_ends_early_and_goes_on)
