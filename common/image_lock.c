@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -140,4 +141,20 @@ bool image_lock_told(const char *errors) {
         errors += length + (errors[length] == '\n');
     }
     return false;
+}
+
+enum image_hold image_lock_chain(int fd, bool hold, struct error *err) {
+    struct flock lock = {
+        .l_type = hold ? F_RDLCK : F_UNLCK,
+        .l_whence = SEEK_SET,
+        .l_start = IMAGE_CHAIN_BYTE,
+        .l_len = 1,
+    };
+
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return IMAGE_LOCKED;
+    if (errno == EAGAIN || errno == EACCES)
+        return IMAGE_HELD;
+    error_errno(err, ERROR_BACKEND, "locking a volume's files");
+    return IMAGE_LOCK_FAILED;
 }

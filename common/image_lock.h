@@ -6,6 +6,11 @@
 #include "common/error.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+/* Above QEMU's bytes: who changes which file of a volume its users have holds this one alone, on
+ * the volume's own file, and who relies on it shares it. */
+#define IMAGE_CHAIN_BYTE ((off_t)1 << 40)
 
 enum image_hold {
     IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
@@ -40,6 +45,10 @@ enum image_hold image_lock_look(int fd, struct error *err);
 
 /* IMAGE_HELD: somebody writes to it, as a guest does to its active image and to none below that. */
 enum image_hold image_lock_written(int fd, struct error *err);
+
+/* Shares that byte, or lets go of it: IMAGE_HELD: somebody has it alone.  `fd` is open for
+ * reading. */
+enum image_hold image_lock_chain(int fd, bool hold, struct error *err);
 
 /* Do these lines of a QEMU program's stderr say that somebody holds the image?  A lock service that
  * fails says its errno text behind the same words, and is an ordinary failure. */

@@ -69,6 +69,7 @@ libscoria_a_SOURCES += \
 	csi/mount_table.c csi/mount_table.h \
 	csi/node.h \
 	csi/node_image.c csi/node_image.h \
+	csi/node_image_check.c \
 	csi/node_lock.c \
 	csi/node_publish.c \
 	csi/node_stage.c \
@@ -77,13 +78,15 @@ libscoria_a_SOURCES += \
 	csi/turn.c csi/turn.h
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/test_filesystem tests/unit/csi/test_node
+slow_tests += tests/unit/csi/test_filesystem tests/unit/csi/test_node_death \
+	tests/unit/csi/test_node_publish tests/unit/csi/test_node_stage
 check_PROGRAMS += \
 	tests/unit/csi/test_kubelet_path \
 	tests/unit/csi/test_loop \
 	tests/unit/csi/test_mount_flags \
 	tests/unit/csi/test_mount_table \
-	tests/unit/csi/test_node_image
+	tests/unit/csi/test_node_image \
+	tests/unit/csi/test_node_room
 endif
 endif
-EXTRA_DIST += tests/unit/csi/node_test.h
+EXTRA_DIST += tests/unit/csi/node_scene.h tests/unit/csi/node_test.h

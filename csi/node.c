@@ -178,7 +178,8 @@ static bool knows_api(const struct csi_driver *driver) {
 /*
  * The orchestrator may hand over what was true once: of a volume that was detached behind its back
  * this image may be below a snapshot by now.  Without an answer, or on a node that was told of no
- * API, the image's locks alone decide: pods are to start when nobody else is up.
+ * API, the storage alone decides, by the image's locks and by what lies beside it
+ * (node_image_check()): pods are to start when nobody else is up.
  */
 static int check_attached(struct grpc_call *call, const struct node_stage *stage,
                           struct error *err) {

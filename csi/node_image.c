@@ -266,26 +266,27 @@ static int open_beneath(int directory, const char *name, bool read_only, struct 
 }
 
 static int open_shared(const struct node_places *places, struct arena *arena,
-                       const struct node_image *image, bool read_only, struct error *err) {
+                       const struct node_image *image, bool read_only, int *ret_directory,
+                       struct error *err) {
     const char *point = point_at(places, arena, name_of(arena, image->share));
     autopath struct kubelet_path path = PATH_NONE;
     autoturn struct turn turn = { 0 };
-    autoclose int directory = -1;
-
     if (take_turn(&turn, point, err) < 0 ||
         mount_share(places, arena, image, point, &path, err) < 0)
         return -1;
-    directory = kubelet_path_descriptor(&path, err);
-    return directory < 0 ? -1 : open_beneath(directory, image->name, read_only, err);
+    *ret_directory = kubelet_path_descriptor(&path, err);
+    return *ret_directory < 0 ? -1 : open_beneath(*ret_directory, image->name, read_only, err);
 }
 
 static int open_local(const struct node_places *places, const struct node_image *image,
-                      bool read_only, struct error *err) {
+                      bool read_only, int *ret_directory, struct error *err) {
     for (const char *const *root = places->local_directories; *root; root++) {
         autopath struct kubelet_path path = PATH_NONE;
 
-        if (kubelet_path_open(*root, image->path, &path, err) == 0)
-            return open_beneath(path.parent, path.name, read_only, err);
+        if (kubelet_path_open(*root, image->path, &path, err) == 0) {
+            *ret_directory = take_fd(path.parent);
+            return open_beneath(*ret_directory, path.name, read_only, err);
+        }
         if (err->kind != ERROR_BAD_REQUEST)
             return -1;
     }
@@ -294,9 +295,11 @@ static int open_local(const struct node_places *places, const struct node_image 
 }
 
 int node_image_open(const struct node_places *places, struct arena *arena,
-                    const struct node_image *image, bool read_only, struct error *err) {
-    return image->share ? open_shared(places, arena, image, read_only, err)
-                        : open_local(places, image, read_only, err);
+                    const struct node_image *image, bool read_only, int *ret_directory,
+                    struct error *err) {
+    *ret_directory = -1;
+    return image->share ? open_shared(places, arena, image, read_only, ret_directory, err)
+                        : open_local(places, image, read_only, ret_directory, err);
 }
 
 /* ---- the end of its use ---- */

@@ -35,9 +35,18 @@ struct node_image {
 /* -1: ERROR_BAD_REQUEST; ERROR_PRECONDITION for what this node cannot attach. */
 int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
                      struct node_image *ret, struct error *err);
-/* Mounts the share if need be. A descriptor of the image, or -1. */
+/* Mounts the share if need be. A descriptor of the image, or -1; and one of its directory
+ * (O_PATH). */
 int node_image_open(const struct node_places *places, struct arena *arena,
-                    const struct node_image *image, bool read_only, struct error *err);
+                    const struct node_image *image, bool read_only, int *ret_directory,
+                    struct error *err);
+/*
+ * Is the image that was opened, and is locked, what the volume's users have to this day?  A context
+ * that is out of date may name a file that has become a snapshot's: ERROR_PRECONDITION.  What lies
+ * beside it says so (<name>.info, as the service and others of its API write it).
+ */
+int node_image_check(struct arena *arena, const struct node_image *image, int file, int directory,
+                     struct error *err);
 /* The image with this path is not used any more: the share goes if none of its images is. */
 void node_image_leave(const struct node_places *places, struct arena *arena, const char *path);
 /* The same by what it was opened with. */

@@ -31,9 +31,10 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
                   const struct node_capability *capability, const char *label, struct loop *ret,
                   struct error *err) {
     bool read_only = image->read_only || node_reads_only(capability->mode);
-    autoclose int file = node_image_open(&node->places, arena, image, read_only, err);
+    autoclose int directory = -1, file = -1;
     int found;
 
+    file = node_image_open(&node->places, arena, image, read_only, &directory, err);
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
     if (found < 0)
         return -1;
@@ -43,7 +44,8 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
     }
     if (found > 0)
         return 0;
-    if (lock_image(file, capability->mode, read_only, err) < 0)
+    if (lock_image(file, capability->mode, read_only, err) < 0 ||
+        node_image_check(arena, image, file, directory, err) < 0)
         return -1;
     return loop_attach(file, label, read_only, ret, err);
 }

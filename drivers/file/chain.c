@@ -1,6 +1,7 @@
 #include "drivers/file/chain.h"
 
 #include "common/cleanup.h"
+#include "common/image_lock.h"
 #include "drivers/file/draft.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
@@ -186,13 +187,12 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
 
 /* ---- who works on it ---- */
 
-#define LOCK_BYTE ((off_t)1 << 40) /* QEMU's are below 256 */
-
 /* 1: somebody else has it. */
 static int try_lock(int fd, bool alone, struct error *err) {
-    struct flock lock = {
-        .l_type = alone ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1
-    };
+    struct flock lock = { .l_type = alone ? F_WRLCK : F_RDLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = IMAGE_CHAIN_BYTE,
+                          .l_len = 1 };
 
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return 0;

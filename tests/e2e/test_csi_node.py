@@ -27,6 +27,8 @@ def setUpModule():
 
 
 class Node(ServiceCase):
+    options = ("--file.file_snapshot_overlays=true",)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -191,6 +193,27 @@ class Node(ServiceCase):
         self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="node-1")
         self.refuses(Code.FAILED_PRECONDITION, "NodeStageVolume", **fields,
                      publish_context=context)
+
+    def test_a_node_that_knows_no_api_leaves_an_image_below_a_snapshot_alone(self):
+        """What was published is out of date: by now the file is the snapshot's content."""
+        volume_id = self.create(PLAIN)
+        context = self.attach(volume_id, PLAIN)
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="node-1")
+        snapshot = self.driver.controller("CreateSnapshot", source_volume_id=volume_id,
+                                          name=str(uuid.uuid4())).snapshot.snapshot_id
+        alone = self.another(*[option for option in self.csi.arguments if "_directo" in option],
+                             "--csi.driver_name=alone.scoria.io").start()
+        others, self.driver = self.driver, Driver(alone.arguments[3].removeprefix("unix://"))
+        try:
+            self.refuses(Code.FAILED_PRECONDITION, "NodeStageVolume", volume_id=volume_id,
+                         staging_target_path=self.staging, volume_capability=PLAIN,
+                         publish_context=context)
+            others.controller("DeleteSnapshot", snapshot_id=snapshot)
+            self.stage(volume_id, PLAIN, context)
+            self.unstage(volume_id)
+        finally:
+            self.driver.close()
+            self.driver = others
 
     def test_pods_start_while_the_api_is_away(self):
         volume_id = self.create(PLAIN)

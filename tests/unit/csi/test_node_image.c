@@ -19,6 +19,14 @@
 
 static struct node_image image;
 
+static struct node_places places;
+
+static int opened(bool read_only) {
+    autoclose int directory = -1;
+
+    return node_image_open(&places, arena, &image, read_only, &directory, &err);
+}
+
 static int parse(const struct text_pair *context) {
     size_t count = 0;
 
@@ -91,11 +99,11 @@ END_TEST
 
 static int open_image(const char *path, bool read_only) {
     const char *const directories[] = { "/nowhere", path_of("images"), NULL };
-    const struct node_places places = { .share_directory = path_of("shares"),
-                                        .local_directories = directories };
+    places = (struct node_places){ .share_directory = path_of("shares"),
+                                   .local_directories = directories };
 
     assert_ok(parse(LOCAL(path)));
-    return node_image_open(&places, arena, &image, read_only, &err);
+    return opened(read_only);
 }
 
 static void assert_not_opened(const char *path, enum error_kind kind) {
@@ -137,15 +145,15 @@ static struct node_places shares_of_a_directory(void) {
 }
 
 START_TEST(a_share_is_mounted_once_and_for_as_long_as_it_is_used) {
-    struct node_places places = shares_of_a_directory();
+    places = shares_of_a_directory();
     int first, second;
     char path[PATH_MAX], link[64];
 
     assert_ok(
         parse(NFS({ "export", "srv:/vol" }, { "name", "volume-1" }, { "options", "vers=4" })));
-    first = node_image_open(&places, arena, &image, false, &err);
+    first = opened(false);
     ck_assert_msg(first >= 0, "%s", err.message);
-    second = node_image_open(&places, arena, &image, true, &err);
+    second = opened(true);
     ck_assert_int_ge(second, 0);
     ck_assert_int_eq(count_mounts(), 1);
     ck_assert_int_eq(shell("[ $(wc -l <%s) = 1 ]", path_of("calls")), 0);
@@ -167,7 +175,7 @@ START_TEST(a_share_is_mounted_once_and_for_as_long_as_it_is_used) {
 
     /* Where there is no image the share is mounted in vain. */
     assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-2" })));
-    ck_assert_int_eq(node_image_open(&places, arena, &image, false, &err), -1);
+    ck_assert_int_eq(opened(false), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     ck_assert_int_eq(count_mounts(), 1);
     node_image_forget(&places, arena, &image);
@@ -177,11 +185,11 @@ START_TEST(a_share_is_mounted_once_and_for_as_long_as_it_is_used) {
 END_TEST
 
 START_TEST(a_share_that_cannot_be_mounted_is_unavailable) {
-    struct node_places places = shares_of_a_directory();
+    places = shares_of_a_directory();
 
     ck_assert_int_eq(shell("rm -r %s", path_of("export")), 0);
     assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-1" })));
-    ck_assert_int_eq(node_image_open(&places, arena, &image, false, &err), -1);
+    ck_assert_int_eq(opened(false), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "no such share"));
 }
