@@ -77,6 +77,19 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	tests/conformance/csi \
+	tests/conformance/kubernetes/claims.py \
+	tests/conformance/kubernetes/cluster.py \
+	tests/conformance/kubernetes/go.mod \
+	tests/conformance/kubernetes/go.sum \
+	tests/conformance/kubernetes/images.py \
+	tests/conformance/kubernetes/livenessprobe/main.go \
+	tests/conformance/kubernetes/programs.py \
+	tests/conformance/kubernetes/recorder/main.go \
+	tests/conformance/kubernetes/recording.py \
+	tests/conformance/kubernetes/registrar/main.go \
+	tests/conformance/kubernetes/run \
+	tests/conformance/kubernetes/story.py \
+	tests/conformance/kubernetes/tools.go \
 	tests/conformance/left_out \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \

@@ -1,0 +1,405 @@
+"""
+The life of claims in a real Kubernetes: what docs/kubernetes.md says that one types, and what else
+claims go through; at the end of each test nothing is left of it, in Kubernetes, in the service or on
+the node.
+"""
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import unittest
+
+import manifests
+import program
+from block_storage import BlockStorage, until
+from csi_client import Driver
+from cluster import ADDRESS, NODE, PATIENCE_S
+from programs import read
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(program.REPOSITORY, "docs/kubernetes.md")
+VOLUMES = "/var/lib/scoria/volumes"  # of etc/kubernetes/local-directory
+NAMESPACE = "scoria-csi"
+WRITE = "echo hello >/claim/file; sleep 1000000"
+EXAMPLES = "etc/kubernetes/examples"
+OPTIONS = (f"--host={NODE}", "--quota_volumes=-1", "--quota_gigabytes=-1", "--quota_snapshots=-1",
+           f"--file.file_volume_directory={VOLUMES}")
+
+
+def commands(step):
+    """What the page says to type in a step of its list."""
+    found = re.search(rf"^\d+\. \*\*{re.escape(step)}\*\*\n(.*?)(?=^\d+\. |^\|)", read(PAGE),
+                      re.M | re.S)
+    return "\n".join(re.findall(r"^       (.*)$", found[1], re.M))
+
+
+class Claims(unittest.TestCase):
+    cluster = None
+    service = None
+
+    # ---- what all tests have ----
+
+    @classmethod
+    def start(cls, images):
+        cluster = cls.cluster
+        cluster.start(images)
+        cls.start_service()
+        cls.tree = cluster.path("tree")  # what somebody has who follows the page
+        shutil.copytree(os.path.join(program.REPOSITORY, "etc"), os.path.join(cls.tree, "etc"))
+        cls.edit(lambda text: text.replace("# - local-directory", "- local-directory"))
+        for name in sorted(os.listdir(cluster.programs.snapshot_definitions)):
+            if name.count("_"):
+                cls.server_side(os.path.join(cluster.programs.snapshot_definitions, name))
+        cls.server_side(os.path.join(cluster.programs.addons, "crds.yaml"))
+        cls.start_controllers()
+        cls.bash(commands("Go."))
+
+    @classmethod
+    def start_service(cls):
+        os.makedirs(VOLUMES)
+        disk = cls.cluster.path("disk")
+        for words in (("truncate", "--size=16G", disk), ("mkfs.xfs", "-q", disk),
+                      ("mount", "-o", "loop", disk, VOLUMES)):
+            subprocess.run(words, check=True)
+        cls.service = program.Program(
+            "serve", cls.cluster.path("logs", "serve.log"),
+            "--state-dir", cls.cluster.path("state"), "--listen", f"{ADDRESS}:8776",
+            "--allow_insecure_listen=true", *OPTIONS).start()
+
+    @classmethod
+    def edit(cls, change):
+        """Of the kustomization, what one does by hand."""
+        path = os.path.join(cls.tree, "etc/kubernetes/kustomization.yaml")
+        text = change(read(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    @classmethod
+    def server_side(cls, path):
+        cls.cluster.kubectl("apply", "--server-side", "-f", path)
+
+    @classmethod
+    def start_controllers(cls):
+        """Those of snapshots and of CSI-Addons, as their projects have them, but one of each."""
+        programs, cluster = cls.cluster.programs, cls.cluster
+        for folder, name in ((programs.snapshot_controller, "snapshots"),
+                             (programs.addons, "addons")):
+            shutil.copytree(folder, cluster.path(name))
+        cluster.write("snapshots/kustomization.yaml", """\
+resources: [rbac-snapshot-controller.yaml, setup-snapshot-controller.yaml]
+replicas: [{name: snapshot-controller, count: 1}]
+patches:
+  - patch: '[{"op": "add", "path": "/spec/template/spec/containers/0/args/-",
+      "value": "--feature-gates=CSIVolumeGroupSnapshot=true"}]'
+    target: {kind: Deployment}
+""")
+        cluster.write("addons/kustomization.yaml", """\
+resources: [setup-controller.yaml, csi-addons-config.yaml, rbac.yaml]
+patches:
+  - patch: '[{"op": "add", "path": "/spec/template/spec/containers/0/imagePullPolicy",
+      "value": "Never"}]'
+    target: {kind: Deployment}
+""")
+        for name in "snapshots", "addons":
+            cluster.kubectl("apply", "-k", cluster.path(name))
+
+    @classmethod
+    def bash(cls, script):
+        """As a person types it who has kubectl; what it said."""
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script], cwd=cls.tree, capture_output=True,
+            text=True, timeout=3 * PATIENCE_S, check=False,
+            env={**os.environ, "KUBECONFIG": cls.cluster.configuration,
+                 "PATH": f"{cls.cluster.programs.bin}:{os.environ['PATH']}"})
+        if done.returncode:
+            raise AssertionError(f"{script}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    @classmethod
+    def end(cls):
+        """Whatever became of it: no process of a container is left, no mount and no device."""
+        cls.cluster.kill()
+        devices = cls.devices()  # by their files, which have these names while they are mounted
+        for point in reversed(cls.mounts()):
+            subprocess.run(["umount", "--lazy", point], check=False)
+        for device in devices:
+            subprocess.run(["losetup", "--detach", device], check=False)
+
+    # ---- what there is ----
+
+    @staticmethod
+    def devices():
+        """Of images, and those that the kubelet lays over the devices of pods."""
+        found = []
+        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+            try:
+                with open(path, encoding="utf-8") as file:
+                    backing = file.read()
+                if VOLUMES in backing or "kubernetes.io" in backing:
+                    found.append(f"/dev/{path.split('/')[3]}")
+            except FileNotFoundError:
+                pass  # gone meanwhile
+        return found
+
+    @staticmethod
+    def mounts():
+        """Of volumes, in the kubelet's directory."""
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            points = [line.split()[4] for line in file]
+        return [point for point in points if re.search("/kubelet/.*/?kubernetes.io[/~]csi/", point)]
+
+    def left(self):
+        """What is not there when there are no claims."""
+        api, cluster = BlockStorage(self.service.endpoint), self.cluster
+        found = {kind: [row["metadata"]["name"] for row in cluster.list(kind)] for kind in (
+            "pv", "volumeattachment", "volumesnapshotcontent", "volumegroupsnapshotcontent")}
+        found |= {"volumes": api.list_all(), "snapshots": api.snapshots(),
+                  "devices": self.devices(), "mounts": self.mounts(),
+                  "files": glob.glob(f"{VOLUMES}/*")}
+        api.close()
+        return {what: rows for what, rows in found.items() if rows}
+
+    def setUp(self):
+        self.addCleanup(self.clean)
+        self.api = BlockStorage(self.service.endpoint)
+        self.addCleanup(lambda: self.api.close())
+
+    def clean(self):
+        """All that a person has made, and then nothing is left of it."""
+        for kinds in ("reclaimspacecronjob,reclaimspacejob,pod", "volumegroupsnapshot",
+                      "volumesnapshot", "pvc"):
+            self.cluster.kubectl("delete", kinds, "--all", "--grace-period=1")
+        try:
+            until(lambda: not self.left(), PATIENCE_S, "nothing left", 0.5)
+        except Exception:
+            raise AssertionError(self.left()) from None
+
+    # ---- what tests do ----
+
+    def claim(self, name, size="1Gi", source=None, group="", **more):
+        spec = {"storageClassName": "scoria", "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": size}}, **more}
+        if source:
+            kind, _, of = source.partition("/")
+            spec["dataSource"] = {"kind": kind, "name": of,
+                                  **({"apiGroup": group} if group else {})}
+        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+                "spec": spec}
+
+    def pod(self, name, claims, script="sleep 1000000", block=False):
+        key, path = ("volumeDevices", "devicePath") if block else ("volumeMounts", "mountPath")
+        image = manifests.documents("examples/pod.yaml")[1]["spec"]["containers"][0]["image"]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+            "containers": [{"name": "shell", "image": image, "command": ["sh", "-c", script],
+                            key: [{"name": claim, path: f"/{claim}"} for claim in claims]}],
+            "volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+                        for claim in claims]}}
+
+    def wait(self, what, *names, namespace="default"):
+        self.cluster.kubectl("wait", f"--for={what}", "-n", namespace,
+                             f"--timeout={PATIENCE_S}s", *names)
+
+    def wait_ready(self, *names):
+        self.wait("condition=Ready", *(f"pod/{name}" for name in names))
+
+    def wait_bound(self, *names):
+        self.wait("jsonpath={.status.phase}=Bound", *(f"pvc/{name}" for name in names))
+
+    def run_in(self, pod, script):
+        return self.cluster.kubectl("exec", pod, "--", "sh", "-c", script).stdout
+
+    def volume_of(self, claim):
+        name = self.cluster.get("pvc", claim)["spec"]["volumeName"]
+        return self.cluster.get("pv", name)["spec"]["csi"]["volumeHandle"]
+
+    def room_of(self, claim):
+        """Bytes that the image takes on the storage."""
+        found = glob.glob(f"{VOLUMES}/*{self.volume_of(claim)}*")
+        self.assertEqual(len(found), 1, found)
+        return os.stat(found[0]).st_blocks * 512
+
+    def pids_of(self, *words):
+        """Of the driver's processes with these arguments."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                arguments = read(path).split("\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if arguments[0].endswith("scoria") and set(words) <= set(arguments):
+                found.append(int(path.split("/")[2]))
+        return found
+
+    def kill_driver(self, half):
+        """As power would: the containers of it are started again by the kubelet."""
+        pids = self.pids_of("csi", half)
+        self.assertTrue(pids)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_service(self):
+        self.service.kill()
+        self.service.start()
+        self.api = BlockStorage(self.service.endpoint)
+
+    def attachments(self):
+        return [len(self.api.show(row["id"])["attachments"]) for row in self.api.list_all()]
+
+    # ---- tests ----
+
+    def test_the_driver_is_registered(self):
+        driver = self.cluster.get("csinode", NODE)["spec"]["drivers"]
+        self.assertEqual([(row["name"], row["nodeID"]) for row in driver],
+                         [("csi.scoria.io", NODE)])
+
+    def test_a_volume_that_waits_for_its_pod_stays_when_its_claim_goes(self):
+        self.cluster.apply(self.claim("claim", storageClassName="scoria-retain"),
+                           self.pod("pod", ["claim"], WRITE))
+        self.wait_ready("pod")
+        volume = self.volume_of("claim")
+        self.cluster.kubectl("delete", "pod/pod", "pvc/claim", "--grace-period=1")
+        until(lambda: not self.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
+        self.assertEqual(self.api.show(volume)["status"], "available")
+        self.cluster.kubectl("delete", "pv", "--all")
+        self.api.delete_and_wait(volume)
+
+    def test_what_the_page_says(self):
+        said = self.bash(commands("A claim and its pod, grown, cut and given back."))
+        self.assertRegex(said, r"/dev/loop\d+ +(1\.9|2\.0)G ")
+        self.wait_bound("data-restored")
+        self.cluster.apply(self.claim("cloned", "2Gi", "PersistentVolumeClaim/data-restored"),
+                           self.pod("reader", ["data-restored", "cloned"]))
+        self.wait_ready("reader")
+        log = self.run_in("writer", "cat /data/log")
+        self.assertEqual(self.run_in("reader", "cat /data-restored/log /cloned/log"), 2 * log)
+
+    def reclaimed(self):
+        """A job that meets a sidecar that is being started again fails after some tries at once."""
+        self.bash(f"kubectl apply -f {EXAMPLES}/reclaim.yaml")
+        self.wait("jsonpath={.status.result}", "reclaimspacejob/data-now")
+        result = self.cluster.get("reclaimspacejob", "data-now")["status"]["result"]
+        self.cluster.kubectl("delete", "reclaimspacejob", "data-now")
+        return result == "Succeeded"
+
+    def test_room_of_deleted_files_goes_back(self):
+        self.bash(f"kubectl apply -f {EXAMPLES}/pod.yaml")
+        self.wait_ready("writer")
+        before = self.room_of("data")
+        self.run_in("writer", "dd if=/dev/urandom of=/data/much bs=1M count=200; sync; "
+                              "rm /data/much; sync")
+        self.assertGreater(self.room_of("data"), before + (100 << 20))
+        until(self.reclaimed, PATIENCE_S, "a job that succeeds", 1)
+        self.assertLess(self.room_of("data"), before + (100 << 20))
+
+    @contextlib.contextmanager
+    def group_of(self, *claims):
+        """Asked of the controller as the operator of groups would, whose module is not served."""
+        pod = self.cluster.list("pod", "-n", NAMESPACE, "-l",
+                                "app.kubernetes.io/component=controller")
+        path = f"/var/lib/kubelet/pods/{pod[0]['metadata']['uid']}/volumes/kubernetes.io~empty-dir"
+        driver = Driver(f"{path}/socket/csi.sock")
+        try:
+            group = driver.groups("CreateVolumeGroup", name="both",
+                                  volume_ids=map(self.volume_of, claims)).volume_group
+            yield
+            driver.groups("ModifyVolumeGroupMembership", volume_group_id=group.volume_group_id)
+            driver.groups("DeleteVolumeGroup", volume_group_id=group.volume_group_id)
+        finally:
+            driver.close()
+
+    def test_devices_and_snapshots_of_a_group(self):
+        kind = self.api.ask("POST", "/group_types", {"group_type": {"name": "csi"}})["group_type"]
+        self.api.ask("POST", f"/group_types/{kind['id']}/group_specs", {
+            "group_specs": {"consistent_group_snapshot_enabled": "<is> True"}})
+        self.bash(f"kubectl apply -f {EXAMPLES}/pod.yaml -f {EXAMPLES}/block.yaml")
+        self.wait_ready("writer", "reader")
+        self.run_in("reader", "echo hello | dd of=/dev/volume conv=fsync")
+        log = self.run_in("writer", "cat /data/log")
+        self.cluster.kubectl("delete", "pod", "writer", "reader", "--grace-period=1")
+        with self.group_of("data", "device"):
+            self.cut_and_restore(log)
+            self.cluster.kubectl("delete", "volumegroupsnapshot", "--all")
+
+    def cut_and_restore(self, log):
+        self.bash(f"kubectl apply -f {EXAMPLES}/group-snapshot.yaml")
+        self.wait("jsonpath={.status.readyToUse}=true", "volumegroupsnapshot/both-1")
+        members = {row["spec"]["source"]["persistentVolumeClaimName"]: row["metadata"]["name"]
+                   for row in self.cluster.list("volumesnapshot")}
+        self.assertEqual(set(members), {"data", "device"})
+        group = "snapshot.storage.k8s.io"
+        self.cluster.apply(
+            self.claim("files", source=f"VolumeSnapshot/{members['data']}", group=group),
+            self.claim("blocks", source=f"VolumeSnapshot/{members['device']}", group=group,
+                       volumeMode="Block"),
+            self.pod("of-files", ["files"]), self.pod("of-blocks", ["blocks"], block=True))
+        self.wait_ready("of-files", "of-blocks")
+        self.assertEqual(self.run_in("of-files", "cat /files/log"), log)
+        self.assertEqual(self.run_in("of-blocks", "head -n 1 /blocks"), "hello\n")
+
+    def test_a_device_grows(self):
+        self.bash(f"kubectl apply -f {EXAMPLES}/block.yaml")
+        self.wait_ready("reader")
+        self.cluster.kubectl("patch", "pvc", "device", "-p",
+                             '{"spec": {"resources": {"requests": {"storage": "2Gi"}}}}')
+        self.wait("jsonpath={.status.capacity.storage}=2Gi", "pvc/device")
+        self.assertEqual(int(self.run_in("reader", "cat /dev/volume | wc -c")), 2 << 30)
+
+    def several(self):
+        names = [f"claim-{number}" for number in range(5)]
+        self.cluster.apply(*map(self.claim, names))
+        until(self.api.list_all, PATIENCE_S, "a volume", 0.01)
+        return names
+
+    def one_each(self, names):
+        self.wait_bound(*names)
+        volumes = self.api.list_all()
+        self.assertEqual(len(volumes), len(names), volumes)
+        self.assertEqual({row["id"] for row in volumes}, set(map(self.volume_of, names)))
+
+    def test_the_driver_is_killed_while_volumes_are_made(self):
+        names = self.several()
+        self.kill_driver("--controller")
+        self.one_each(names)
+
+    def test_the_service_is_killed_while_volumes_are_made_and_attached(self):
+        names = self.several()
+        self.kill_service()
+        self.one_each(names)
+        self.cluster.apply(*(self.pod(f"pod-of-{name}", [name]) for name in names))
+        until(lambda: any(self.attachments()), PATIENCE_S, "an attachment", 0.01)
+        self.kill_service()
+        self.wait_ready(*(f"pod-of-{name}" for name in names))
+        self.assertEqual(self.attachments(), [1] * len(names))
+
+    def test_both_halves_are_killed_while_pods_start(self):
+        self.cluster.apply(self.claim("claim"), self.pod("pod", ["claim"], WRITE))
+        until(lambda: any(self.attachments()), PATIENCE_S, "an attachment", 0.01)
+        self.kill_driver("--controller")
+        self.kill_driver("--node")
+        self.wait_ready("pod")
+        self.assertEqual(self.attachments(), [1])
+        self.kill_driver("--node")
+        self.assertEqual(self.run_in("pod", "cat /claim/file"), "hello\n")
+
+    def test_pods_go_on_while_the_kubelet_is_away(self):
+        self.cluster.apply(self.claim("claim"), self.pod("pod", ["claim"], WRITE))
+        self.wait_ready("pod")
+        self.cluster.stop_program("kubelet")
+        self.cluster.start_kubelet()
+        read_it = ("exec", "pod", "--", "cat", "/claim/file")
+        self.cluster.wait("the pod again", lambda: self.cluster.kubectl(
+            *read_it, check=False).stdout == "hello\n")
+        said = self.cluster.get("pod", "pod")["status"]["containerStatuses"]
+        self.assertEqual([row["restartCount"] for row in said], [0])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bash("kubectl delete -k etc/kubernetes")
+        status = cls.service.stop()
+        assert status == 0, f"scoria serve ended with {status}"
+        found = program.check(cls.cluster.path("state"), *OPTIONS)
+        assert not found, f"manage check: {found}"

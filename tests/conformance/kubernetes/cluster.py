@@ -1,0 +1,224 @@
+"""
+A cluster of one node in namespaces of its own (mounts, network, processes, host name): etcd, the
+control plane, containerd and a kubelet. All of it is gone when the first process of the namespaces
+ends.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+from block_storage import until
+from programs import PAUSE
+
+NODE = "node-1"
+ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf says that the volume API is
+SERVICES = "10.96.0.0/24"
+API = "10.96.0.1"  # the first of them, where pods look for the API server
+PODS = "198.51.100.0/24"
+TOKEN = "administrator"
+PATIENCE_S = 180  # that only a hang reaches
+# Everything that a program may find or leave there is of this cluster.
+OWN_FOLDERS = ("/var/lib", "/var/log", "/run")
+
+CONTAINERD = """\
+version = 2
+root = '{place}/containerd/root'
+state = '/run/containerd'
+[grpc]
+address = '{socket}'
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = '{pause}'
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = '/usr/lib/cni'
+conf_dir = '{place}/cni'
+"""
+
+KUBELET = {
+    "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+    "failCgroupV1": False, "failSwapOn": False, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False,
+    "enforceNodeAllocatable": [], "protectKernelDefaults": True, "makeIPTablesUtilChains": False,
+    "localStorageCapacityIsolation": False, "imageGCHighThresholdPercent": 100,
+    "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+    "authorization": {"mode": "AlwaysAllow"}, "address": ADDRESS, "volumeStatsAggPeriod": "10s",
+}
+
+
+def quietly(*words):
+    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+class Cluster:
+    def __init__(self, place, programs):
+        self.place, self.programs = place, programs
+        self.socket = "/run/containerd/containerd.sock"
+        self.configuration = os.path.join(place, "kubeconfig")
+        self.processes = {}
+
+    def path(self, *names):
+        return os.path.join(self.place, *names)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def start_program(self, name, *words):
+        with open(self.path("logs", f"{name}.log"), "ab") as log:
+            self.processes[name] = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.place,
+                env={**os.environ, "GOMAXPROCS": "2"})
+
+    def start_kubernetes(self, name, *words):
+        self.start_program(name, os.path.join(self.programs.bin, name), *words)
+
+    def stop_program(self, name):
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_S)
+
+    def wait(self, what, condition):
+        def alive():
+            for name, process in self.processes.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} has ended: {process.returncode}")
+            return condition()
+        return until(alive, PATIENCE_S, what, 0.2)
+
+    # ---- what the machine has ----
+
+    def own_machine(self):
+        """Nothing of what the kubelet writes or mounts is of the machine outside."""
+        subprocess.run(["mount", "--make-rshared", "/"], check=True)
+        for folder in OWN_FOLDERS:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "own", folder], check=True)
+        for folder in ("/var/lib/kubelet", "/var/log/pods", "/run/lock", self.path("logs")):
+            os.makedirs(folder)
+        # The kubelet wants these, and they are for the whole machine.
+        for name, value in (("vm/overcommit_memory", 1), ("kernel/panic", 10),
+                            ("kernel/panic_on_oops", 1)):
+            path = self.write(f"sysctl/{name}", f"{value}\n")
+            subprocess.run(["mount", "--bind", path, f"/proc/sys/{name}"], check=True)
+        for words in ("link set lo up", f"address add {API}/32 dev lo",
+                      "link add node0 type veth peer name node1",
+                      f"address add {ADDRESS}/24 dev node0", "link set node0 up",
+                      "link set node1 up", "route add default dev node0"):
+            subprocess.run(["ip", *words.split()], check=True)
+        subprocess.run(["hostname", NODE], check=True)
+
+    def network_of_pods(self):
+        return json.dumps({"cniVersion": "0.4.0", "name": "pods", "plugins": [
+            {"type": "ptp", "ipam": {"type": "host-local", "dataDir": self.path("addresses"),
+                                     "ranges": [[{"subnet": PODS}]],
+                                     "routes": [{"dst": "0.0.0.0/0"}]}}]})
+
+    # ---- what runs ----
+
+    def start(self, images):
+        self.own_machine()
+        self.start_control_plane()
+        self.start_node(images)
+
+    def start_control_plane(self):
+        etcd = "http://127.0.0.1:2379"
+        self.start_program("etcd", "etcd", "--data-dir", self.path("etcd"), "--unsafe-no-fsync",
+                           "--log-level=warn", "--listen-client-urls", etcd,
+                           "--advertise-client-urls", etcd, "--listen-peer-urls",
+                           "http://127.0.0.1:2380")
+        key = self.path("accounts.key")
+        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+        tokens = self.write("tokens.csv", f'{TOKEN},administrator,1,"system:masters"\n')
+        self.start_kubernetes(
+            "kube-apiserver", f"--etcd-servers={etcd}", "--bind-address=0.0.0.0",
+            f"--advertise-address={ADDRESS}", "--secure-port=443", f"--cert-dir={self.path('pki')}",
+            "--endpoint-reconciler-type=none", f"--service-cluster-ip-range={SERVICES}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            f"--token-auth-file={tokens}", "--authorization-mode=RBAC", "--allow-privileged=true",
+            "--kubelet-preferred-address-types=InternalIP")
+        certificate = self.path("pki", "apiserver.crt")
+        self.write("kubeconfig", json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "here",
+            "clusters": [{"name": "here", "cluster": {"server": f"https://{ADDRESS}",
+                                                      "certificate-authority": certificate}}],
+            "users": [{"name": "administrator", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "here",
+                          "context": {"cluster": "here", "user": "administrator"}}]}))
+        self.wait("the API server", lambda: os.path.exists(certificate) and self.ready())
+        common = [f"--kubeconfig={self.configuration}", "--bind-address=127.0.0.1",
+                  "--leader-elect=false"]
+        self.start_kubernetes("kube-controller-manager", *common, f"--root-ca-file={certificate}",
+                              f"--service-account-private-key-file={key}",
+                              "--use-service-account-credentials=true")
+        self.start_kubernetes("kube-scheduler", *common, "--authentication-skip-lookup=true")
+
+    def ready(self):
+        return self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0
+
+    def start_node(self, images):
+        settings = self.write("containerd.toml", CONTAINERD.format(
+            place=self.place, socket=self.socket, pause=PAUSE))
+        self.write("cni/10-pods.conflist", self.network_of_pods())
+        self.start_program("containerd", "containerd", "-c", settings)
+        control = ("ctr", "-a", self.socket)
+        self.wait("containerd", lambda: quietly(*control, "version"))
+        subprocess.run([*control, "-n", "k8s.io", "images", "import", images], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.write("kubelet.json", json.dumps({
+            **KUBELET, "containerRuntimeEndpoint": f"unix://{self.socket}",
+            "volumePluginDir": self.path("plugins")}))
+        self.start_kubelet()
+        self.wait("the node", lambda: self.condition("node", NODE, "Ready"))
+
+    def start_kubelet(self):
+        self.start_kubernetes("kubelet", f"--config={self.path('kubelet.json')}",
+                              f"--kubeconfig={self.configuration}", f"--node-ip={ADDRESS}",
+                              f"--hostname-override={NODE}")
+
+    def kill(self):
+        """Every process of the namespace but this one and the first."""
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        for process in self.processes.values():
+            process.wait()
+
+    # ---- what is asked of it ----
+
+    def kubectl(self, *words, check=True, text=None):
+        """What it says; `text` is its input."""
+        answer = subprocess.run(
+            [os.path.join(self.programs.bin, "kubectl"), f"--kubeconfig={self.configuration}",
+             *words], input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        if check and answer.returncode:
+            raise RuntimeError(f"kubectl {' '.join(words)}: {answer.stderr}")
+        return answer
+
+    def get(self, *words):
+        """An object, None without it."""
+        said = self.kubectl("get", *words, "--ignore-not-found", "-o", "json").stdout
+        return json.loads(said) if said.strip() else None
+
+    def list(self, *words):
+        """Those of a kind."""
+        return json.loads(self.kubectl("get", *words, "-o", "json").stdout)["items"]
+
+    def condition(self, kind, name, wanted, *words):
+        found = self.get(kind, name, *words) or {}
+        return any(row["type"] == wanted and row["status"] == "True"
+                   for row in found.get("status", {}).get("conditions", []))
+
+    def apply(self, *documents):
+        self.kubectl("apply", "-f", "-", text="\n---\n".join(map(json.dumps, documents)))
+
+    def describe(self):
+        """What an eye wants to see after a failure."""
+        words = [("get", "all,pvc,pv,volumeattachments,csinodes,volumesnapshots,leases", "-A",
+                  "-o", "wide"), ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp")]
+        return "\n".join(self.kubectl(*row, check=False).stdout for row in words)

@@ -1,0 +1,96 @@
+"""
+What sidecars and the kubelet ask the driver: a program stands before the driver of each half, and
+writes down each call. What differs from run to run has a name, as in tests/e2e/kubernetes.
+"""
+
+import base64
+import glob
+import hashlib
+import json
+import os
+
+from csi_client import csi, identity, reclaimspace, volumegroup
+from google.protobuf import json_format
+
+MODULES = {module.DESCRIPTOR.package: module
+           for module in (csi, identity, reclaimspace, volumegroup)}
+PATCH = """\
+- op: replace
+  path: /spec/template/spec/containers/0/args/{argument}
+  value: --endpoint=unix:///csi/driver.sock
+- op: add
+  path: /spec/template/spec/containers/-
+  value:
+    name: recorder
+    image: localhost/recorder:1
+    args: [--listen=/csi/csi.sock, --driver=/csi/driver.sock, --file=/csi/calls]
+    volumeMounts: [{{name: {volume}, mountPath: /csi}}]
+"""
+FILES = ("/var/lib/kubelet/plugins/csi.scoria.io/calls",
+         "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/socket/calls")
+
+
+def add_to(kustomization):
+    """The text of a kustomization, with the recorders."""
+    patches = "".join(
+        f"- target: {{kind: {kind}}}\n  patch: |\n" + "".join(
+            f"    {line}\n" for line in PATCH.format(argument=2, volume=volume).splitlines())
+        for kind, volume in (("Deployment", "socket"), ("DaemonSet", "plugin")))
+    return (f"{kustomization}\nreplicas: [{{name: scoria-csi-controller, count: 1}}]\n"
+            f"patches:\n{patches}")
+
+
+def message(name, data):
+    module = MODULES[name.rpartition(".")[0]]
+    value = getattr(module, name.rpartition(".")[2])()
+    value.ParseFromString(base64.b64decode(data or ""))
+    return json_format.MessageToDict(value)
+
+
+def decode(row):
+    place, _, method = row["method"].lstrip("/").partition("/")
+    package = place.rpartition(".")[0]
+    found = {"call": f"{place}/{method}", "within": round(row["within"]),
+             "at": row["began"], "ended": row["ended"], "code": row["code"],
+             "ask": message(f"{package}.{method}Request", row["request"])}
+    if row["code"] == "OK":
+        found["answer"] = message(f"{package}.{method}Response", row["answer"])
+    else:
+        found["message"] = row["message"]
+    return found
+
+
+def calls():
+    """All that were made, in the order in which they began."""
+    found = []
+    for path in (path for pattern in FILES for path in glob.glob(pattern)):
+        with open(path, encoding="utf-8") as file:
+            found += [decode(json.loads(line)) for line in file]
+    return sorted(found, key=lambda row: row["at"])
+
+
+class Names:
+    """What stands for the values of this run."""
+
+    def __init__(self):
+        self.known = {}
+
+    def add(self, name, value):
+        self.known[value] = f"<{name}>"
+        self.known[hashlib.sha256(value.encode()).hexdigest()] = f"<sha256 of {name}>"
+
+    def put(self, shape):
+        if isinstance(shape, dict):
+            return {key: self.put(value) for key, value in shape.items()}
+        if isinstance(shape, list):
+            return [self.put(value) for value in shape]
+        if isinstance(shape, str):
+            for value in sorted(self.known, key=len, reverse=True):
+                shape = shape.replace(value, self.known[value])
+        return shape
+
+
+def save(path, rows):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
