@@ -9,35 +9,35 @@ import hashlib
 import json
 import os
 
+import manifests
 from csi_client import csi, identity, reclaimspace, volumegroup
 from google.protobuf import json_format
 
 MODULES = {module.DESCRIPTOR.package: module
            for module in (csi, identity, reclaimspace, volumegroup)}
-PATCH = """\
-- op: replace
-  path: /spec/template/spec/containers/0/args/{argument}
-  value: --endpoint=unix:///csi/driver.sock
-- op: add
-  path: /spec/template/spec/containers/-
-  value:
-    name: recorder
-    image: localhost/recorder:1
-    args: [--listen=/csi/csi.sock, --driver=/csi/driver.sock, --file=/csi/calls]
-    volumeMounts: [{{name: {volume}, mountPath: /csi}}]
-"""
 FILES = ("/var/lib/kubelet/plugins/csi.scoria.io/calls",
          "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/socket/calls")
 
 
+def patch(kind, name, volume):
+    """The driver listens elsewhere, and the recorder where it did."""
+    arguments = [word.replace("/csi/csi.sock", "/csi/driver.sock")
+                 for word in manifests.driver(kind)["args"]]
+    recorder = {"name": "recorder", "image": "localhost/recorder:1",
+                "args": ["--listen=/csi/csi.sock", "--driver=/csi/driver.sock", "--file=/csi/calls"],
+                "volumeMounts": [{"name": volume, "mountPath": "/csi"}]}
+    return {"patch": json.dumps({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "scoria-csi"},
+        "spec": {"template": {"spec": {"containers": [
+            {"name": manifests.DRIVER, "args": arguments}, recorder]}}}})}
+
+
 def add_to(kustomization):
     """The text of a kustomization, with the recorders."""
-    patches = "".join(
-        f"- target: {{kind: {kind}}}\n  patch: |\n" + "".join(
-            f"    {line}\n" for line in PATCH.format(argument=2, volume=volume).splitlines())
-        for kind, volume in (("Deployment", "socket"), ("DaemonSet", "plugin")))
+    patches = [patch("Deployment", "scoria-csi-controller", "socket"),
+               patch("DaemonSet", "scoria-csi-node", "plugin")]
     return (f"{kustomization}\nreplicas: [{{name: scoria-csi-controller, count: 1}}]\n"
-            f"patches:\n{patches}")
+            f"patches: {json.dumps(patches)}\n")
 
 
 def message(name, data):
