@@ -71,9 +71,7 @@ class Story(claims.Claims):
             self.cluster.kubectl("rollout", "status", "-n", claims.NAMESPACE, kind)
         self.tell("the driver is killed, and the kubelet begins anew")
         self.cut()
-        self.bash(f"cat {claims.EXAMPLES}/reclaim.yaml | "
-                  "sed 's/VolumeClaim: data/VolumeClaim: p1/' | kubectl apply -f -")
-        self.wait("jsonpath={.status.result}=Succeeded", "reclaimspacejob/data-now")
+        claims.until(lambda: self.reclaimed("p1"), claims.PATIENCE_S, "a job that succeeds", 1)
         self.tell("a job")
         self.cluster.kubectl("delete", "pod", "pod-1", "--grace-period=1")
         claims.until(lambda: not self.cluster.list("volumeattachment"), 180, "detached")
