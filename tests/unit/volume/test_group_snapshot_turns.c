@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 3, ORDERS = 48, PATIENCE_S = 200, GIVES_UP_S = 20, MOST = 16 };
+enum { MEMBERS = 3, ORDERS = 24, PATIENCE_S = 200, GIVES_UP_S = 20, MOST = 16 };
 
 #define ONE_MOMENT "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
 
@@ -156,7 +156,7 @@ static void pass_all(struct world *world, unsigned *seed) {
 }
 
 START_TEST(two_of_the_same_volumes_do_not_wait_for_each_other) {
-    for (unsigned order = 0; order < ORDERS; order++) {
+    for (unsigned order = WALK_FIRST; order < ORDERS; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         unsigned seed = order;
         const char *ids[3];
@@ -173,7 +173,7 @@ END_TEST
 
 /* Merges of both members' snapshots, and another snapshot, asked for before and behind it. */
 START_TEST(beside_merges_all_of_it_ends) {
-    for (unsigned order = 0; order < ORDERS; order++) {
+    for (unsigned order = WALK_FIRST; order < ORDERS; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         const char *old[MEMBERS], *id, *alone;
         unsigned seed = order;
@@ -201,7 +201,7 @@ END_TEST
 START_TEST(it_gets_its_turn_among_merges_without_end) {
     enum { MERGES = 12 };
 
-    for (unsigned order = 0; order < ORDERS / 16; order++) {
+    for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         const char *old[MERGES], *id;
         unsigned seed = order, asked = 0;
@@ -227,7 +227,7 @@ END_TEST
 
 /* Nor does it overtake a merge for ever. */
 START_TEST(a_merge_gets_its_turn_among_those_without_end) {
-    for (unsigned order = 0; order < ORDERS / 16; order++) {
+    for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         unsigned seed = order, asked = 0;
         const char *old;
