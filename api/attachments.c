@@ -4,9 +4,13 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
+#include "common/room_header.h"
 #include "volume/attach.h"
 #include "volume/attach_status.h"
 #include "volume/connect.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- the resource ---- */
 
@@ -219,7 +223,19 @@ static int delete_attachment(struct request *request, struct error *err) {
     return 0;
 }
 
+/* In the transaction that completes it: of two for the last place the second sees the first. */
+static int check_room(struct request *request, const struct attachment *attachment,
+                      struct error *err) {
+    const char *most = http_header(request->http, ROOM_HEADER);
+
+    if (!most || !attachment->attached_host || strcmp(attachment->attach_status, "attached") == 0)
+        return 0;
+    return attachment_check_room(&request->work, attachment, strtoll(most, NULL, 10), err);
+}
+
 static int complete_attachment(struct request *request, struct error *err) {
+    if (check_room(request, request->object, err) < 0)
+        return -1;
     return attachment_complete(&request->work, request->object, err);
 }
 

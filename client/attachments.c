@@ -1,5 +1,6 @@
 #include "client/attachments.h"
 
+#include "common/room_header.h"
 #include "json/out.h"
 
 #define PATH "/attachments"
@@ -91,13 +92,14 @@ int attachments_connect(const struct client *api, struct arena *arena, const cha
 }
 
 int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,
-                         struct error *err) {
+                         int64_t most, struct error *err) {
     const struct client_call call = {
         .method = "POST",
         .path = PATH,
         .id = attachment_id,
         .behind = "/action",
         .body = "{\"os-complete\": null}",
+        .header = { most > 0 ? ROOM_HEADER : NULL, arena_format(arena, "%jd", (intmax_t)most) },
     };
     struct http_answer answer;
 

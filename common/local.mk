@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	common/mountinfo.c common/mountinfo.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
+	common/room_header.h \
 	common/thread.c common/thread.h \
 	common/utf8.c common/utf8.h \
 	common/words.h \

@@ -136,6 +136,8 @@ const struct remote_attachment *controller_attached_to(const struct remote_volum
                                                        const char *node_id);
 /* Nodes that have it, in the arena. */
 char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
+/* How many volumes a node may have; 0: any number. */
+int64_t controller_room(const struct grpc_call *call);
 /* Does the node take the volume beside the others that it has?  GRPC_RESOURCE_EXHAUSTED. */
 int controller_check_room(const struct grpc_call *call, const struct client *api,
                           const char *node_id, const char *volume_id, struct error *err);

@@ -103,6 +103,7 @@ static int check_node(const struct csi_driver *driver, const char *node_id, stru
 struct publish {
     const char *volume_id, *node_id;
     bool readonly, multi_node;
+    int64_t most; /* volumes of a node; 0: any number */
 };
 
 static int published(const struct client *api, struct arena *arena, const struct publish *publish,
@@ -145,6 +146,8 @@ static int attach_refused(const struct client *api, struct arena *arena, const c
     struct remote_volume volume;
     int result;
 
+    if (err->kind == ERROR_OVER_QUOTA)
+        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "%s", refusal.message);
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_CONFLICT &&
         err->kind != ERROR_NOT_FOUND)
         return -1;
@@ -167,7 +170,7 @@ static int attach(const struct client *api, struct arena *arena, const struct pu
     if ((found > 0 ? attachments_connect(api, arena, connection.id, &connector, &connection, err)
                    : attachments_create(api, arena, publish->volume_id, &connector, &connection,
                                         err)) < 0 ||
-        attachments_complete(api, arena, connection.id, err) < 0)
+        attachments_complete(api, arena, connection.id, publish->most, err) < 0)
         return attach_refused(api, arena, publish->volume_id, err);
     return 0;
 }
@@ -181,34 +184,13 @@ static int detach(const struct client *api, struct arena *arena, const char *id,
                : -1;
 }
 
-static int check_room(const struct grpc_call *call, const struct client *api,
-                      const struct publish *publish, struct error *err) {
-    return controller_check_room(call, api, publish->node_id, publish->volume_id, err);
-}
-
-/* It is attached, and stays so if there is still room. */
-static int stay(const struct grpc_call *call, const struct client *api,
-                const struct publish *publish, const char *attachment_id, struct error *err) {
-    struct error why;
-    int result = check_room(call, api, publish, err);
-
-    if (result != GRPC_RESOURCE_EXHAUSTED)
-        return result;
-    why = *err;
-    result = detach(api, call->arena, attachment_id, err);
-    if (result != 0)
-        return result;
-    *err = why;
-    return GRPC_RESOURCE_EXHAUSTED;
-}
-
 static int attach_here(const struct grpc_call *call, const struct client *api,
                        const struct publish *publish, struct remote_volume *volume,
                        const struct remote_attachment **ret, struct error *err) {
     int result = check_others(publish, volume, err);
 
     if (result == 0)
-        result = check_room(call, api, publish, err);
+        result = controller_check_room(call, api, publish->node_id, publish->volume_id, err);
     if (result == 0)
         result = attach(api, call->arena, publish, err);
     if (result == 0)
@@ -216,7 +198,7 @@ static int attach_here(const struct grpc_call *call, const struct client *api,
     if (result != 0)
         return result;
     *ret = controller_attached_to(volume, publish->node_id);
-    return *ret ? stay(call, api, publish, (*ret)->id, err)
+    return *ret ? 0
                 : grpc_refuse(err, GRPC_ABORTED, "Volume %s is being published on another node.",
                               volume->id);
 }
@@ -242,7 +224,10 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
 int controller_publish(struct grpc_call *call, const void *message, void *response,
                        struct error *err) {
     const Csi__V1__ControllerPublishVolumeRequest *request = message;
-    struct publish publish = { request->volume_id, request->node_id, request->readonly, false };
+    struct publish publish = { .volume_id = request->volume_id,
+                               .node_id = request->node_id,
+                               .readonly = request->readonly,
+                               .most = controller_room(call) };
     int result = controller_need(request->volume_id, "volume_id", err);
 
     if (result == 0)

@@ -2,8 +2,9 @@
  * How many volumes a node has, and whether it takes one more (option max_volumes).
  *
  * The API is asked for all volumes: it has no list of what one host has.  Of two calls for the last
- * place both may find it free: so whoever has attached looks again, and goes when there are too
- * many now, even if both do.
+ * place both may find it free: our API refuses to complete the second one's attachment
+ * (common/room_header.h), which is then as one that a dead call has left; another one takes both.
+ * What is complete stays, for somebody may have been told of it.
  */
 #include "csi/controller.private.h"
 
@@ -26,9 +27,13 @@ static int count_row(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
+int64_t controller_room(const struct grpc_call *call) {
+    return config_int(csi_driver_of(call)->config, "csi", "max_volumes");
+}
+
 int controller_check_room(const struct grpc_call *call, const struct client *api,
                           const char *node_id, const char *volume_id, struct error *err) {
-    int64_t most = config_int(csi_driver_of(call)->config, "csi", "max_volumes");
+    int64_t most = controller_room(call);
     struct counted counted = { node_id, volume_id, 0 };
     struct controller_list list = { .kind = &volume_kind, .keep = count_row, .arg = &counted };
     char *next;

@@ -112,6 +112,25 @@ int attachment_check_release(const struct work *work, const struct attachment *a
                      attachment->instance_uuid);
 }
 
+/* ---- the room of a host ---- */
+
+int attachment_check_room(struct work *work, const struct attachment *attachment, int64_t most,
+                          struct error *err) {
+    int64_t others = 0;
+
+    if (db_query_int(work->tx, &others, err,
+                     "SELECT COUNT(DISTINCT volume_id) FROM attachments WHERE project_id = $1 AND "
+                     "attached_host = $2 AND volume_id <> $3 AND instance_uuid IS NULL AND "
+                     "attach_status = 'attached'",
+                     DB_TEXT(attachment->project_id), DB_TEXT(attachment->attached_host),
+                     DB_TEXT(attachment->volume_id)) < 0)
+        return -1;
+    if (others >= most)
+        return error_set(err, ERROR_OVER_QUOTA, "Host %s has %jd volumes and takes no more.",
+                         attachment->attached_host, (intmax_t)others);
+    return 0;
+}
+
 /* ---- a new row ---- */
 
 /* Every answer that shows the volume shows them all. */

@@ -23,6 +23,10 @@ int attachment_list(struct work *work, const struct query *query, struct attachm
                     struct error *err);
 
 int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err);
+/* Have others of the project as many volumes as `most` attached to its host, without an instance?
+ * ERROR_OVER_QUOTA. */
+int attachment_check_room(struct work *work, const struct attachment *attachment, int64_t most,
+                          struct error *err);
 /* An attachment that is more than reserved. */
 bool attachment_in_use(const struct attachment *attachment);
 

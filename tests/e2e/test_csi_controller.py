@@ -582,6 +582,30 @@ class Limited(DriverCase):
                 for volume_id in ids:
                     self.unpublish(volume_id)
 
+    def test_what_was_told_stays(self):
+        """The same is asked twice at once, as after a deadline, and a node has no room for all."""
+        self.start_driver(self.socket + "3")
+        ids = [self.create().volume_id for _ in range(self.most + 1)]
+        asked = [(driver, volume_id) for volume_id in ids
+                 for driver in (self.driver, self.new_driver(self.socket + "3"))]
+
+        def ask(pair):
+            try:
+                pair[0].controller("ControllerPublishVolume", volume_id=pair[1], node_id=NODE_1,
+                                   volume_capability=PLAIN)
+                return pair[1]
+            except Refused as refusal:
+                self.assertIn(refusal.code, (Code.RESOURCE_EXHAUSTED, Code.ABORTED,
+                                             Code.UNAVAILABLE), refusal)
+                return None
+
+        with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+            for _ in range(4):
+                there = set(filter(None, pool.map(ask, asked)))
+                self.assertEqual(set(self.taken(NODE_1, ids)), there)
+                for volume_id in ids:
+                    self.unpublish(volume_id)
+
 
 class Expanding(DriverCase):
     def expand(self, volume_id, *asked, **fields):

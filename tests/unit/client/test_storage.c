@@ -171,7 +171,7 @@ static int attachment_page(struct scene *scene) {
 }
 
 static int attachment_complete(struct scene *scene) {
-    return attachments_complete(&scene->api, scene->arena, named, &scene->err);
+    return attachments_complete(&scene->api, scene->arena, named, 7, &scene->err);
 }
 
 static int attachment_delete(struct scene *scene) {

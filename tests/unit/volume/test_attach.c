@@ -1,7 +1,9 @@
 /*
  * Attaching and detaching in both forms of the API, and the status that follows from the rows.
  */
+#include "common/room_header.h"
 #include "drivers/fault.h"
+#include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
 
 #define ATTACH(instance, mode)                                                      \
@@ -71,6 +73,57 @@ START_TEST(who_may_trim_is_told) {
                                         "LIKE '%\"discard\":true%' OR connection_info LIKE "
                                         "'%\"discard\": true%'"),
                      1);
+}
+END_TEST
+
+/* Connected to host h, without an instance, and not complete. */
+static const char *begun(struct world *world) {
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                arena_format(world->arena,
+                                             "{\"attachment\": {\"volume_uuid\": \"%s\", "
+                                             "\"connector\": {\"host\": \"h\"}}}",
+                                             id)),
+                     200);
+    return world_answer_id(world, "attachment");
+}
+
+static int complete(struct world *world, const char *attachment, const char *room) {
+    const struct http_header headers[] = {
+        { "Content-Type", "application/json" },
+        { "X-Auth-Token", world->token },
+        { "OpenStack-API-Version", "volume 3.71" },
+        { ROOM_HEADER, room },
+        { NULL, NULL },
+    };
+    struct test_exchange *exchange =
+        test_exchange_new("POST",
+                          arena_format(world->arena, "/v3/%s/attachments/%s/action",
+                                       strchr(world->token, ':') + 1, attachment),
+                          headers, "{\"os-complete\": null}");
+    int status;
+
+    api_handle(world->api, test_exchange_of(exchange));
+    status = test_exchange_await(exchange);
+    test_exchange_free(exchange);
+    return status;
+}
+
+START_TEST(a_host_takes_no_more_than_its_room) {
+    autoworld struct world *world = world_new(NULL);
+    const char *first = begun(world), *second = begun(world), *third = begun(world);
+
+    ck_assert_int_eq(complete(world, first, "0"), 413);
+    ck_assert_int_eq(complete(world, first, "2"), 204);
+    ck_assert_int_eq(complete(world, second, "2"), 204);
+    ck_assert_int_eq(complete(world, third, "2"), 413);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM attachments WHERE attach_status = 'attached'"), 2);
+    ck_assert_int_eq(complete(world, first, "1"), 204); /* was so */
+    ck_assert_int_eq(detach(world, second), 200);
+    ck_assert_int_eq(complete(world, third, "2"), 204);
+    ck_assert_int_eq(world_check(world), 0);
 }
 END_TEST
 
@@ -375,6 +428,8 @@ START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
 END_TEST
 
 CHECK_MAIN("attach", status_follows_the_attachment, who_may_trim_is_told,
+           a_host_takes_no_more_than_its_room,
+
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
            volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
