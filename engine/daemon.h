@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes the directory if need be; *ret is to be closed. ERROR_CONFLICT: another decides. */
+/* Makes the directory if need be; *ret is to be closed. ERROR_CONFLICT: another decides, or died a
+ * moment ago while it started a daemon. */
 int daemon_lock(const char *run, int *ret, struct error *err);
 
 bool daemon_runs(const char *run);

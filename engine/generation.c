@@ -57,7 +57,7 @@ void generation_next(const struct generation *base, const struct clock *clock,
 
 /* ---- as text ---- */
 
-static const char *const marks[] = { "empty", "dirty", "clean", NULL };
+static const char *const marks[] = { "empty", "dirty", "disputed", "clean", NULL };
 
 const char *replica_state_text(struct arena *arena, const struct replica_state *state) {
     const struct generation *generation = &state->generation;

@@ -32,9 +32,10 @@ struct generation {
 };
 
 enum replica_mark {
-    REPLICA_EMPTY, /* has no data yet, or not all: its generation means nothing */
-    REPLICA_DIRTY, /* may be written to, or was when its writer ended */
-    REPLICA_CLEAN, /* as its writer left it in good order */
+    REPLICA_EMPTY,    /* has no data yet, or not all: its generation means nothing */
+    REPLICA_DIRTY,    /* may be written to, or was when its writer ended */
+    REPLICA_DISPUTED, /* the same, and voters were seen to differ in what nobody was writing */
+    REPLICA_CLEAN,    /* as its writer left it in good order */
 };
 
 /* The state of one replica, as it stands beside its data. */

@@ -16,5 +16,6 @@ check_PROGRAMS += \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
 	tests/unit/engine/test_replica \
-	tests/unit/engine/test_target
+	tests/unit/engine/test_target \
+	tests/unit/engine/test_target_faults
 endif

@@ -23,7 +23,7 @@ struct qmp {
     struct error why;
     char *text; /* what was read and not taken yet */
     size_t size, room;
-    int64_t next_id;
+    int64_t first_id, next_id;
     json_t *events[EVENTS_MOST]; /* a ring */
     size_t first, waiting;
     bool lost;
@@ -168,13 +168,20 @@ static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct 
     }
 }
 
-static int judge(struct qmp *qmp, struct arena *arena, const char *command, int64_t id,
-                 json_t *answer, json_t **ret, struct error *err) {
+/* What the client before us has asked may be answered to us. */
+static bool is_older(const struct qmp *qmp, const json_t *answer) {
+    const json_t *id = json_object_get(answer, "id");
+
+    return qmp->next_id == qmp->first_id + 1 && json_is_integer(id) &&
+           json_integer_value(id) != qmp->next_id;
+}
+
+static int judge(struct qmp *qmp, const char *command, int64_t id, json_t *answer, json_t **ret,
+                 struct error *err) {
     json_t *returned = json_object_get(answer, "return");
     const json_t *refusal = json_object_get(answer, "error");
     const char *reason = refusal ? json_text_of(refusal, "desc") : NULL;
 
-    json_keep(arena, answer);
     if (json_integer_value(json_object_get(answer, "id")) != id || (!returned && !reason))
         return FAIL(qmp, err, "the storage daemon answers something else than %s", command);
     if (reason)
@@ -200,10 +207,14 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
     if (qmp->fd < 0)
         return broken(qmp, err);
     text = arena_join(arena, json_text(arena, request), "\n", NULL);
-    if (send_text(qmp, text, strlen(text), until_us, err) < 0 ||
-        await_answer(qmp, until_us, &answer, err) < 0)
+    if (send_text(qmp, text, strlen(text), until_us, err) < 0)
         return error_context(err, "%s", command);
-    return judge(qmp, arena, command, id, answer, ret, err);
+    do {
+        if (await_answer(qmp, until_us, &answer, err) < 0)
+            return error_context(err, "%s", command);
+        json_keep(arena, answer);
+    } while (is_older(qmp, answer));
+    return judge(qmp, command, id, answer, ret, err);
 }
 
 /* ---- events ---- */
@@ -278,6 +289,7 @@ int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct e
         return -1;
     qmp = heap_new(sizeof(*qmp));
     qmp->fd = fd;
+    qmp->first_id = qmp->next_id = clock_boottime_us(); /* no client before had these numbers */
     if (greet(qmp, arena, timeout_ms, err) < 0) {
         qmp_close(qmp);
         return error_context(err, "the monitor at %s", path);

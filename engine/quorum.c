@@ -104,6 +104,14 @@ static bool is_complete(states_t states, unsigned count, const struct quorum_pla
     return has_all(states, count, plan, &plan->current);
 }
 
+static bool is_disputed(states_t states, unsigned count, const struct quorum_plan *plan) {
+    bool disputed = false;
+
+    for (unsigned i = 0; i < count; i++)
+        disputed |= plan->votes[i] && states[i]->mark == REPLICA_DISPUTED;
+    return disputed;
+}
+
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  bool trust, struct quorum_plan *ret) {
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
@@ -116,8 +124,10 @@ void quorum_plan(const char *volume, const struct replica_state *const *states, 
     ret->verdict = QUORUM_LEVEL;
     if (ret->voters > ret->needed)
         ret->level_votes = ret->needed;
+    else if (trust || (is_complete(states, count, ret) && !is_disputed(states, count, ret)))
+        ret->level_votes = 1;
     else
-        ret->level_votes = trust || is_complete(states, count, ret) ? 1 : ret->voters;
+        ret->level_votes = ret->voters;
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

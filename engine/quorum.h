@@ -17,6 +17,7 @@
  * They are made level before anybody reads: by majority as long as there are more voters than
  * needed; else, when no member is missing, any of them is right, because each write that was
  * answered is on all; and else they must agree, because the one that is missing may know better.
+ * They must agree, too, if they were seen to differ while they were served: that is damage.
  */
 #pragma once
 

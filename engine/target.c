@@ -115,14 +115,32 @@ int target_create(struct target *target, struct error *err) {
 
 /* ---- the daemon ---- */
 
-int target_launch(struct target *target, struct error *err) {
+/* A monitor that has not yet seen its client before go hangs up. */
+int target_connect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, target->run, "qmp");
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
 
+    while (qmp_connect(path, target->timeout_ms, &target->qmp, err) < 0) {
+        if (clock_boottime_us() >= until_us || !daemon_runs(target->run))
+            return -1;
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+/*
+ * The very first client of a monitor may meet the daemon while it hands the socket from one thread
+ * to another; both then read from it, and bytes of commands are lost.  It comes and goes: whoever
+ * is second is served by one thread.
+ */
+int target_launch(struct target *target, struct error *err) {
     if (target_kill(target, err) < 0 ||
-        daemon_start(target->run, target->program, target->timeout_ms, err) < 0)
+        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
+        target_connect(target, err) < 0)
         return -1;
-    return qmp_connect(daemon_path(arena, target->run, "qmp"), target->timeout_ms, &target->qmp,
-                       err);
+    qmp_close(take(target->qmp));
+    return target_connect(target, err);
 }
 
 int target_kill(struct target *target, struct error *err) {
@@ -198,27 +216,47 @@ static int judge_plan(struct target *target, struct error *err) {
                      target->volume, plan->voters, plan->needed, missing);
 }
 
-static int begin_start(struct target *target, struct error *err) {
-    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
-        return -1;
+/* 1 levelling has begun, 0 it is not needed, -1; *ret_again: without one that cannot be opened. */
+static int try_plan(struct target *target, bool *ret_again, struct error *err) {
+    unsigned shunned = 0;
+    int outcome;
+
+    *ret_again = false;
     target_look(target, &target->plan);
     if (judge_plan(target, err) < 0)
-        return fail_start(target, err);
+        return -1;
     target->current = target->plan.current;
-    target->suspect = false;
     target->failures = 0;
     if (target->size_bytes < target->current.size_bytes)
         target->size_bytes = target->current.size_bytes;
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
+        shunned += member->shunned;
         member->votes = target->plan.votes[i];
         member->failing = false;
         member->mismatches = member->errors = 0;
     }
     if (target->plan.verdict != QUORUM_LEVEL)
         return 0;
-    return level_start(target, err) < 0 ? fail_start(target, err) : 1;
+    outcome = level_start(target, err);
+    for (unsigned i = 0; i < target->count; i++)
+        shunned -= target->members[i].shunned;
+    *ret_again = shunned != 0;
+    return outcome < 0 ? -1 : 1;
+}
+
+static int begin_start(struct target *target, struct error *err) {
+    bool again = true;
+    int outcome = -1;
+
+    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < target->count; i++)
+        target->members[i].shunned = false;
+    while (outcome < 0 && again)
+        outcome = try_plan(target, &again, err);
+    return outcome < 0 ? fail_start(target, err) : outcome;
 }
 
 /* One that cannot be opened, or is too short for the new size, is left out like any that fails. */
@@ -243,7 +281,7 @@ static void add_replicas(struct target *target, struct error *err) {
 static int serve(struct target *target, struct error *err) {
     if (target_launch(target, err) < 0)
         return -1;
-    target->suspect = false;
+    target->suspect = target->disputed = target->dispute_marked = false;
     add_replicas(target, err);
     if (generation_change(target, NULL, NULL, err) < 0 ||
         graph_add_quorum(target, generation_needed(&target->current), false, err) < 0 ||

@@ -20,6 +20,7 @@ struct member {
     int lock; /* -1: not held */
     struct replica_look look;
     bool votes;
+    bool shunned; /* could not be opened in this start */
     bool failing; /* missed a write, or its file is not what the daemon has open */
     int64_t mismatches, errors;
 };
@@ -39,6 +40,7 @@ struct target {
     unsigned count;
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
     bool suspect;
+    bool disputed, dispute_marked; /* a read found no majority, and the replicas say so */
     int64_t failures;
     bool fine;              /* levelling, or a rebuild, reads single blocks */
     bool again;             /* levelling reads for the second time */
@@ -46,6 +48,7 @@ struct target {
     enum target_job job;
     int64_t speed, failures_before;
     unsigned rebuilt; /* index of a member */
+    bool completing;  /* the replica was told to take its place */
     bool has_replaced;
     char replaced[UUID_SIZE];
     struct error job_error;
@@ -111,6 +114,7 @@ int rebuild_look(struct target *target, struct error *err);
 /* What the daemon has told since. -1: its monitor is gone. */
 int watch_events(struct target *target, struct error *err);
 void watch_files(struct target *target);
+int target_connect(struct target *target, struct error *err);
 int target_launch(struct target *target, struct error *err);
 /* Whatever runs ends, and nothing of it counts any more. */
 int target_kill(struct target *target, struct error *err);

@@ -42,8 +42,10 @@ int level_start(struct target *target, struct error *err) {
     target->pause_until_us = 0;
     for (unsigned i = 0; i < target->count; i++) {
         if (target->members[i].votes &&
-            graph_add_replica(target, &target->members[i], size, err) < 0)
+            graph_add_replica(target, &target->members[i], size, err) < 0) {
+            target->members[i].shunned = true;
             return -1;
+        }
     }
     if (graph_add_quorum(target, target->plan.level_votes, true, err) < 0 ||
         GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:b}", "driver", "null-co",

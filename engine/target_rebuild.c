@@ -78,6 +78,7 @@ static int fill(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
 
+    target->completing = false;
     if (replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, err) < 0 ||
         graph_remove_child(target, member->node, err) < 0 ||
         replica_reset(&member->replica, target->volume, target->maximum_bytes, err) < 0 ||
@@ -121,7 +122,7 @@ int target_rebuild_stop(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
 }
 
-/* All is copied, and what is written goes there, too. */
+/* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
 static int take_place(struct target *target, struct error *err) {
     struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
 
@@ -130,6 +131,7 @@ static int take_place(struct target *target, struct error *err) {
             return -1;
         old->votes = false;
     }
+    target->completing = true;
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
 }
 
@@ -199,7 +201,8 @@ int rebuild_look(struct target *target, struct error *err) {
         error_set(&reason, ERROR_BACKEND, "the copy has vanished");
         return fail(target, &reason);
     }
-    if (strcmp(job.status, "ready") == 0 && take_place(target, &reason) < 0) {
+    if (strcmp(job.status, "ready") == 0 && !target->completing &&
+        take_place(target, &reason) < 0) {
         target_rebuild_stop(target, err);
         return error_pass(err, &reason);
     }

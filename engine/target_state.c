@@ -64,7 +64,7 @@ void target_look(struct target *target, struct quorum_plan *ret) {
         struct member *member = &target->members[i];
 
         replica_look(&member->replica, target->volume, &member->look);
-        if (member->look.health == REPLICA_GOOD)
+        if (member->look.health == REPLICA_GOOD && !member->shunned)
             states[i] = &member->look.state;
     }
     quorum_plan(target->volume, states, target->count, target->trust, ret);
@@ -114,6 +114,10 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
+static enum replica_mark in_use(const struct target *target) {
+    return target->disputed ? REPLICA_DISPUTED : REPLICA_DIRTY;
+}
+
 /* Who cannot take it is not waited for: the change that follows leaves it out. */
 static void roll(struct target *target) {
     struct error reason;
@@ -123,7 +127,7 @@ static void roll(struct target *target) {
 
         if (member->votes && generation_has(&target->current, member->replica.uid) &&
             !generation_same(&member->look.state.generation.id, &target->current.id) &&
-            write_one(target, member, REPLICA_DIRTY, &reason) < 0)
+            write_one(target, member, in_use(target), &reason) < 0)
             member->votes = false;
     }
 }
@@ -136,7 +140,7 @@ static unsigned write_current(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         if (!generation_has(&target->current, member->replica.uid) ||
-            write_one(target, member, REPLICA_DIRTY, err) == 0)
+            write_one(target, member, in_use(target), err) == 0)
             continue;
         log_warning(NULL, "replica does not take its state", "volume_id", target->volume,
                     "replica_id", member->replica.uid, "reason", err->message, NULL);

@@ -38,7 +38,7 @@ static void take_event(struct target *target, const json_t *event) {
         take_report(target, data);
     else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
-        target->suspect = true;
+        target->suspect = target->disputed = true;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
     }
@@ -144,6 +144,10 @@ static int watch_serving(struct target *target, struct error *err) {
         result = -1;
     if (drop_failing(target, err) < 0)
         result = -1;
+    if (target->disputed && !target->dispute_marked) {
+        target->dispute_marked = generation_mark(target, REPLICA_DISPUTED, err) == 0;
+        result = target->dispute_marked ? result : -1;
+    }
     if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
         result = -1;
     return result;
@@ -233,12 +237,9 @@ static int adopt_voters(struct target *target, struct error *err) {
 }
 
 int target_adopt(struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
     bool served = false;
 
-    if (qmp_connect(daemon_path(arena, target->run, "qmp"), target->timeout_ms, &target->qmp, err) <
-            0 ||
-        graph_has_export(target, &served, err) < 0)
+    if (target_connect(target, err) < 0 || graph_has_export(target, &served, err) < 0)
         return -1;
     if (!served)
         return error_set(err, ERROR_CONFLICT, "it serves nobody");

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -86,6 +87,7 @@ static inline void end(void) {
     target = NULL;
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
+    umount2(pools[LENGTH(uids) - 1], MNT_DETACH); /* if a test has one there */
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -93,6 +95,22 @@ static inline const char *file_of(unsigned i, const char *name) {
     static char text[256];
 
     snprintf(text, sizeof(text), "%s/%s/%s", pools[i], uids[i], name);
+    return text;
+}
+
+/* What the daemon and we said last. */
+static inline const char *last_words(void) {
+    static char text[1024];
+    char path[80];
+    autofile FILE *file = NULL;
+    size_t size;
+
+    snprintf(path, sizeof(path), "%s/log", run);
+    file = fopen(path, "r");
+    size = file ? fread(text, 1, 512, file) : 0;
+    snprintf(text + size, sizeof(text) - size, " %s; %s; %jd failures, state %d",
+             daemon_runs(run) ? "runs" : "ended", err.message, (intmax_t)status.failures,
+             status.state);
     return text;
 }
 

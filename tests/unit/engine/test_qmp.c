@@ -11,28 +11,40 @@
 #include <unistd.h>
 
 #define GREETING "{\"QMP\": {\"version\": {}}}\r\n"
-#define READY    "{\"return\": {}, \"id\": 1}\r\n"
+#define READY    "{\"return\": {}, \"id\": @1}\r\n"
 #define LONG_MS  30000
 
 /* A daemon that sends one text after each line that it hears, the first at once; "…" in the end
  * stays silent, else it hangs up. */
 static char path[] = "/tmp/test-qmp-XXXXXX";
 static const char *const *script;
-static size_t flood;      /* bytes that follow the last text */
+static size_t flood; /* bytes that follow the last text */
+static long long first_number;
 static unsigned repeated; /* how often the last text is sent */
 static int listener = -1;
 static pthread_t server;
 static struct error err;
 
+/* "@2" is the number of the second question. */
 static void say(int fd, const char *text) {
-    (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
+    for (; *text; text++) {
+        char number[24] = { *text };
+
+        if (*text == '@')
+            snprintf(number, sizeof(number), "%lld", first_number + *++text - '1');
+        (void)!send(fd, number, strlen(number), MSG_NOSIGNAL);
+    }
 }
 
 static void hear_line(int fd) {
-    char c = 0;
+    char line[256] = "";
+    const char *number;
 
-    while (c != '\n' && read(fd, &c, 1) == 1)
-        ;
+    for (size_t i = 0; i < sizeof(line) - 1 && read(fd, &line[i], 1) == 1 && line[i] != '\n';)
+        i++;
+    number = strstr(line, "\"id\":");
+    if (number && first_number == 0)
+        first_number = strtoll(number + 5, NULL, 10);
 }
 
 static void *serve(void *arg) {
@@ -51,8 +63,11 @@ static void *serve(void *arg) {
         for (unsigned i = 0; i < (text[1] ? 1 : repeated); i++)
             say(fd, *text);
     }
-    for (size_t i = 0; i < flood; i++)
-        say(fd, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    for (size_t i = 0; i < flood; i++) {
+        static const char text[64] = { [0 ... 63] = 'x' };
+
+        (void)!send(fd, text, sizeof(text), MSG_NOSIGNAL);
+    }
     return NULL;
 }
 
@@ -61,6 +76,7 @@ static int begin(struct qmp **ret, int64_t timeout_ms, const char *const *texts)
     autoclose int file = -1;
 
     script = texts;
+    first_number = 0;
     repeated = repeated ? repeated : 1;
     strcpy(path, "/tmp/test-qmp-XXXXXX");
     file = mkstemp(path);
@@ -94,7 +110,7 @@ START_TEST(answers_are_told_from_events_and_both_are_kept) {
     struct qmp *qmp;
 
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "{\"event\": \"A\"}\n" READY,
-                           "{\"event\": \"B\"}\n{\"return\": 5, \"id\": 2}\n{\"event\": \"C\"}\n",
+                           "{\"event\": \"B\"}\n{\"return\": 5, \"id\": @2}\n{\"event\": \"C\"}\n",
                            "…"),
                      0);
     ck_assert_int_eq(ask(qmp, arena, &value), 0);
@@ -110,14 +126,27 @@ START_TEST(answers_are_told_from_events_and_both_are_kept) {
 }
 END_TEST
 
+START_TEST(answers_to_the_client_before_are_passed_over) {
+    autoarena struct arena *arena = arena_new();
+    struct qmp *qmp;
+
+    ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "{\"return\": {}, \"id\": 5}\n" READY,
+                           "{\"return\": {}, \"id\": @2}\n", "…"),
+                     0);
+    ck_assert_int_eq(ask(qmp, arena, NULL), 0);
+    end(qmp);
+}
+END_TEST
+
 START_TEST(a_refusal_is_told_in_its_words_and_breaks_nothing) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
     ck_assert_int_eq(
-        BEGIN(&qmp, LONG_MS, GREETING, READY,
-              "{\"id\": 2, \"error\": {\"class\": \"GenericError\", \"desc\": \"No such node\"}}\n",
-              "{\"return\": {}, \"id\": 3}\n", "…"),
+        BEGIN(
+            &qmp, LONG_MS, GREETING, READY,
+            "{\"id\": @2, \"error\": {\"class\": \"GenericError\", \"desc\": \"No such node\"}}\n",
+            "{\"return\": {}, \"id\": @3}\n", "…"),
         0);
     ck_assert_int_eq(ask(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
@@ -136,14 +165,14 @@ static const char *const nonsense[] = {
     "{}\n",
     "5\n",
     "{\"return\": {}}\n",
-    "{\"return\": {}, \"id\": 7}\n",
+    "{\"return\": {}, \"id\": @7}\n",
     "{\"return\": {}, \"id\": \"2\"}\n",
-    "{\"error\": {}, \"id\": 2}\n",
-    "{\"error\": 5, \"id\": 2}\n",
-    "{\"id\": 2}\n",
-    "{\"return\": {}, \"id\": 2",
-    "{\"return\": \"\xff\", \"id\": 2}\n",
-    "{\"return\": {}, \"return\": {}, \"id\": 2}\n",
+    "{\"error\": {}, \"id\": @2}\n",
+    "{\"error\": 5, \"id\": @2}\n",
+    "{\"id\": @2}\n",
+    "{\"return\": {}, \"id\": @2",
+    "{\"return\": \"\xff\", \"id\": @2}\n",
+    "{\"return\": {}, \"return\": {}, \"id\": @2}\n",
 };
 
 static void refuse(const char *text) {
@@ -246,6 +275,7 @@ START_TEST(a_daemon_that_dies_has_told_its_events) {
 END_TEST
 
 CHECK_MAIN("qmp", answers_are_told_from_events_and_both_are_kept,
+           answers_to_the_client_before_are_passed_over,
            a_refusal_is_told_in_its_words_and_breaks_nothing,
            nonsense_breaks_the_connection_for_good, silence_and_half_a_line_end_at_the_deadline,
            a_server_without_a_greeting_is_no_monitor, a_line_without_end_is_not_kept,

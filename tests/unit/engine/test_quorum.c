@@ -36,9 +36,11 @@ static struct replica_state state(char who, enum replica_mark mark, struct gener
 
 /* Which replicas know what, as rows: "-" cannot be reached.  1: the first generation {abc}; 2:
  * {abc} made from it; x, y: {ac}, {bc} made from 2, by writers who did not see each other; 3: {ab}
- * made from 2; 4: {abc} made from 3; E: empty, F: of another volume.  "!": clean, else dirty. */
+ * made from 2; 4: {abc} made from 3; E: empty, F: of another volume.  "!": clean, "?": disputed, else dirty. */
 static const struct replica_state *make(char who, const char *word, struct replica_state *ret) {
-    const enum replica_mark mark = word[1] == '!' ? REPLICA_CLEAN : REPLICA_DIRTY;
+    const enum replica_mark mark = word[1] == '!'   ? REPLICA_CLEAN
+                                   : word[1] == '?' ? REPLICA_DISPUTED
+                                                    : REPLICA_DIRTY;
 
     switch (word[0]) {
     case '1':
@@ -96,6 +98,8 @@ static const struct row rows[] = {
     { "3", "3", "2", QUORUM_LEVEL, "ab", 1 }, /* c is stale */
     { "3", "3", "2!", QUORUM_LEVEL, "ab", 1 },
     { "3!", "3!", "2!", QUORUM_SERVES, "ab", 0 },
+    { "3?", "3", "2", QUORUM_LEVEL, "ab", 2 }, /* they differed while they were served */
+    { "2?", "2", "2", QUORUM_LEVEL, "abc", 2 },
     { "3", "-", "2", QUORUM_NONE, "a", 0 },
     { "-", "3!", "2!", QUORUM_NONE, "b", 0 },
     { "3!", "-", "1!", QUORUM_NONE, "a", 0 },

@@ -162,7 +162,7 @@ START_TEST(a_rebuild_goes_on_under_writes_and_may_be_stopped) {
     do {
         checker_send(&checker, 8);
         watch();
-        ck_assert(checker_wait(&checker));
+        ck_assert_msg(checker_wait(&checker), "%s", last_words());
     } while (status.job == TARGET_REBUILD);
     ck_assert_int_eq(status.job, TARGET_REBUILT);
     read_all();
@@ -289,6 +289,58 @@ START_TEST(a_block_without_majority_is_refused_and_never_guessed) {
 }
 END_TEST
 
+START_TEST(a_full_pool_costs_its_replica_and_no_write) {
+    const struct replica fourth = { pools[3], uids[3] };
+
+    if (mount("tmpfs", pools[3], "tmpfs", 0, "size=200k") < 0)
+        return; /* not ours to do here */
+    serve();
+    assert_done(target_rebuild(target, &fourth, uids[0], 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    write_some(300);
+    watch();
+    assert_voters(2);
+    read_all();
+    ck_assert_int_eq(target_drop(target, uids[1], &err), -1);
+
+    checker_disconnect(&checker); /* and it never votes again with what it has */
+    kill_daemon();
+    watch();
+    settings.replicas[0] = fourth;
+    target_close(target);
+    open_target();
+    serve();
+    assert_voters(2);
+    read_all();
+    stop();
+    umount2(pools[3], MNT_DETACH);
+}
+END_TEST
+
+/* Two are left, one of them is damaged, and their writer dies: neither is believed. */
+START_TEST(a_dispute_outlives_the_daemon) {
+    serve();
+    write_some(200);
+    damage(1, 7);
+    assert_done(target_drop(target, uids[0], &err));
+    ck_assert(!checker_read(&checker));
+    watch();
+    checker_disconnect(&checker);
+    kill_daemon();
+    watch();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.message, "differ"));
+
+    target_close(target); /* an operator decides */
+    settings.trust = true;
+    open_target();
+    assert_done(start());
+    assert_voters(2);
+}
+END_TEST
+
 START_TEST(the_size_grows_and_the_new_part_is_empty) {
     char zero[CHECKER_BLOCK] = { 0 }, data[CHECKER_BLOCK];
     autoclose int fd = -1;
@@ -386,5 +438,6 @@ CHECK_MAIN_WITH("target", adopt_daemons(), begin, end,
                 two_that_are_damaged_in_different_places_are_repaired,
                 a_damaged_replica_is_replaced_while_it_still_votes,
                 a_block_without_majority_is_refused_and_never_guessed,
+                a_full_pool_costs_its_replica_and_no_write, a_dispute_outlives_the_daemon,
                 the_size_grows_and_the_new_part_is_empty, limits_change_while_it_is_served,
                 settings_that_cannot_be_are_refused, one_replica_is_served_without_a_vote)

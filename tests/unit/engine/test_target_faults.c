@@ -1,0 +1,253 @@
+/*
+ * A volume in a world that fails, in an order that a seed decides, while the checker writes: all is
+ * repaired or refused, never is a byte wrong, and never is an answered write lost.
+ *
+ * $FAULTS says how many, $SEED which; what fails is told with both.
+ */
+#include "tests/unit/engine/target_test.h"
+
+#define TRIES 2000
+
+static unsigned fault;
+static bool damaged; /* more than that would be more than three replicas can bear */
+static bool away[REPLICAS];
+
+static void move_pool(unsigned i, bool goes) {
+    char elsewhere[80];
+
+    snprintf(elsewhere, sizeof(elsewhere), "%s-away", pools[i]);
+    if (away[i] != goes)
+        ck_assert_int_eq(rename(goes ? pools[i] : elsewhere, goes ? elsewhere : pools[i]), 0);
+    away[i] = goes;
+}
+
+/* What it was refused for must be that too few replicas are there, or that they differ. */
+static bool try_start(void) {
+    target_status(target, &status);
+    if (status.state == TARGET_SERVING)
+        return true;
+    if (start() >= 0)
+        return true;
+    ck_assert_msg(err.kind == ERROR_UNAVAILABLE, "fault %u: %s", fault, err.message);
+    ck_assert(!daemon_runs(run));
+    return false;
+}
+
+static void try_rebuild(void) {
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        const struct replica replica = { pools[i], uids[i] };
+
+        if (!status.replicas[i].votes && target_rebuild(target, &replica, NULL, 0, &err) == 0)
+            return;
+    }
+}
+
+/* As a controller would: what is there is used, what is stale is filled, until all is well. */
+static void heal(void) {
+    for (unsigned i = 0; i < REPLICAS; i++)
+        move_pool(i, false);
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        watch();
+        if (status.state != TARGET_SERVING)
+            ck_assert_msg(try_start(), "fault %u: %s", fault, err.message);
+        if (checker.fd < 0)
+            ck_assert(connect_checker());
+        if (status.state == TARGET_SERVING && status.voters == REPLICAS)
+            return;
+        if (status.state == TARGET_SERVING && status.job != TARGET_REBUILD)
+            try_rebuild();
+        checker_send(&checker, 2);
+        checker_wait(&checker);
+        poll(NULL, 0, 2);
+    }
+    ck_abort_msg("fault %u: not healed: %s", fault, err.message);
+}
+
+/* Damage that nobody has seen yet would meet the next. */
+static void heal_wholly(void) {
+    heal();
+    ck_assert_msg(checker_read(&checker), "fault %u", fault);
+    damaged = false;
+    watch();
+    if (!status.suspect)
+        return;
+    stop();
+    serve();
+    ck_assert_msg(checker_read(&checker), "fault %u", fault);
+}
+
+/* ---- faults ---- */
+
+static void daemon_dies(void) {
+    kill_daemon();
+}
+
+static void owner_dies(void) {
+    target_close(target);
+    target = NULL;
+    checker_send(&checker, 4);
+    open_target();
+}
+
+static void both_die(void) {
+    target_close(target);
+    kill_daemon();
+    open_target();
+}
+
+static void file_is_unlinked(void) {
+    unlink(file_of(checker_draw(&checker, REPLICAS), "data"));
+}
+
+static void file_is_cut(void) {
+    const char *path = file_of(checker_draw(&checker, REPLICAS), "data");
+
+    ck_assert_int_eq(truncate(path, checker_draw(&checker, BLOCKS) * STRIDE + 7), 0);
+}
+
+static void state_is_lost(void) {
+    unlink(file_of(checker_draw(&checker, REPLICAS), "state"));
+}
+
+/* What is not damaged in the one may be in the other. */
+static void two_are_damaged(void) {
+    unsigned one = checker_draw(&checker, REPLICAS);
+
+    damaged = true;
+    checker_wait(&checker); /* a write that is on its way would come before or behind the damage */
+    for (unsigned block = 0; block < BLOCKS; block += 1 + checker_draw(&checker, 20))
+        damage(block % 2 ? one : (one + 1) % REPLICAS, block);
+}
+
+static void pool_goes(void) {
+    move_pool(checker_draw(&checker, REPLICAS), true);
+}
+
+static void pool_goes_and_daemon_dies(void) {
+    pool_goes();
+    kill_daemon();
+}
+
+/* Comes back stale, as the heal brings all back. */
+static void pool_goes_for_long(void) {
+    pool_goes();
+    watch();
+    if (try_start() && (checker.fd >= 0 || connect_checker()))
+        checker_write(&checker, 30);
+    if (checker_draw(&checker, 2))
+        kill_daemon();
+}
+
+static void ends_in_order(void) {
+    checker_wait(&checker);
+    stop();
+}
+
+/* One who does all that can be done with a target, until it is killed. */
+static _Noreturn void work(unsigned which) {
+    struct target *mine;
+
+    if (target_open(&settings, &mine, &err) < 0)
+        _exit(0);
+    for (;; which++) {
+        const struct replica replica = { pools[which % REPLICAS], uids[which % REPLICAS] };
+
+        switch (which % 5) {
+        case 0:
+            (void)target_stop(mine, &err);
+            break;
+        case 1:
+            (void)target_drop(mine, replica.uid, &err);
+            break;
+        case 2:
+            (void)target_rebuild(mine, &replica, NULL, 0, &err);
+            break;
+        case 3:
+            (void)target_watch(mine, &err);
+            break;
+        default:
+            break;
+        }
+        while (target_start(mine, &err) > 0)
+            ;
+        for (unsigned i = 0; i < 20; i++)
+            (void)target_watch(mine, &err);
+    }
+}
+
+/* A daemon that is just being started has its owner's lock for a moment longer. */
+static void open_patiently(void) {
+    for (unsigned tries = 0; target_open(&settings, &target, &err) < 0; tries++) {
+        ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+        ck_assert_uint_lt(tries, TRIES);
+        poll(NULL, 0, 2);
+    }
+}
+
+static void worker_dies_anywhere(void) {
+    unsigned which = checker_draw(&checker, 5), us = checker_draw(&checker, 30000) * 10;
+    pid_t worker;
+
+    target_close(target);
+    target = NULL;
+    worker = fork();
+    if (worker == 0)
+        work(which);
+    for (unsigned waited = 0; waited < us; waited += 5000) {
+        checker_send(&checker, 3);
+        checker_wait(&checker);
+        usleep(us < 5000 ? us : 5000);
+        if (checker.fd < 0)
+            connect_checker();
+    }
+    kill(worker, SIGKILL);
+    ck_assert_int_eq(waitpid(worker, NULL, 0), worker);
+    open_patiently();
+}
+
+static const struct {
+    void (*strike)(void);
+    bool spoils; /* takes something for good: only when all is well */
+} faults[] = {
+    { daemon_dies, false },        { owner_dies, false },
+    { both_die, false },           { worker_dies_anywhere, false },
+    { ends_in_order, false },      { pool_goes, false },
+    { pool_goes_for_long, false }, { pool_goes_and_daemon_dies, false },
+    { file_is_unlinked, true },    { file_is_cut, true },
+    { state_is_lost, true },       { two_are_damaged, true },
+};
+
+static void strike(void) {
+    unsigned drawn = checker_draw(&checker, LENGTH(faults));
+
+    if (getenv("TARGET_LOG"))
+        fprintf(stderr, "fault %u is %u\n", fault, drawn);
+    if (faults[drawn].spoils || damaged)
+        heal_wholly();
+    else
+        heal();
+    checker_write(&checker, 1 + checker_draw(&checker, 40));
+    checker_send(&checker, checker_draw(&checker, CHECKER_DEPTH));
+    faults[drawn].strike();
+    checker_wait(&checker);
+    if (checker_draw(&checker, 2))
+        watch();
+}
+
+START_TEST(no_fault_costs_an_answered_write) {
+    unsigned seed = walk_number("SEED", 1), count = walk_number("FAULTS", 16);
+
+    checker.seed = seed;
+    serve();
+    for (fault = 0; fault < count; fault++)
+        strike();
+    heal_wholly();
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+    ck_assert_int_eq(start(), 0);
+    ck_assert_uint_gt(checker.answered, count);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target faults", adopt_daemons(), begin, end, no_fault_costs_an_answered_write)
