@@ -1,6 +1,6 @@
 /*
- * libvirt, loaded when a hypervisor is first spoken to: it brings two dozen libraries of its own, and
- * every other role starts without them.
+ * libvirt, loaded when a hypervisor is first spoken to: it brings two dozen libraries of its own,
+ * and every other role starts without them.
  *
  * Its functions are called by the names that they have there: virt.virDomainFree().  What is to be
  * called stands in the list below.

@@ -8,7 +8,7 @@
 #define DEEPEST 8
 #define LONGEST 4096 /* items of one term */
 
-/* ---- operators ---- */
+/* ---- verbs: the operators ---- */
 
 /* < 0, 0, > 0; what cannot be compared: UNLIKE. */
 #define UNLIKE 2
@@ -50,12 +50,11 @@ static bool is_at_least(int order) {
 enum sense { SENSE_ALL, SENSE_ANY, SENSE_AND, SENSE_OR, SENSE_NOT };
 
 /* Of comparisons the first is held against each other one. */
-static const struct operator{
+static const struct verb {
     const char *name;
     enum sense sense;
     bool (*holds)(int order); /* of SENSE_ALL and SENSE_ANY */
-}
-operators[] = {
+} verbs[] = {
     { "=", SENSE_ALL, is_equal },     { "<", SENSE_ALL, is_less },
     { ">", SENSE_ALL, is_more },      { "<=", SENSE_ALL, is_at_most },
     { ">=", SENSE_ALL, is_at_least }, { "in", SENSE_ANY, is_equal },
@@ -63,27 +62,27 @@ operators[] = {
     { "not", SENSE_NOT, NULL },
 };
 
-static const struct operator* operator_of(const json_t *term) {
+static const struct verb *verb_of(const json_t *term) {
     const char *name = json_string_value(json_array_get(term, 0));
 
-    for (size_t i = 0; name && i < LENGTH(operators); i++)
-        if (strcmp(operators[i].name, name) == 0)
-            return &operators[i];
+    for (size_t i = 0; name && i < LENGTH(verbs); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
     return NULL;
 }
 
 /* ---- reading ---- */
 
 static bool is_term(const json_t *term, unsigned depth) {
-    const struct operator* operator= operator_of(term);
+    const struct verb *verb = verb_of(term);
 
-    if (!operator|| json_array_size(term) > LONGEST || depth > DEEPEST)
+    if (!verb || json_array_size(term) > LONGEST || depth > DEEPEST)
         return false;
     for (size_t i = 1; i < json_array_size(term); i++) {
         const json_t *item = json_array_get(term, i);
 
         if (json_is_object(item) ||
-            (json_is_array(item) && (operator->holds || !is_term(item, depth + 1))))
+            (json_is_array(item) && (verb->holds || !is_term(item, depth + 1))))
             return false;
     }
     return true;
@@ -99,6 +98,8 @@ int placement_query_read(struct work *work, const json_t *value, const json_t **
     if (!text || !*text)
         return 0;
     term = json_parse(work->arena, text, strlen(text), &ignored);
+    if (term && json_array_size(term) == 0 && json_object_size(term) == 0)
+        return 0;
     if (!term || !is_term(term, 1))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Scheduler hint 'query' must be a term like "
@@ -133,8 +134,7 @@ static bool is_true(const json_t *value) {
            (json_is_string(value) && *json_string_value(value));
 }
 
-static bool compares(const struct asked *asked, const struct operator* operator,
-                     const json_t * term) {
+static bool compares(const struct asked *asked, const struct verb *verb, const json_t *term) {
     const json_t *first = value_of(asked, json_array_get(term, 1));
     unsigned held = 0, said = 0;
 
@@ -142,24 +142,24 @@ static bool compares(const struct asked *asked, const struct operator* operator,
         const json_t *other = value_of(asked, json_array_get(term, i));
 
         said += other != NULL;
-        held += other && operator->holds(compare(first, other));
+        held += other && verb->holds(compare(first, other));
     }
-    return said > 0 && (operator->sense == SENSE_ANY ? held > 0 : held == said);
+    return said > 0 && (verb->sense == SENSE_ANY ? held > 0 : held == said);
 }
 
 static bool holds(const struct asked *asked, const json_t *term) {
-    const struct operator* operator= operator_of(term);
+    const struct verb *verb = verb_of(term);
     size_t count = json_array_size(term), truths = 0;
 
-    if (!operator)
+    if (!verb)
         return is_true(value_of(asked, term));
-    if (operator->holds)
-        return compares(asked, operator, term);
+    if (verb->holds)
+        return compares(asked, verb, term);
     for (size_t i = 1; i < count; i++)
         truths += holds(asked, json_array_get(term, i));
-    return operator->sense == SENSE_AND ? truths == count - 1 :
-           operator->sense == SENSE_OR  ? truths > 0
-                                        : truths<count - 1;
+    return verb->sense == SENSE_AND  ? truths == count - 1
+           : verb->sense == SENSE_OR ? truths > 0
+                                     : truths < count - 1;
 }
 
 bool placement_query_allows(struct work *work, const json_t *term, const struct pool *pool) {
