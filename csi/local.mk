@@ -68,6 +68,7 @@ libscoria_a_SOURCES += \
 	csi/mount_flags.c csi/mount_flags.h \
 	csi/mount_table.c csi/mount_table.h \
 	csi/node.h \
+	csi/node_backing.c csi/node_backing.h \
 	csi/node_image.c csi/node_image.h \
 	csi/node_image_check.c \
 	csi/node_lock.c \

@@ -321,23 +321,6 @@ static void leave(const struct node_places *places, struct arena *arena, const c
         log_warning(NULL, "a share stays mounted", "point", point, "reason", err.message, NULL);
 }
 
-/* The kernel may call the directory by another name than the configuration: the share's own is
- * enough. */
-void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
-    const char *end = strrchr(path, '/');
-    const char *begin = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
-    const char *name = begin ? arena_text_n(arena, begin + 1, (size_t)(end - begin - 1)) : "";
-
-    if (is_share_name(name))
-        leave(places, arena, name, TURN_MS);
-}
-
-void node_image_forget(const struct node_places *places, struct arena *arena,
-                       const struct node_image *image) {
-    if (image->share)
-        leave(places, arena, name_of(arena, image->share), TURN_MS);
-}
-
 static void cleanup_dir(DIR *const *dir) {
     if (*dir)
         closedir(*dir);
@@ -350,4 +333,23 @@ void node_image_leave_all(const struct node_places *places, struct arena *arena)
     while (shares && (entry = readdir(shares)))
         if (is_share_name(entry->d_name))
             leave(places, arena, entry->d_name, 0);
+}
+
+/* The kernel may call the directory by another name than the configuration: the share's own is
+ * enough.  Of a container that has gone even that is missing, and all shares are looked at. */
+void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
+    const char *end = strrchr(path, '/');
+    const char *begin = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
+    const char *name = begin ? arena_text_n(arena, begin + 1, (size_t)(end - begin - 1)) : "";
+
+    if (is_share_name(name))
+        leave(places, arena, name, TURN_MS);
+    else
+        node_image_leave_all(places, arena);
+}
+
+void node_image_forget(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image) {
+    if (image->share)
+        leave(places, arena, name_of(arena, image->share), TURN_MS);
 }

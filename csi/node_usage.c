@@ -4,6 +4,7 @@
 #include "csi/node_volume.private.h"
 
 #include "csi/filesystem.h"
+#include "csi/node_backing.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,22 +14,6 @@ static struct node_room room(uint64_t available, uint64_t total, uint64_t free, 
     return (struct node_room){ .available = (int64_t)(available * unit),
                                .total = (int64_t)(total * unit),
                                .used = (int64_t)((total - free) * unit) };
-}
-
-/* The image behind the device, opened again: so its size on the server is known here, too. */
-static int open_image(const struct loop *loop, struct error *err) {
-    autoloop struct loop found = LOOP_NONE;
-    char path[PATH_MAX];
-    autoclose int file = -1;
-
-    if (loop_file_path(loop->number, path, sizeof(path), err) < 0)
-        return -1;
-    file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
-        return error_errno(err, ERROR_BACKEND, "opening the volume's image");
-    if (loop_find(file, NODE_LABEL, &found, err) <= 0 || found.number != loop->number)
-        return error_set(err, ERROR_BACKEND, "The volume's image is not where it was.");
-    return take_fd(file);
 }
 
 #define SEATS 4
@@ -43,7 +28,7 @@ static bool take_seat(struct turn *turn, const char *const seats[SEATS]) {
 
 /* A file that was removed or replaced, or that nobody reaches, is the volume's no more.  A look at
  * one whose server is silent does not return: when all seats have such, nobody looks. */
-static const char *fault_of_image(const struct loop *loop) {
+static const char *fault_of_image(const struct node *node, const struct loop *loop) {
     static const char *const seats[SEATS] = { "look 1", "look 2", "look 3", "look 4" };
     autoturn struct turn seat = { 0 };
     autoclose int image = -1;
@@ -51,7 +36,7 @@ static const char *fault_of_image(const struct loop *loop) {
 
     if (!take_seat(&seat, seats))
         return NULL;
-    image = open_image(loop, &ignored);
+    image = node_backing_open(&node->places, loop, &ignored);
     return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
 }
 
@@ -77,7 +62,8 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
 
     if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
         return -1;
-    *ret = (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(&loop) };
+    *ret =
+        (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(node, &loop) };
     if (ret->block)
         return loop_size(&loop, &ret->bytes.total, err);
     mount = kubelet_path_descriptor(&at, err);
@@ -97,9 +83,10 @@ static int check_range(const struct node_growth *growth, int64_t bytes, struct e
     return NODE_RANGE;
 }
 
-static int grow_device(const struct loop *loop, int64_t *ret_bytes, struct error *err) {
+static int grow_device(const struct node *node, const struct loop *loop, int64_t *ret_bytes,
+                       struct error *err) {
     struct error ignored;
-    autoclose int image = open_image(loop, &ignored);
+    autoclose int image = node_backing_open(&node->places, loop, &ignored);
 
     (void)image; /* a local file, or a kernel that asks itself, needs it not */
     return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
@@ -131,7 +118,7 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
     if (node_check_id(growth->volume_id, err) < 0 ||
         node_take_turn(&turn, growth->volume_id, err) < 0 ||
         node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
-        grow_device(&loop, &bytes, err) < 0)
+        grow_device(node, &loop, &bytes, err) < 0)
         return -1;
     result = check_range(growth, bytes, err);
     if (result == 0 && !S_ISBLK(place.mode))
@@ -218,7 +205,7 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
         find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
         check_trimmable(reclaim, &place, &loop, err) < 0 || sit_down(&seat, err) < 0)
         return -1;
-    image = open_image(&loop, err);
+    image = node_backing_open(&node->places, &loop, err);
     if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)
         return -1;
     return measure(image, ret_after, err);

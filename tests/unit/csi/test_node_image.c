@@ -1,5 +1,6 @@
 #include "csi/node_image.h"
 
+#include "csi/node_backing.h"
 #include "tests/unit/csi/node_test.h"
 
 #include <limits.h>
@@ -195,7 +196,45 @@ START_TEST(a_share_that_cannot_be_mounted_is_unavailable) {
 }
 END_TEST
 
-NODE_MAIN("node_image", a_share_is_address_path_and_name, whatever_is_not_plain_is_refused,
+/* As the container that made the device saw it, which has gone with its mounts. */
+static void attach_as_one_that_has_gone(const char *name, struct loop *ret) {
+    const char *path = arena_format(arena, "%s/window/%s", base, name);
+    autoclose int file = -1;
+
+    ck_assert_int_eq(shell("mkdir -p %1$s/window && mount --bind %1$s/images %1$s/window", base),
+                     0);
+    file = open(path, O_RDWR | O_CLOEXEC);
+    assert_ok(loop_attach(file, "scoria:00000000:volume-1", false, ret, &err));
+    close(file);
+    file = -1;
+    ck_assert_int_eq(shell("umount --lazy %s/window", base), 0);
+}
+
+static bool is_found(const struct loop *loop, const char *local, const char *shares) {
+    const struct node_places at = { .local_directories = (const char *const[]){ local, NULL },
+                                    .share_directory = shares };
+    autoclose int file = node_backing_open(&at, loop, &err);
+
+    return file >= 0;
+}
+
+START_TEST(an_image_is_found_again_whoever_has_attached_it) {
+    autoloop struct loop loop = LOOP_NONE;
+
+    ck_assert_int_eq(shell("mkdir -p %1$s/images/deep %1$s/others/deep", base), 0);
+    close(image_make("images/deep/image", 8 * MIB));
+    close(image_make("others/deep/image", 8 * MIB));
+    attach_as_one_that_has_gone("deep/image", &loop);
+    ck_assert(is_found(&loop, path_of("images"), NULL));
+    ck_assert(is_found(&loop, path_of("images/deep"), NULL));
+    ck_assert(is_found(&loop, path_of("others"), base)); /* as if that were a share */
+    ck_assert(!is_found(&loop, path_of("others"), NULL));
+    ck_assert(!is_found(&loop, path_of("nowhere"), path_of("nowhere")));
+}
+END_TEST
+
+NODE_MAIN("node_image", an_image_is_found_again_whoever_has_attached_it,
+          a_share_is_address_path_and_name, whatever_is_not_plain_is_refused,
           options_that_unsettle_locks_are_refused, what_a_node_cannot_attach_is_said,
           local_images_lie_in_the_directories_that_are_named,
           a_share_is_mounted_once_and_for_as_long_as_it_is_used,
