@@ -11,11 +11,12 @@ libscoria_a_SOURCES += \
 EXTRA_DIST += tests/unit/engine/target_test.h
 
 if HAVE_CHECK
+slow_tests += \
+	tests/unit/engine/test_target \
+	tests/unit/engine/test_target_faults
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
-	tests/unit/engine/test_replica \
-	tests/unit/engine/test_target \
-	tests/unit/engine/test_target_faults
+	tests/unit/engine/test_replica
 endif

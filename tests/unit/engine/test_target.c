@@ -84,7 +84,7 @@ START_TEST(one_that_does_not_answer_is_ended) {
     char text[16] = "", path[80];
     autoclose int fd = -1;
 
-    settings.timeout_ms = 2000;
+    settings.timeout_ms = 5000;
     target_close(target);
     open_target();
     serve();

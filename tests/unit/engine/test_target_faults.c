@@ -2,11 +2,11 @@
  * A volume in a world that fails, in an order that a seed decides, while the checker writes: all is
  * repaired or refused, never is a byte wrong, and never is an answered write lost.
  *
- * $FAULTS says how many, $SEED which; what fails is told with both.
+ * $FAULTS says how many, $FAULT_SEED which.
  */
 #include "tests/unit/engine/target_test.h"
 
-#define TRIES 2000
+#define TRIES 20000
 
 static unsigned fault;
 static bool damaged; /* more than that would be more than three replicas can bear */
@@ -235,9 +235,10 @@ static void strike(void) {
 }
 
 START_TEST(no_fault_costs_an_answered_write) {
-    unsigned seed = walk_number("SEED", 1), count = walk_number("FAULTS", 16);
+    unsigned seed = walk_number("FAULT_SEED", 1), count = walk_number("FAULTS", 16);
 
     checker.seed = seed;
+    fprintf(stderr, "FAULT_SEED=%u FAULTS=%u\n", seed, count);
     serve();
     for (fault = 0; fault < count; fault++)
         strike();
