@@ -324,12 +324,25 @@ static void put_copy(json_t *into, const char *name, const json_t *value) {
         json_object_set_new(into, name, json_deep_copy(value));
 }
 
+/* Nothing is said of the object: what is fixed below it stays all the same. */
+static void keep_unsaid(const struct schema_field *field, const json_t *before, json_t *given) {
+    json_t *kept = json_object();
+
+    if (field->type == SCHEMA_OBJECT && field->of && !(field->flags & SCHEMA_REQUIRED))
+        schema_keep(field->of, json_object_get(before, field->name), kept);
+    if (json_object_size(kept) > 0)
+        json_object_set(given, field->name, kept);
+    json_decref(kept);
+}
+
 void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given) {
     for (; fields->type != SCHEMA_END; fields++) {
         const json_t *value = json_object_get(given, fields->name);
 
         if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
             put_copy(given, fields->name, json_object_get(before, fields->name));
+        else if (!value || json_is_null(value))
+            keep_unsaid(fields, before, given);
         else
             keep_below(fields, before, given, schema_keep);
     }

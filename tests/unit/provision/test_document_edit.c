@@ -459,6 +459,26 @@ WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
     ck_assert_int_eq(version_of_all(work), 1);
 }
 
+/* Whoever says nothing of it does not want it otherwise. */
+WORK_TEST(what_is_fixed_stays_when_nothing_is_said_of_it) {
+    static const char *const edits[] = {
+        "{\"metadata\":{},\"spec\":{\"provision\":{}}}",
+        "{\"metadata\":{},\"spec\":{\"provision\":null}}",
+        "{\"metadata\":{},\"spec\":{}}",
+    };
+    struct document policy = policy_made(
+        work, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{\"provision\":{\"blockSize\":512}}}");
+
+    for (size_t i = 0; i < LENGTH(edits); i++) {
+        struct document after;
+
+        OK(document_replace(work, &policy, parse(work, edits[i]), false, &after, err));
+        ck_assert_str_eq(whole(work, &after), whole(work, &policy));
+        OK(document_patch(work, &policy, parse(work, edits[i]), false, &after, err));
+        ck_assert_str_eq(whole(work, &after), whole(work, &policy));
+    }
+}
+
 /* The answer to the first was lost. */
 WORK_TEST(a_patch_that_comes_again_changes_nothing_more) {
     static const char *const patches[] = {
@@ -543,5 +563,6 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
            what_has_gone_is_remembered_for_so_many_changes,
            a_config_that_is_in_use_or_has_clones_does_not_go,
-           an_edited_policy_is_checked_as_a_new_one, a_patch_that_comes_again_changes_nothing_more,
-           a_document_does_not_grow_for_ever, a_list_of_large_ones_ends_early_and_goes_on)
+           an_edited_policy_is_checked_as_a_new_one, what_is_fixed_stays_when_nothing_is_said_of_it,
+           a_patch_that_comes_again_changes_nothing_more, a_document_does_not_grow_for_ever,
+           a_list_of_large_ones_ends_early_and_goes_on)
