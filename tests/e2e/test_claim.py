@@ -1,9 +1,10 @@
 """
 What Kubernetes sends to the driver from the first call of a sidecar to a claim's delete: the calls that
-1.36.3 makes with external-provisioner 6.3, attacher 4.13, resizer 2.3, snapshotter 8.7, csi-addons 0.14
-and the kubelet, written down from what they send and their sources, in their order, with what is to be
-answered. kubernetes/*.json has them; there <name> stands for what differs from run to run: given, or bound
-by the first answer that has it; <?> is anything.
+1.36.3 made with external-provisioner 6.3, attacher 4.13, resizer 2.3, snapshotter 8.7, csi-addons 0.14
+and the kubelet, recorded by tests/conformance/kubernetes/run --record with the manifests of etc/kubernetes,
+in their order, with what is to be answered; and again what any of them may send again (after the driver's
+death, or twice at once). kubernetes/*.json has them; there <name> stands for what differs from run to run:
+given, or bound by the first answer that has it; <?> is anything.
 """
 
 import concurrent.futures
