@@ -176,7 +176,7 @@ static void tell(void *arg, const char *name, int64_t bytes) {
     const struct driver_candidate candidate = {
         .source_name = name,
         .name_id = is_foreign ? NULL : name,
-        .bytes = bytes,
+        .bytes = is_foreign ? bytes : -1, /* as storage that opens no image to tell it */
         .why_not = !is_foreign  ? "is the service's"
                    : bytes == 0 ? "is empty"
                                 : NULL,

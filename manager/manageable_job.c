@@ -60,10 +60,25 @@ static size_t first_of(const struct listing *listing, const struct manageable_pa
                                                             : listing->count;
 }
 
+/* NULL: no row has it. */
+static const json_t *row_of(const struct driver_candidate *candidate, const json_t *known) {
+    return candidate->name_id ? json_object_get(known, candidate->name_id) : NULL;
+}
+
+/* Storage does not open an image to tell the size of what is recorded. */
+static void fill_in_sizes(struct listing *listing, const json_t *known) {
+    for (unsigned i = 0; i < listing->count; i++) {
+        struct driver_candidate *item = &listing->items[i];
+
+        if (item->bytes < 0)
+            item->bytes = GIB * json_integer_value(json_object_get(row_of(item, known), "size_gb"));
+    }
+}
+
 static json_t *describe(const struct driver_candidate *candidate, bool snapshots,
                         const json_t *known) {
     const char *volume_id =
-        candidate->name_id ? json_string_value(json_object_get(known, candidate->name_id)) : NULL;
+        json_string_value(json_object_get(row_of(candidate, known), "volume_id"));
     const char *why_not = volume_id ? "already managed" : candidate->why_not;
 
     return json_pack("{s:s, s:I, s:b, s:s?, s:s?, s:s?, s:s?}", "name", candidate->source_name,
@@ -77,6 +92,7 @@ static const char *page_text(struct job *job, struct listing *listing,
     json_t *list = json_array();
     size_t first;
 
+    fill_in_sizes(listing, known);
     if (listing->count)
         qsort_r(listing->items, listing->count, sizeof *listing->items, compare, (void *)page);
     first = first_of(listing, page);

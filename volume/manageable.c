@@ -68,19 +68,21 @@ void manageable_asked(struct arena *arena, const struct operation *operation,
 
 int manageable_known(struct work *work, const char *host, bool snapshots, json_t *ret,
                      struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err,
-                 snapshots ? "SELECT s.id, v.id FROM snapshots s "
-                             "JOIN volumes v ON v.id = s.volume_id " ON_HOST
-                           : "SELECT COALESCE(v.name_id, v.id), v.id FROM volumes v " ON_HOST,
-                 DB_TEXT(host), DB_INT((int64_t)strlen(host) + 1),
-                 DB_TEXT(arena_format(work->arena, "%s#", host)));
+    autorows struct db_rows *rows = db_query(
+        work->tx, err,
+        snapshots ? "SELECT s.id, v.id, s.size_gb FROM snapshots s "
+                    "JOIN volumes v ON v.id = s.volume_id " ON_HOST
+                  : "SELECT COALESCE(v.name_id, v.id), v.id, v.size_gb FROM volumes v " ON_HOST,
+        DB_TEXT(host), DB_INT((int64_t)strlen(host) + 1),
+        DB_TEXT(arena_format(work->arena, "%s#", host)));
     int more;
 
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0)
-        json_object_set_new(ret, db_text(rows, 0), json_string(db_text(rows, 1)));
+        json_object_set_new(ret, db_text(rows, 0),
+                            json_pack("{s:s, s:I}", "volume_id", db_text(rows, 1), "size_gb",
+                                      (json_int_t)db_int(rows, 2)));
     return more;
 }
 

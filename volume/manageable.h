@@ -20,7 +20,8 @@ int manageable_ask(struct work *work, const char *host, const struct manageable_
 /* What was asked, of the worker that answers; *ret_pool is NULL when none was named. */
 void manageable_asked(struct arena *arena, const struct operation *operation,
                       struct manageable_page *ret, const char **ret_pool);
-/* {name id: volume id} of the volumes on a backend, or {id: volume id} of the snapshots. */
+/* {name id: {"volume_id", "size_gb"}} of the volumes on a backend, or the same by id of the
+ * snapshots, their sizes and their volumes. */
 int manageable_known(struct work *work, const char *host, bool snapshots, json_t *ret,
                      struct error *err);
 

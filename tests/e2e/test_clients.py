@@ -261,6 +261,9 @@ class Cinder(ServiceCase):
         made = properties(self.cinder("manage", "--name", "mine", host, "existing"))
         self.api.wait_status(made["id"], "available")
         self.assertEqual(self.api.show(made["id"])["size"], 2)
+        self.assertEqual([(row["size"], row["safe_to_manage"], row["cinder_id"])
+                          for row in table(self.cinder("manageable-list", host))],
+                         [("2", "False", made["id"])])
         with self.assertRaises(ClientFailed):
             self.cinder("manage", "nowhere@else#pool", "existing")
         self.cinder("unmanage", "mine")
