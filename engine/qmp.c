@@ -269,18 +269,18 @@ static int connect_socket(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
-static int greet(struct qmp *qmp, struct arena *arena, int64_t timeout_ms, struct error *err) {
+static int hear_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
+                         struct error *err) {
     json_t *greeting;
 
     if (await_answer(qmp, clock_boottime_us() + timeout_ms * 1000, &greeting, err) < 0)
         return -1;
     json_keep(arena, greeting);
-    if (!json_has(greeting, "QMP"))
-        return FAIL(qmp, err, "what listens there is no monitor");
-    return qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err);
+    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "what listens there is no monitor");
 }
 
-int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
+static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
+                 struct error *err) {
     autoarena struct arena *arena = arena_new();
     int fd = connect_socket(path, err);
     struct qmp *qmp;
@@ -290,11 +290,26 @@ int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct e
     qmp = heap_new(sizeof(*qmp));
     qmp->fd = fd;
     qmp->first_id = qmp->next_id = clock_boottime_us(); /* no client before had these numbers */
-    if (greet(qmp, arena, timeout_ms, err) < 0) {
+    if (hear_greeting(qmp, arena, timeout_ms, err) < 0 ||
+        (negotiates &&
+         qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err) < 0)) {
         qmp_close(qmp);
         return error_context(err, "the monitor at %s", path);
     }
     *ret = qmp;
+    return 0;
+}
+
+int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
+    return begin(path, timeout_ms, true, ret, err);
+}
+
+int qmp_knock(const char *path, int64_t timeout_ms, struct error *err) {
+    struct qmp *qmp;
+
+    if (begin(path, timeout_ms, false, &qmp, err) < 0)
+        return -1;
+    qmp_close(qmp);
     return 0;
 }
 

@@ -129,17 +129,13 @@ int target_connect(struct target *target, struct error *err) {
     return 0;
 }
 
-/*
- * The very first client of a monitor may meet the daemon while it hands the socket from one thread
- * to another; both then read from it, and bytes of commands are lost.  It comes and goes: whoever
- * is second is served by one thread.
- */
 int target_launch(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
     if (target_kill(target, err) < 0 ||
         daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
-        target_connect(target, err) < 0)
+        qmp_knock(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
         return -1;
-    qmp_close(take(target->qmp));
     return target_connect(target, err);
 }
 

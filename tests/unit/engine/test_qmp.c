@@ -19,6 +19,8 @@
 static char path[] = "/tmp/test-qmp-XXXXXX";
 static const char *const *script;
 static size_t flood; /* bytes that follow the last text */
+static bool knocks;
+static unsigned heard; /* bytes that were not answered */
 static long long first_number;
 static unsigned repeated; /* how often the last text is sent */
 static int listener = -1;
@@ -55,7 +57,7 @@ static void *serve(void *arg) {
     for (const char *const *text = script; *text; text++) {
         if (strcmp(*text, "…") == 0) {
             while (read(fd, &c, 1) == 1)
-                ;
+                heard++;
             return NULL;
         }
         if (text != script)
@@ -87,7 +89,7 @@ static int begin(struct qmp **ret, int64_t timeout_ms, const char *const *texts)
     ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(pthread_create(&server, NULL, serve, NULL), 0);
-    return qmp_connect(path, timeout_ms, ret, &err);
+    return knocks ? qmp_knock(path, timeout_ms, &err) : qmp_connect(path, timeout_ms, ret, &err);
 }
 #define BEGIN(qmp, timeout_ms, ...) \
     begin(qmp, timeout_ms, (const char *const[]){ __VA_ARGS__, NULL })
@@ -135,6 +137,19 @@ START_TEST(answers_to_the_client_before_are_passed_over) {
                      0);
     ck_assert_int_eq(ask(qmp, arena, NULL), 0);
     end(qmp);
+}
+END_TEST
+
+START_TEST(who_knocks_says_nothing) {
+    struct qmp *qmp;
+
+    ck_assert_int_eq(BEGIN(&qmp, 20, "220 mail\r\n"), -1);
+    end(NULL);
+    ck_assert_int_eq(qmp_knock(path, 20, &err), -1);
+    knocks = true;
+    ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "…"), 0);
+    end(NULL);
+    ck_assert_uint_eq(heard, 0);
 }
 END_TEST
 
@@ -274,7 +289,7 @@ START_TEST(a_daemon_that_dies_has_told_its_events) {
 }
 END_TEST
 
-CHECK_MAIN("qmp", answers_are_told_from_events_and_both_are_kept,
+CHECK_MAIN("qmp", who_knocks_says_nothing, answers_are_told_from_events_and_both_are_kept,
            answers_to_the_client_before_are_passed_over,
            a_refusal_is_told_in_its_words_and_breaks_nothing,
            nonsense_breaks_the_connection_for_good, silence_and_half_a_line_end_at_the_deadline,
