@@ -174,12 +174,24 @@ class Kubernetes(ServiceCase):
         """As the kubelet does: a directory must be empty and no place of a mount."""
         (os.rmdir if os.path.isdir(path) else os.unlink)(path)
 
+    def bind(self, paths):
+        """As the kubelet shows a device in a place of its own, too."""
+        os.makedirs(os.path.dirname(paths[1]))
+        with open(paths[1], "x", encoding="ascii"):
+            pass
+        subprocess.run(("mount", "--bind", *paths), check=True)
+
+    def unbind(self, path):
+        subprocess.run(("umount", path), check=True)
+        os.unlink(path)
+
     def gone(self, path):
         self.assertFalse(os.path.lexists(path))
 
     def step(self, step, values):
         does = {"kill": self.kill, "write": self.write, "read": self.read, "remove": self.remove,
-                "gone": self.gone, "make": lambda path: os.makedirs(path, 0o750, exist_ok=True)}
+                "gone": self.gone, "bind": self.bind, "unbind": self.unbind,
+                "make": lambda path: os.makedirs(path, 0o750, exist_ok=True)}
         if "call" in step:
             self.call(step, values)
         for word, function in does.items():
