@@ -67,6 +67,7 @@ static int read_volume(struct arena *arena, const json_t *object, void *ret, str
         .snapshot_id = json_text_of(object, "snapshot_id"),
         .source_volid = json_text_of(object, "source_volid"),
         .group_id = json_text_of(object, "group_id"),
+        .host = json_text_of(object, "os-vol-host-attr:host"),
         .created_at = json_text_of(object, "created_at"),
         .metadata = metadata,
         .multiattach = json_is_true(json_object_get(object, "multiattach")),
@@ -141,6 +142,12 @@ static const char *create_body(struct arena *arena, const struct remote_volume_n
         out_put_int(&out, "size", wanted->size_gb);
     client_put_metadata(&out, wanted->metadata);
     out_end_object(&out);
+    if (wanted->query) {
+        out_key(&out, "OS-SCH-HNT:scheduler_hints");
+        out_begin_object(&out);
+        put_given(&out, "query", wanted->query);
+        out_end_object(&out);
+    }
     out_end_object(&out);
     return json_out_text(&out);
 }

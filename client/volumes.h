@@ -15,6 +15,7 @@ struct remote_volume {
     const char *id, *status;
     const char *name, *type, *availability_zone; /* each may be NULL */
     const char *snapshot_id, *source_volid, *group_id;
+    const char *host;       /* its pool; NULL: it is in none, or the caller may not know */
     const char *created_at; /* as the API writes it; NULL: it does not say */
     const json_t *metadata;
     int64_t size_gb;
@@ -46,6 +47,7 @@ struct remote_volume_new {
     int64_t size_gb;
     const struct remote_pair *metadata;
     const char *alone; /* key of metadata that nothing else may have with this value */
+    const char *query; /* scheduler hint: a term, in JSON, that must be true of the pool */
 };
 
 int volumes_create(const struct client *api, struct arena *arena,

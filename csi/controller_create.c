@@ -4,6 +4,7 @@
 #include "csi/controller.private.h"
 
 #include "client/pools.h"
+#include "csi/topology.private.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ struct wanted {
     struct arena *arena;
     struct remote_pair metadata[3]; /* the driver's own */
     struct remote_volume_new volume;
+    struct places places;
     bool multi_node;
 };
 
@@ -212,6 +214,10 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
                                  err);
     if (result == 0)
         result = check_multi_node(api, call->arena, wanted, err);
+    /* What has a source is where that is. */
+    if (result == 0 && !wanted->request->volume_content_source)
+        result = places_choose(&wanted->places, call->arena,
+                               wanted->request->accessibility_requirements, &wanted->volume, err);
     if (result != 0)
         return result;
     if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
@@ -224,7 +230,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
     return result != 0 ? result : check_same(api, call->arena, wanted, ret, err);
 }
 
-/* It could not be made, and nobody has heard of it. */
+/* It could not be made, or not there, and nobody has heard of it. */
 static int throw_away(const struct grpc_call *call, const struct client *api,
                       const struct remote_volume *volume, struct error *err) {
     const char *id = volume->id;
@@ -240,7 +246,7 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
-                 struct remote_volume *volume, struct error *err) {
+                 const struct wanted *wanted, struct remote_volume *volume, struct error *err) {
     int result = controller_settle(call, api, &volume_kind, volume, err);
 
     if (result == GRPC_NOT_FOUND)
@@ -252,6 +258,9 @@ static int ready(const struct grpc_call *call, const struct client *api,
     if (strcmp(volume->status, "error_deleting") == 0)
         return grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
                            volume->id);
+    if (!places_suit(&wanted->places, wanted->request->accessibility_requirements, volume))
+        return controller_is_untold(volume->metadata) ? throw_away(call, api, volume, err)
+                                                      : differs(volume, "topology", err);
     return controller_is_untold(volume->metadata)
                ? controller_unsure(controller_tell(api, call->arena, "volumes", volume->id, err),
                                    err)
@@ -267,6 +276,9 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
     struct wanted wanted;
     int result = read_request(request, call->arena, &wanted, err);
 
+    if (result == 0)
+        result = controller_unsure(places_read(call, &api, wanted.volume.type, &wanted.places, err),
+                                   err);
     if (result != 0)
         return result;
     result = controller_find(&api, call->arena, &volume_kind, request->name, &volume, err);
@@ -277,8 +289,10 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
                      ? 0
                      : check_same(&api, call->arena, &wanted, &volume, err);
     if (result == 0)
-        result = ready(call, &api, &volume, err);
-    if (result == 0)
-        answer->volume = controller_volume(call->arena, &volume);
-    return result;
+        result = ready(call, &api, &wanted, &volume, err);
+    if (result != 0)
+        return result;
+    answer->volume = controller_volume(call->arena, &volume);
+    places_tell(&wanted.places, call->arena, &volume, answer->volume);
+    return 0;
 }

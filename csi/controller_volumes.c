@@ -2,8 +2,8 @@
  * Volumes as they are: shown, listed and deleted; and the room for more.
  */
 #include "csi/controller.private.h"
+#include "csi/topology.private.h"
 
-#include "client/pools.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
@@ -134,6 +134,7 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     const Csi__V1__ControllerGetVolumeRequest *request = message;
     Csi__V1__ControllerGetVolumeResponse *answer = response;
     struct client api = csi_api(call);
+    struct places places;
     struct remote_volume volume;
     int result = controller_need(request->volume_id, "volume_id", err);
 
@@ -141,7 +142,10 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result != 0)
         return result;
+    if (places_read(call, &api, NULL, &places, err) < 0)
+        return -1;
     answer->volume = controller_volume(call->arena, &volume);
+    places_tell(&places, call->arena, &volume, answer->volume);
     answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
                              csi__v1__controller_get_volume_response__volume_status);
     answer->status->published_node_ids =
@@ -150,12 +154,13 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     return 0;
 }
 
-static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
-                                                     const struct remote_volume *volume) {
+static Csi__V1__ListVolumesResponse__Entry *
+entry_of(struct arena *arena, const struct places *places, const struct remote_volume *volume) {
     Csi__V1__ListVolumesResponse__Entry *entry =
         CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
 
     entry->volume = controller_volume(arena, volume);
+    places_tell(places, arena, volume, entry->volume);
     entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
                             csi__v1__list_volumes_response__volume_status);
     entry->status->published_node_ids =
@@ -167,13 +172,14 @@ static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
 struct volumes_answer {
     struct arena *arena;
     Csi__V1__ListVolumesResponse *answer;
+    struct places places;
 };
 
 static int keep(void *arg, const void *row, struct error *err) {
     const struct volumes_answer *to = arg;
 
     (void)err;
-    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, row);
+    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, &to->places, row);
     return 0;
 }
 
@@ -181,7 +187,7 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
                             struct error *err) {
     const Csi__V1__ListVolumesRequest *request = message;
     Csi__V1__ListVolumesResponse *answer = response;
-    struct volumes_answer to = { call->arena, answer };
+    struct volumes_answer to = { .arena = call->arena, .answer = answer };
     const struct controller_list list = { .kind = &volume_kind,
                                           .max_entries = request->max_entries,
                                           .token = request->starting_token,
@@ -189,6 +195,8 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
                                           .arg = &to };
     struct client api = csi_api(call);
 
+    if (places_read(call, &api, NULL, &to.places, err) < 0)
+        return -1;
     answer->entries =
         arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
     return controller_collect(&api, call->arena, &list, &answer->next_token, err);
@@ -201,13 +209,19 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
     const Csi__V1__GetCapacityRequest *request = message;
     Csi__V1__GetCapacityResponse *answer = response;
     struct client api = csi_api(call);
-    struct remote_room room;
+    const Csi__V1__Topology *topology = request->accessible_topology;
+    struct remote_room room = { 0, 0 };
+    struct places places = { .known = false };
     const char *type = NULL;
 
     for (size_t i = 0; i < request->n_parameters; i++)
         if (strcmp(request->parameters[i]->key, "type") == 0 && *request->parameters[i]->value)
             type = request->parameters[i]->value;
-    if (pools_room(&api, call->arena, type, &room, err) < 0)
+    if (topology && places_read(call, &api, type, &places, err) < 0)
+        return -1;
+    if (places.known)
+        places_room(&places, topology, &room);
+    else if (pools_room(&api, call->arena, type, &room, err) < 0)
         return -1;
     answer->available_capacity = room.free_gb * GIB;
     answer->maximum_volume_size = CSI_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value);

@@ -69,6 +69,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     driver->controller = controller || !node;
     driver->node = node || !controller;
     driver->places = csi_node_new(arena, config);
+    csi_topology_read(driver, config);
     driver->api = volumes_client(root_of(arena, settings->volume_url),
                                  config_text(config, SECTION, "volume_token"), settings->user);
     driver->api.version = MICROVERSION;

@@ -11,10 +11,14 @@
 #include "csi/proto/proto.h"
 #include "grpc/server.h"
 
+enum segment { SEGMENT_HOST, SEGMENT_ZONE, SEGMENTS };
+
 struct csi_driver {
     struct arena *arena; /* of this struct and what never changes */
     const char *name, *version;
-    bool controller, node; /* which services are served */
+    bool controller, node;                    /* which services are served */
+    bool has_topology, has_segment[SEGMENTS]; /* which of them count (topology.private.h) */
+    const char *segments;                     /* what their keys begin with */
     const struct config *config;
     struct client api;         /* not used as it is: csi_api() */
     const struct node *places; /* of the node (node.h) */
@@ -23,6 +27,8 @@ struct csi_driver {
 };
 
 struct node *csi_node_new(struct arena *arena, const struct config *config);
+/* Which segments count. */
+void csi_topology_read(struct csi_driver *driver, const struct config *config);
 /*
  * The kubelet's directory is this driver's while *ret_fd is open: of two processes of one name the
  * second is refused (ERROR_CONFLICT), or both would work at one volume.  -1: there is no directory

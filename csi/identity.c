@@ -49,9 +49,11 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     (void)request, (void)err;
     if (!driver->controller || csi_controller_abilities[0] == 0)
         return 0;
-    all->capabilities = arena_alloc(call->arena, 3 * sizeof(all->capabilities[0]));
+    all->capabilities = arena_alloc(call->arena, 4 * sizeof(all->capabilities[0]));
     add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
     add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
+    if (driver->has_topology)
+        add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS);
     add_expansion(call, all);
     return 0;
 }

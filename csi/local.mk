@@ -27,6 +27,7 @@ libscoria_a_SOURCES += \
 	csi/driver.c csi/driver.private.h \
 	csi/health.c csi/health.private.h \
 	csi/identity.c \
+	csi/topology.c csi/topology.private.h \
 	csi/node.c
 
 # What protoc-c writes is compiled as it is.

@@ -4,7 +4,7 @@
  */
 #include "csi/node.h"
 
-#include "csi/driver.private.h"
+#include "csi/topology.private.h"
 
 #include "client/attachments.h"
 #include "identity/own_user.h"
@@ -114,24 +114,10 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
-/* "key=value" of the configuration; without '=' it says nothing. */
-static void add_segment(struct grpc_call *call, const char *text, Csi__V1__Topology *topology) {
-    const char *equals = strchr(text, '=');
-    Csi__V1__Topology__SegmentsEntry *entry =
-        CSI_NEW(call->arena, Csi__V1__Topology__SegmentsEntry, csi__v1__topology__segments_entry);
-
-    if (!equals)
-        return;
-    entry->key = arena_text_n(call->arena, text, (size_t)(equals - text));
-    entry->value = arena_text(call->arena, equals + 1);
-    topology->segments[topology->n_segments++] = entry;
-}
-
 static int get_info(struct grpc_call *call, const void *request, void *response,
                     struct error *err) {
     const struct config *config = csi_driver_of(call)->config;
     const char *id = config_text(config, SECTION, "node_id");
-    const char *const *segments = list_of(call->arena, config, "topology");
     Csi__V1__NodeGetInfoResponse *info = response;
     char name[HOST_NAME_MAX + 1] = "";
 
@@ -140,13 +126,7 @@ static int get_info(struct grpc_call *call, const void *request, void *response,
         return error_errno(err, ERROR_BACKEND, "asking for the machine's name");
     info->node_id = arena_text(call->arena, id ? id : name);
     info->max_volumes_per_node = config_int(config, SECTION, "max_volumes");
-    if (!segments[0])
-        return 0;
-    info->accessible_topology = CSI_NEW(call->arena, Csi__V1__Topology, csi__v1__topology);
-    info->accessible_topology->segments =
-        arena_alloc(call->arena, MOST * sizeof(*info->accessible_topology->segments));
-    for (size_t i = 0; segments[i]; i++)
-        add_segment(call, segments[i], info->accessible_topology);
+    info->accessible_topology = topology_of_node(csi_driver_of(call), call->arena, info->node_id);
     return 0;
 }
 

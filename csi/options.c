@@ -32,7 +32,10 @@ const struct option csi_options[] = {
     { .section = SECTION, .key = "node_id", .type = OPTION_TEXT,
       .help = "Name of this node, as volumes are attached to it. Unset: the machine's name." },
     { .section = SECTION, .key = "topology", .type = OPTION_LIST,
-      .help = "Where this node is, as key=value." },
+      .help = "Segments of topology that count: host (a volume in a directory of one machine is reached from the node of "
+              "that name alone; the driver asks as an administrator) and zone (of availability). On a node also what they "
+              "are there: zone=NAME, and host is node_id; PREFIX/KEY=VALUE is told as it is. Unset: every node reaches "
+              "every volume." },
     { .section = SECTION, .key = "max_volumes", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 1000000,
       .help = "Volumes that a node takes at most. A node tells it to the orchestrator, and a controller attaches no "
               "more to any one node. 0: as many as the orchestrator decides." },

@@ -27,4 +27,8 @@ EXTRA_DIST += \
 	etc/kubernetes/volume-groups/class.yaml \
 	etc/kubernetes/volume-groups/controller.yaml \
 	etc/kubernetes/volume-groups/kustomization.yaml \
-	etc/kubernetes/volume-groups/rights.yaml
+	etc/kubernetes/volume-groups/rights.yaml \
+	etc/kubernetes/volumes-of-hosts/class.yaml \
+	etc/kubernetes/volumes-of-hosts/controller.yaml \
+	etc/kubernetes/volumes-of-hosts/kustomization.yaml \
+	etc/kubernetes/volumes-of-hosts/node.yaml

@@ -12,7 +12,7 @@ wrong() {
     status=1
 }
 
-for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..3} S{1..6} N{1..8} G{1..5} G{10..15} E{1..6} C{1..18} D{1..10} U{1..10} L{1..7}; do
+for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..3} S{1..6} N{1..8} G{1..5} G{10..15} E{1..6} C{1..20} D{1..10} U{1..10} L{1..7}; do
     rows=$(grep -c "^| $id |" "$document")
     [[ $rows -eq 1 ]] || wrong "$id has $rows rows"
 done

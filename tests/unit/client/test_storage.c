@@ -242,6 +242,12 @@ static int room(struct scene *scene) {
     return pools_room(&scene->api, scene->arena, "a b", &found, &scene->err);
 }
 
+static int zones(struct scene *scene) {
+    struct remote_pool pool = { .name = "n@b#p" };
+
+    return pools_find_zones(&scene->api, scene->arena, &pool, 1, &scene->err);
+}
+
 /* clang-format off */
 static const struct {
     int (*call)(struct scene *scene);
@@ -295,6 +301,7 @@ static const struct {
     { copy_delete, 0, "DELETE", "/v3/group_snapshots/" ID, NULL, "", NULL },
     { type_find, 0, "GET", "/v3/types", NULL, "{\"volume_types\": [{\"id\": \"i\", \"name\": \"t\"}]}", "{}" },
     { room, 0, "GET", "/v3/scheduler-stats/get_pools?detail=true&volume_type=a%20b", NULL, "{\"pools\": []}", "{}" },
+    { zones, 0, "GET", "/v3/os-services?binary=cinder-volume", NULL, "{\"services\": []}", "{}" },
 };
 /* clang-format on */
 
@@ -377,6 +384,29 @@ START_TEST(the_request_id_goes_along_with_every_call) {
 }
 END_TEST
 
+START_TEST(pools_say_where_they_are_and_how_they_are_reached) {
+    struct scene *scene = scene_new();
+    struct remote_pool *pools;
+
+    answer(scene, 200,
+           "{\"pools\": [{\"name\": \"n@b#p\", \"capabilities\": {\"storage_protocol\": "
+           "\"file\", \"free_capacity_gb\": 7}}, {\"name\": \"n@bb#p\"}, {}]}");
+    ck_assert_int_eq(pools_find(&scene->api, scene->arena, NULL, &pools, &scene->err), 3);
+    ck_assert_str_eq(pools[0].name, "n@b#p");
+    ck_assert_str_eq(pools[0].protocol, "file");
+    ck_assert_int_eq(pools[0].free_gb, 7);
+    ck_assert_ptr_null(pools[1].protocol);
+    answer(scene, 200,
+           "{\"services\": [{\"host\": \"n@b\", \"zone\": \"east\"}, {}, {\"host\": \"n\", "
+           "\"zone\": \"north\"}, {\"host\": \"n@bb#p\", \"zone\": \"west\"}]}");
+    ck_assert_int_eq(pools_find_zones(&scene->api, scene->arena, pools, 3, &scene->err), 0);
+    ck_assert_str_eq(pools[0].zone, "east");
+    ck_assert_str_eq(pools[1].zone, "west");
+    ck_assert_ptr_null(pools[2].zone);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(room_is_the_sum_and_the_most_of_the_pools) {
     static const struct {
         const char *pools;
@@ -429,5 +459,6 @@ END_TEST
 
 CHECK_MAIN("storage", each_call_sends_what_the_api_takes, what_is_no_uuid_is_not_there,
            an_answer_that_makes_no_sense_counts_as_none, a_fault_has_its_kind_and_text,
-           the_request_id_goes_along_with_every_call, room_is_the_sum_and_the_most_of_the_pools,
-           a_type_is_found_by_name_or_id)
+           the_request_id_goes_along_with_every_call,
+           pools_say_where_they_are_and_how_they_are_reached,
+           room_is_the_sum_and_the_most_of_the_pools, a_type_is_found_by_name_or_id)
