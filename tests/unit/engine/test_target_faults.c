@@ -48,8 +48,10 @@ static void heal(void) {
         move_pool(i, false);
     for (unsigned tries = 0; tries < TRIES; tries++) {
         watch();
-        if (status.state != TARGET_SERVING)
+        if (status.state != TARGET_SERVING) {
+            checker_disconnect(&checker); /* it may not have noticed */
             ck_assert_msg(try_start(), "fault %u: %s", fault, err.message);
+        }
         if (checker.fd < 0)
             ck_assert(connect_checker());
         if (status.state == TARGET_SERVING && status.voters == REPLICAS)
