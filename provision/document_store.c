@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define ROWS_MOST 100 /* of a page: each may be large, and an engine may read all of them at once */
+
 #define DOCUMENT_SELECT                                                                     \
     "SELECT d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "   \
     "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at " \
@@ -77,17 +79,21 @@ static size_t tree_bytes(const struct db_rows *rows) {
     return 16 * (strlen(db_text(rows, 8)) + strlen(db_text(rows, 9)) + strlen(db_text(rows, 10)));
 }
 
-int document_list(struct work *work, const struct query *query, struct document **ret,
+int document_list(struct work *work, const struct query *asked, struct document **ret,
                   struct error *err) {
-    autorows struct db_rows *rows = query_page(work, DOCUMENT_SELECT, query, err);
+    struct query query = *asked;
+    autorows struct db_rows *rows = NULL;
     struct document *documents = NULL;
     unsigned count = 0;
     size_t bytes = 0;
     int more = -1;
 
+    if (query.cut && query.limit > ROWS_MOST)
+        query.limit = ROWS_MOST;
+    rows = query_page(work, DOCUMENT_SELECT, &query, err);
     while (rows && (more = db_next(rows, err)) > 0) {
-        if (count > 0 && query->bytes_most > 0 && bytes > query->bytes_most) {
-            *query->cut = true;
+        if (count > 0 && query.bytes_most > 0 && bytes > query.bytes_most) {
+            *query.cut = true;
             break;
         }
         documents = query_grow(work->arena, documents, count, sizeof *documents);
@@ -97,16 +103,20 @@ int document_list(struct work *work, const struct query *query, struct document 
     }
     if (more < 0)
         return -1;
+    if (count == ROWS_MOST && asked->limit > ROWS_MOST && query.cut)
+        *query.cut = true;
     *ret = documents;
     return (int)count;
 }
 
-int document_count_labelled(struct work *work, const char *project_id, const char *key,
+int document_count_labelled(struct work *work, const struct document *but, const char *key,
                             const char *value, int64_t *ret, struct error *err) {
     return db_query_int(work->tx, ret, err,
-                        "SELECT COUNT(*) FROM document_labels "
-                        "WHERE project_id = $1 AND key = $2 AND value = $3",
-                        DB_TEXT(project_id), DB_TEXT(key), DB_TEXT(value)) < 0
+                        "SELECT COUNT(*) FROM document_labels l JOIN documents d "
+                        "ON d.id = l.document_id WHERE l.project_id = $1 AND l.key = $2 AND "
+                        "l.value = $3 AND d.kind = $4 AND d.id <> $5",
+                        DB_TEXT(but->project_id), DB_TEXT(key), DB_TEXT(value),
+                        DB_TEXT(but->kind->name), DB_TEXT(but->id)) < 0
                ? -1
                : 0;
 }

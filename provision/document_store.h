@@ -22,11 +22,11 @@ extern const struct pair_rows document_label_rows;
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err);
 /* Rows for a list, over the alias d; it ends where they take more memory than they may, behind the
- * first at the least. */
+ * first at the least, and behind the hundredth. */
 int document_list(struct work *work, const struct query *query, struct document **ret,
                   struct error *err); /* how many, or -1 */
-/* How many of the project's have the label with this value. */
-int document_count_labelled(struct work *work, const char *project_id, const char *key,
+/* How many others of its kind and project have the label with this value. */
+int document_count_labelled(struct work *work, const struct document *but, const char *key,
                             const char *value, int64_t *ret, struct error *err);
 /* The number of the last change of all. */
 int document_last_version(struct work *work, int64_t *ret, struct error *err);

@@ -166,8 +166,8 @@ static int check_config_delete(struct work *work, const struct document *config,
     if (node_of(config))
         return error_set(err, ERROR_CONFLICT, "Volume config %s is published on node %s.",
                          config->name, node_of(config));
-    if (document_count_labelled(work, config->project_id, "openebs.io/source-volume", config->name,
-                                &clones, err) < 0)
+    if (document_count_labelled(work, config, "openebs.io/source-volume", config->name, &clones,
+                                err) < 0)
         return -1;
     return clones == 0 ? 0
                        : error_set(err, ERROR_CONFLICT,
