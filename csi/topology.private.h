@@ -3,8 +3,8 @@
  *
  * Option topology of both halves names those that count, and on a node says what they are there.
  * Their keys are "topology.DRIVER/host" and "topology.DRIVER/zone".  A volume in a directory of one
- * machine is reached from the node of that name, any other from all nodes of its zone; which of them
- * it is, its pool says.  So whoever has host among them may ask for pools (an administrator).
+ * machine is reached from the node of that name, any other from all nodes of its zone; which of
+ * them it is, its pool says.  So whoever has host among them may ask for pools (an administrator).
  */
 #pragma once
 
