@@ -303,8 +303,6 @@ WORK_TEST(what_is_no_term_is_refused) {
     static const char *const texts[] = {
         "x",
         "5",
-        "[]",
-        "{}",
         "[\"~\", 1, 1]",
         "[5, 1]",
         "[\"=\", {}, 1]",
