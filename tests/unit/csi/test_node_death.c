@@ -1,6 +1,7 @@
 /*
  * Whoever dies between any two steps, or loses his device, is succeeded.
  */
+#define NODE_SCENE "4"
 #include "tests/unit/csi/node_scene.h"
 
 #include <errno.h>

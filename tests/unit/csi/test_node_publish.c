@@ -2,6 +2,7 @@
  * What is published: a second target, and what keeps a volume staged.
  */
 #include "common/image_lock.h"
+#define NODE_SCENE "2"
 #include "tests/unit/csi/node_scene.h"
 
 #include <errno.h>

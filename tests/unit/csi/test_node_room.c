@@ -1,6 +1,7 @@
 /*
  * Room: what a volume has, growth, and what is given back.
  */
+#define NODE_SCENE "3"
 #include "tests/unit/csi/node_scene.h"
 
 #include <sys/statvfs.h>

@@ -3,6 +3,7 @@
  */
 #include "common/image_lock.h"
 #include "csi/turn.h"
+#define NODE_SCENE "1"
 #include "tests/unit/csi/node_scene.h"
 
 #include <errno.h>
