@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	common/alone_header.h \
 	common/arena.c common/arena.h \
+	common/child.c common/child.h \
 	common/cleanup.h \
 	common/clock.c common/clock.h \
 	common/error.c common/error.def common/error.h \

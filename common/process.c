@@ -1,5 +1,6 @@
 #include "common/process.h"
 
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 
@@ -58,32 +59,6 @@ static int lower_limit(__rlimit_resource_t resource, int64_t value) {
     return setrlimit(resource, &limit);
 }
 
-static void reset_signals(void) {
-    const struct sigaction standard = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int i = 1; i < NSIG; i++)
-        sigaction(i, &standard, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* First above every number that is taken below: ours may stand on any of them. */
-static int place_fds(int fds[CHILD_FDS]) {
-    for (int i = 0; i < CHILD_FDS; i++) {
-        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, CHILD_FDS);
-        if (fds[i] < 0)
-            return -1;
-    }
-    for (int i = 0; i < CHILD_FDS; i++) {
-        if (dup2(fds[i], i) < 0)
-            return -1;
-    }
-    if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0)
-        return -1;
-    return (int)syscall(SYS_close_range, CHILD_FDS, ~0U, 0);
-}
-
 /* Who survives a crash of ours would work beside the one who takes the work over. */
 static int die_with_parent(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -93,24 +68,21 @@ static int die_with_parent(pid_t parent) {
     return 0;
 }
 
-/* Between fork() and exec only async-signal-safe calls: another thread may hold malloc's lock. */
-static _Noreturn void run_child(struct launch *launch) {
+static void run_child(void *arg) {
+    struct launch *launch = arg;
     const struct process_limits *limits = launch->limits;
     int report = launch->fds[REPORT_FD];
 
-    reset_signals();
+    child_reset_signals();
     if (setpgid(0, 0) == 0 && die_with_parent(launch->parent) == 0 &&
         lower_limit(RLIMIT_CPU, limits->cpu_seconds) == 0 &&
         lower_limit(RLIMIT_AS, limits->memory_bytes) == 0 &&
-        lower_limit(RLIMIT_FSIZE, limits->file_bytes) == 0 && place_fds(launch->fds) == 0) {
+        lower_limit(RLIMIT_FSIZE, limits->file_bytes) == 0 &&
+        child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         execve(launch->path, launch->arguments, launch->environment);
     }
-    int code = errno;
-    ssize_t written = write(report, &code, sizeof(code));
-
-    (void)written;
-    _exit(127);
+    child_fail(report);
 }
 
 /* ---- start ---- */
@@ -153,43 +125,6 @@ static char **make_environment(struct arena *arena) {
     return environment;
 }
 
-/*
- * posix_spawn() cannot set limits, and prlimit() on the child comes after it has begun to run; so
- * this forks.  Signals are blocked meanwhile: no handler of ours runs in the child.
- */
-static pid_t fork_child(struct launch *launch) {
-    sigset_t all, before;
-    pid_t pid;
-
-    launch->parent = getpid();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork();
-    if (pid == 0)
-        run_child(launch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return pid;
-}
-
-/* 0, or the errno that kept the child from running the program. */
-static int read_report(int fd) {
-    int code = 0;
-    ssize_t got;
-
-    do {
-        got = read(fd, &code, sizeof(code));
-    } while (got < 0 && errno == EINTR);
-    return got == sizeof(code) ? code : 0;
-}
-
-static int reap(pid_t pid) {
-    int status = 0;
-
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
-}
-
 struct pipe {
     int ends[2];
 };
@@ -226,16 +161,18 @@ static pid_t start_child(struct launch *launch, struct pipe *out, struct pipe *e
     launch->fds[OUT_FD] = out->ends[WRITE_END];
     launch->fds[ERR_FD] = errors->ends[WRITE_END];
     launch->fds[REPORT_FD] = report.ends[WRITE_END];
-    pid = fork_child(launch);
+    /* posix_spawn() cannot set limits, and prlimit() comes after the program has begun to run. */
+    launch->parent = getpid();
+    pid = child_fork(run_child, launch);
     if (pid < 0)
         return -1;
     close_end(out, WRITE_END);
     close_end(errors, WRITE_END);
     close_end(&report, WRITE_END);
-    code = read_report(report.ends[READ_END]);
+    code = child_report(report.ends[READ_END]);
     if (code == 0)
         return pid;
-    reap(pid);
+    child_reap(pid);
     errno = code;
     return -1;
 }
@@ -349,7 +286,7 @@ int process_run(struct arena *arena, const char *const *arguments,
         read_rest(arena, fds[1], &captures[1], most);
     }
     kill(-pid, SIGKILL); /* not reaped yet: the number still means this group */
-    status = reap(pid);
+    status = child_reap(pid);
     if (outcome < 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s did not end within %lld ms", arguments[0],
                          (long long)timeout_ms);

@@ -1,5 +1,6 @@
 #include "engine/daemon.h"
 
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAUSE_MS 5
@@ -76,32 +76,6 @@ struct launch {
     int fds[CHILD_FDS];
 };
 
-static void reset_signals(void) {
-    const struct sigaction standard = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int i = 1; i < NSIG; i++)
-        sigaction(i, &standard, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* First above every number that is taken below: ours may stand on any of them. */
-static int place_fds(int fds[CHILD_FDS]) {
-    for (int i = 0; i < CHILD_FDS; i++) {
-        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, CHILD_FDS);
-        if (fds[i] < 0)
-            return -1;
-    }
-    for (int i = 0; i < CHILD_FDS; i++) {
-        if (dup2(fds[i], i) < 0)
-            return -1;
-    }
-    if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0)
-        return -1;
-    return (int)syscall(SYS_close_range, CHILD_FDS, ~0U, 0);
-}
-
 /* When memory is short others go first; without the right to say so it is like any process. */
 static void spare_from_oom(void) {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -124,58 +98,28 @@ static int write_pid(int fd) {
     return pwrite(fd, digits + first, sizeof(digits) - first, 0) > 0 ? 0 : -1;
 }
 
-/* Between fork() and exec only async-signal-safe calls: another thread may hold malloc's lock. */
-static _Noreturn void run_child(struct launch *launch) {
+/* A child of a child: nobody of ours has to wait for its end. */
+static void run_child(void *arg) {
+    struct launch *launch = arg;
     int report = launch->fds[REPORT_FD];
     pid_t pid;
 
-    reset_signals();
+    child_reset_signals();
     setsid();
     pid = fork();
     if (pid > 0)
         _exit(0);
-    if (pid == 0 && chdir("/") == 0 && place_fds(launch->fds) == 0) {
+    if (pid == 0 && chdir("/") == 0 && child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         umask(0077);
         spare_from_oom();
         if (write_pid(LOCK_FD) == 0)
             execvp(launch->arguments[0], launch->arguments);
     }
-    int code = errno;
-
-    (void)!write(report, &code, sizeof(code));
-    _exit(127);
+    child_fail(report);
 }
 
 /* ---- start ---- */
-
-/* All signals are blocked over the fork: no handler of ours runs in the child. */
-static int spawn(struct launch *launch) {
-    sigset_t all, before;
-    int status = 0;
-    pid_t pid;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork();
-    if (pid == 0)
-        run_child(launch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid < 0 ? -1 : 0;
-}
-
-/* 0, or the errno that kept it from running; the end of the pipe is its exec. */
-static int read_report(int fd) {
-    int code = 0;
-    ssize_t got;
-
-    do {
-        got = read(fd, &code, sizeof(code));
-    } while (got < 0 && errno == EINTR);
-    return got == sizeof(code) ? code : 0;
-}
 
 /* The log says what happened since the last start but one. */
 static int open_log(const char *run) {
@@ -193,6 +137,7 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments };
     autoclose int reader = -1, writer = -1;
     int ends[2], held = lock < 0 ? -1 : try_lock(lock);
+    pid_t pid;
 
     if (held > 0)
         return error_set(err, ERROR_CONFLICT, "A storage daemon runs in %s.", run);
@@ -205,10 +150,12 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     launch.fds[OUT_FD] = launch.fds[ERR_FD] = log;
     launch.fds[LOCK_FD] = lock;
     launch.fds[REPORT_FD] = writer;
-    if (spawn(&launch) < 0)
+    pid = child_fork(run_child, &launch);
+    if (pid < 0)
         return error_errno(err, ERROR_INTERNAL, "fork");
+    child_reap(pid);
     close(take_fd(writer));
-    errno = read_report(reader);
+    errno = child_report(reader);
     return errno ? error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]) : 0;
 }
 
