@@ -73,9 +73,8 @@ static int check_metadata(const json_t *metadata, struct error *err) {
     return 0;
 }
 
-static int read_metadata(struct arena *arena, json_t *whole, struct document_form *ret,
+static int read_metadata(struct arena *arena, json_t *metadata, struct document_form *ret,
                          struct error *err) {
-    json_t *metadata = json_object_get(whole, "metadata");
     const char *version;
 
     if (!json_is_object(metadata))
@@ -96,14 +95,15 @@ static int read_metadata(struct arena *arena, json_t *whole, struct document_for
 int document_read(struct arena *arena, const struct document_kind *kind,
                   const struct document *before, const json_t *given, struct document_form *ret,
                   struct error *err) {
-    json_t *whole = json_keep(arena, json_deep_copy(given));
     json_t *body = json_keep(arena, json_deep_copy(given));
+    json_t *metadata = json_keep(arena, json_incref(json_object_get(body, "metadata")));
 
-    if (!json_is_object(whole))
+    if (!json_is_object(body))
         return error_set(err, ERROR_BAD_REQUEST, "A document must be an object.");
     *ret = (struct document_form){ .body = body };
-    if (check_word(whole, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
-        check_word(whole, "kind", kind->name, err) < 0 || read_metadata(arena, whole, ret, err) < 0)
+    if (check_word(body, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
+        check_word(body, "kind", kind->name, err) < 0 ||
+        read_metadata(arena, metadata, ret, err) < 0)
         return -1;
     json_object_del(body, "apiVersion");
     json_object_del(body, "kind");
