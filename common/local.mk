@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	common/process.c common/process.h \
 	common/room_header.h \
 	common/thread.c common/thread.h \
+	common/ticker.c common/ticker.h \
 	common/utf8.c common/utf8.h \
 	common/words.h \
 	common/worker.c common/worker.h
@@ -29,6 +30,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_thread \
+	tests/unit/common/test_ticker \
 	tests/unit/common/test_utf8 \
 	tests/unit/common/test_worker
 endif

@@ -2,9 +2,9 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/ticker.h"
 #include "ledger/operation.h"
 #include "manager/report.h"
-#include "manager/ticker.h"
 
 #include <string.h>
 

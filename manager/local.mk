@@ -33,8 +33,6 @@ libscoria_a_SOURCES += \
 	manager/settings.h \
 	manager/snapshot_delete_job.c \
 	manager/state.private.h \
-	manager/ticker.c \
-	manager/ticker.h \
 	manager/trim_job.c \
 	manager/volume_jobs.c
 
@@ -51,6 +49,5 @@ check_PROGRAMS += \
 	tests/unit/manager/test_late_copies \
 	tests/unit/manager/test_late_delete \
 	tests/unit/manager/test_late_manage \
-	tests/unit/manager/test_steps \
-	tests/unit/manager/test_ticker
+	tests/unit/manager/test_steps
 endif

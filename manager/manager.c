@@ -2,13 +2,13 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/ticker.h"
 #include "ledger/message.h"
 #include "ledger/query.h"
 #include "manager/call.h"
 #include "manager/host.h"
 #include "manager/job.h"
 #include "manager/report.h"
-#include "manager/ticker.h"
 #include "volume/notification.h"
 #include "json/json.h"
 

@@ -1,4 +1,4 @@
-#include "manager/ticker.h"
+#include "common/ticker.h"
 
 #include "common/clock.h"
 #include "tests/lib/check_main.h"
