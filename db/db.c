@@ -147,8 +147,8 @@ void db_tell(struct db *db, enum db_event event) {
     db->engine->tell(db, event);
 }
 
-void db_tx_wrote_outbox(struct db_tx *tx) {
-    tx->wrote_outbox = true;
+void db_tx_tells(struct db_tx *tx, enum db_event event) {
+    tx->tells |= 1U << event;
 }
 
 const struct clock *db_clock(struct db *db) {

@@ -83,13 +83,14 @@ void db_submit(struct db *db, struct db_job *job);
  * connection, so whoever listens also looks by itself now and then.
  */
 enum db_event {
-    DB_OUTBOX, /* after each commit that wrote the outbox (db_tx_wrote_outbox), ours too */
-    DB_ENDED,  /* another process said db_tell(): operations have ended */
+    DB_OUTBOX,    /* after each commit that wrote the outbox (db_tx_tells), ours too */
+    DB_DOCUMENTS, /* the same of commits that changed documents */
+    DB_ENDED,     /* another process said db_tell(): operations have ended */
     DB_EVENTS
 };
 void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
-void db_tell(struct db *db, enum db_event event); /* to the other processes; does not wait */
-void db_tx_wrote_outbox(struct db_tx *tx);
+void db_tell(struct db *db, enum db_event event);        /* to the other processes; does not wait */
+void db_tx_tells(struct db_tx *tx, enum db_event event); /* when it is committed */
 
 /*
  * `shared` is the database's clock (db/clock.h), which is every process's and never goes backwards;

@@ -50,7 +50,7 @@ struct db {
 struct db_tx {
     const struct db_engine *engine;
     bool writes;
-    bool wrote_outbox;
+    unsigned tells; /* bits of enum db_event: what its commit is to tell */
 };
 
 struct db_rows {

@@ -25,7 +25,7 @@ int outbox_put(struct db_tx *tx, const char *topic, const char *method, const ch
                      DB_INT(now_us), DB_TEXT(sender));
     if (changed < 0)
         return -1;
-    db_tx_wrote_outbox(tx);
+    db_tx_tells(tx, DB_OUTBOX);
     return 0;
 }
 

@@ -19,6 +19,7 @@ static const struct {
     const char *channel, *tell;
 } channels[] = {
     [DB_OUTBOX] = { "scoria_outbox", "NOTIFY scoria_outbox" },
+    [DB_DOCUMENTS] = { "scoria_documents", "NOTIFY scoria_documents" },
     [DB_ENDED] = { "scoria_ended", "NOTIFY scoria_ended" },
 };
 

@@ -40,7 +40,7 @@ static enum commit_outcome attempt_failed(const struct session *session) {
 static int job_run(struct attempt *attempt, const struct db_job *job, struct outcome *outcome) {
     struct session *session = attempt->tx.session;
     unsigned waiting = session->ahead_count;
-    bool wrote_outbox = attempt->tx.base.wrote_outbox;
+    unsigned tells = attempt->tx.base.tells;
     bool divided = attempt->count > 1;
 
     if (divided)
@@ -49,7 +49,7 @@ static int job_run(struct attempt *attempt, const struct db_job *job, struct out
     if (session->server.fate != SESSION_GOOD)
         return -1;
     if (outcome->result < 0)
-        attempt->tx.base.wrote_outbox = wrote_outbox;
+        attempt->tx.base.tells = tells;
     if (divided && session->ahead_count > 0) {
         session->ahead_count = waiting; /* it asked nothing */
     } else if (divided) {
@@ -161,7 +161,7 @@ static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *w
 /* ---- until it is done ---- */
 
 static void outcomes_fail(struct attempt *attempt, const struct error *err) {
-    attempt->tx.base.wrote_outbox = false;
+    attempt->tx.base.tells = 0;
     for (unsigned i = 0; i < attempt->count; i++)
         attempt->outcomes[i] = (struct outcome){ -1, *err };
 }
@@ -229,11 +229,12 @@ static void outcomes_tell(struct attempt *attempt) {
         next = job->next; /* the caller's memory until it is told */
         job->done(job, attempt->outcomes[i].result, &attempt->outcomes[i].err);
     }
-    if (attempt->tx.base.wrote_outbox) {
-        postgresql_hook(attempt->db, DB_OUTBOX);
-        if (attempt->db->listener)
-            listener_tell(attempt->db->listener, DB_OUTBOX);
-    }
+    for (unsigned event = 0; event < DB_EVENTS; event++)
+        if (attempt->tx.base.tells & 1U << event) {
+            postgresql_hook(attempt->db, event);
+            if (attempt->db->listener)
+                listener_tell(attempt->db->listener, event);
+        }
 }
 
 void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned count) {

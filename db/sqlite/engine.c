@@ -148,11 +148,10 @@ static void engine_submit(struct db *db, struct db_job *job) {
     writer_submit(sqlite_db(db)->writer, job);
 }
 
-/* Only the outbox: processes that share a file look at it by themselves. */
+/* Only our own commits: processes that share a file look at it by themselves. */
 static void engine_on_event(struct db *db, enum db_event event, void (*hook)(void *arg),
                             void *arg) {
-    if (event == DB_OUTBOX)
-        writer_on_outbox(sqlite_db(db)->writer, hook, arg);
+    writer_on_event(sqlite_db(db)->writer, event, hook, arg);
 }
 
 static void engine_tell(struct db *db, enum db_event event) {

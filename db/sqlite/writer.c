@@ -35,9 +35,11 @@ struct writer {
     unsigned group_most;
     struct outcome *outcomes; /* of the thread's group */
 
-    pthread_mutex_t hook_lock; /* held while the hook runs */
-    void (*hook)(void *arg);
-    void *hook_arg;
+    pthread_mutex_t hook_lock; /* held while a hook runs */
+    struct {
+        void (*run)(void *arg);
+        void *arg;
+    } hooks[DB_EVENTS];
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
@@ -53,7 +55,7 @@ static int fault_check(const struct writer *writer, const char *point, struct er
 static int job_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
     struct sqlite_tx *tx = &group->tx;
     bool divided = group->count > 1;
-    bool wrote_outbox = tx->base.wrote_outbox;
+    unsigned tells = tx->base.tells;
 
     if (divided && sqlite_tx_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
         return -1;
@@ -64,7 +66,7 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
         return -1;
     }
     if (outcome->result < 0) {
-        tx->base.wrote_outbox = wrote_outbox;
+        tx->base.tells = tells;
         if (divided && sqlite_tx_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
             return -1;
     }
@@ -128,17 +130,18 @@ static void group_run(struct writer *writer, struct group *group) {
     if (group_commit(writer, group, &err) < 0) {
         /* So that what is called failed does not come back with the next process. */
         sqlite_renew(writer->connection, &(struct error){ .kind = ERROR_NONE });
-        group->tx.base.wrote_outbox = false;
+        group->tx.base.tells = 0;
         for (unsigned i = 0; i < group->count; i++)
             group->outcomes[i] = (struct outcome){ -1, err };
     }
     pthread_mutex_unlock(&writer->using_connection);
 }
 
-static void outbox_tell(struct writer *writer) {
+static void hooks_run(struct writer *writer, unsigned tells) {
     pthread_mutex_lock(&writer->hook_lock);
-    if (writer->hook)
-        writer->hook(writer->hook_arg);
+    for (unsigned i = 0; i < DB_EVENTS; i++)
+        if (tells & 1U << i && writer->hooks[i].run)
+            writer->hooks[i].run(writer->hooks[i].arg);
     pthread_mutex_unlock(&writer->hook_lock);
 }
 
@@ -151,8 +154,8 @@ static void group_tell(struct writer *writer, const struct group *group) {
         job->done(job, group->outcomes[i].result, &group->outcomes[i].err);
         job = next;
     }
-    if (group->tx.base.wrote_outbox)
-        outbox_tell(writer);
+    if (group->tx.base.tells)
+        hooks_run(writer, group->tx.base.tells);
 }
 
 static void wal_limit(struct writer *writer) {
@@ -292,10 +295,11 @@ struct connection *writer_connection(struct writer *writer) {
     return writer->connection;
 }
 
-void writer_on_outbox(struct writer *writer, void (*hook)(void *arg), void *arg) {
+void writer_on_event(struct writer *writer, enum db_event event, void (*hook)(void *arg),
+                     void *arg) {
     pthread_mutex_lock(&writer->hook_lock);
-    writer->hook = hook;
-    writer->hook_arg = arg;
+    writer->hooks[event].run = hook;
+    writer->hooks[event].arg = arg;
     pthread_mutex_unlock(&writer->hook_lock);
 }
 

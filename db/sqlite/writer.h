@@ -24,5 +24,6 @@ void writer_submit(struct writer *writer, struct db_job *job);
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err);
 
 struct connection *writer_connection(struct writer *writer);
-void writer_on_outbox(struct writer *writer, void (*hook)(void *arg), void *arg);
+void writer_on_event(struct writer *writer, enum db_event event, void (*hook)(void *arg),
+                     void *arg);
 void writer_set_fault(struct writer *writer, db_fault *fault, void *arg);

@@ -272,7 +272,7 @@ START_TEST(a_transaction_inside_another_stops_the_process) {
 END_TEST
 
 static int outbox_body(struct db_tx *tx, void *arg, struct error *err) {
-    db_tx_wrote_outbox(tx);
+    db_tx_tells(tx, DB_OUTBOX);
     return arg ? error_set(err, ERROR_CONFLICT, "no") : 0;
 }
 
@@ -298,6 +298,30 @@ START_TEST(the_outbox_hook_hears_commits_that_wrote_it) {
 }
 END_TEST
 
+static int documents_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    db_tx_tells(tx, DB_DOCUMENTS);
+    return 0;
+}
+
+START_TEST(each_event_has_a_hook_of_its_own) {
+    struct db *db = scratch_open(database_url(), true);
+    int outbox = 0, documents = 0;
+
+    items_create(db);
+    db_on_event(db, DB_OUTBOX, count_call, &outbox);
+    db_on_event(db, DB_DOCUMENTS, count_call, &documents);
+    ck_assert_int_eq(db_transaction(db, documents_body, NULL, NULL), 0);
+    ck_assert_int_eq(documents, 1);
+    ck_assert_int_eq(outbox, 0);
+    ck_assert_int_eq(db_transaction(db, outbox_body, NULL, NULL), 0);
+    ck_assert_int_eq(documents, 1);
+    ck_assert_int_eq(outbox, 1);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(places_are_numbered_from_the_first) {
     autoarena struct arena *arena = arena_new();
 
@@ -312,4 +336,5 @@ CHECK_MAIN("db", a_refused_body_changes_nothing_any_other_commits,
            a_read_hands_on_what_its_body_says, a_read_stays_on_its_snapshot,
            many_threads_see_whole_transactions_only, threads_that_read_may_end_in_any_order,
            a_read_without_its_file_says_so, a_transaction_inside_another_stops_the_process,
-           the_outbox_hook_hears_commits_that_wrote_it, places_are_numbered_from_the_first)
+           the_outbox_hook_hears_commits_that_wrote_it, each_event_has_a_hook_of_its_own,
+           places_are_numbered_from_the_first)
