@@ -14,6 +14,7 @@ libscoria_a_SOURCES += \
 	common/mountinfo.c common/mountinfo.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
+	common/quantity.c common/quantity.h \
 	common/room_header.h \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \
@@ -29,6 +30,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_error \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
+	tests/unit/common/test_quantity \
 	tests/unit/common/test_thread \
 	tests/unit/common/test_ticker \
 	tests/unit/common/test_utf8 \

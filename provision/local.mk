@@ -5,7 +5,7 @@ libscoria_a_SOURCES += \
 	provision/kind.c provision/kind.h \
 	provision/name.c provision/name.h \
 	provision/pool_list.c provision/pool_list.h \
-	provision/quantity.c provision/quantity.h \
+	provision/quantity.h \
 	provision/schema.c provision/schema.h \
 	provision/volume_config.c \
 	provision/volume_policy.c
@@ -13,6 +13,5 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/provision/test_document_edit \
-	tests/unit/provision/test_quantity \
 	tests/unit/provision/test_schema
 endif

@@ -1,7 +1,7 @@
+#include "common/quantity.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
-#include "provision/quantity.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "provision/quantity.h"
+#include "common/quantity.h"
 
 #include "common/cleanup.h"
 
