@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACKENDS_KEY "enabled_backends"
-
 struct config {
     struct arena *arena;
     struct value *values; /* sorted by section and key */
@@ -78,11 +76,11 @@ static int refuse_section(const struct config *config, const struct option_line 
     if (nearest.word)
         return error_set(err, ERROR_BAD_REQUEST,
                          "%s: [%s]: unknown section; did you mean [%s]? (A backend's section must "
-                         "be named in " BACKENDS_KEY ".)",
+                         "be named in enabled_backends, a pool's in enabled_pools.)",
                          line->place, line->section, nearest.word);
     return error_set(err, ERROR_BAD_REQUEST,
                      "%s: [%s]: unknown section; a backend's section must be named in "
-                     "[DEFAULT] " BACKENDS_KEY,
+                     "[DEFAULT] enabled_backends, a pool's in [storage] enabled_pools",
                      line->place, line->section);
 }
 
@@ -202,16 +200,17 @@ static void add_value(struct config *config, const char *section, const struct o
     value->given = false;
 }
 
-/* What the sources say about the names of the backends, before the values exist. */
-static const char *find_backends(struct arena *arena, const struct option_list *list,
-                                 const struct option_line *lines, const char *const *arguments) {
-    const struct option *option = option_list_find(list, "DEFAULT", BACKENDS_KEY);
-    const char *environment = getenv(environment_name(arena, "DEFAULT", BACKENDS_KEY));
+/* What the sources say of the names in a list, before the values exist. */
+static const char **find_names(struct arena *arena, const struct option_list *list,
+                               const struct option_names *named, const struct option_line *lines,
+                               const char *const *arguments) {
+    const struct option *option = option_list_find(list, named->list, named->key);
+    const char *environment = getenv(environment_name(arena, named->list, named->key));
     const char *text = option ? option->fallback : NULL;
 
     for (; option && lines; lines = lines->next) {
-        if (strcmp(lines->section, "DEFAULT") == 0 && lines->key &&
-            strcmp(lines->key, BACKENDS_KEY) == 0)
+        if (strcmp(lines->section, named->list) == 0 && lines->key &&
+            strcmp(lines->key, named->key) == 0)
             text = lines->value;
     }
     if (option && environment && environment[0])
@@ -219,41 +218,52 @@ static const char *find_backends(struct arena *arena, const struct option_list *
     for (; option && arguments && *arguments; arguments++) {
         struct option_line line = split_argument(arena, *arguments);
 
-        if (alike(line.section, "DEFAULT") && alike(line.key, BACKENDS_KEY) && line.value)
+        if (alike(line.section, named->list) && alike(line.key, named->key) && line.value)
             text = line.value;
     }
-    return text ? text : "";
+    return value_split_list(arena, text ? text : "");
 }
 
-static int add_backend(struct config *config, const struct option_list *list, const char *name,
-                       struct error *err) {
+static int add_section(struct config *config, const struct option_list *list,
+                       const struct option_names *named, const char *name, struct error *err) {
     if (has_section(config, name))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "[DEFAULT] " BACKENDS_KEY ": %s cannot be a backend's name: %s", name,
-                         "it is named twice, or the name of another section");
+                         "[%s] %s: %s cannot be a %s's name: it is named twice, or the name of "
+                         "another section",
+                         named->list, named->key, name, named->what);
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->options[i]->section, OPTION_BACKEND) == 0)
+        if (strcmp(list->options[i]->section, named->section) == 0)
             add_value(config, name, list->options[i]);
     }
     return 0;
 }
 
-static int build_values(struct config *config, const struct option_list *list, const char *backends,
-                        struct error *err) {
-    const char **names = value_split_list(config->arena, backends);
-    size_t count = 0;
+struct sources {
+    const struct option_line *lines;
+    const char *const *arguments;
+};
 
-    while (names[count])
-        count++;
-    config->values =
-        arena_alloc(config->arena, list->count * (count + 1) * sizeof(*config->values));
+static int build_values(struct config *config, const struct option_list *list,
+                        const struct sources *sources, struct error *err) {
+    const char **names[OPTION_NAMES];
+    size_t room = list->count;
+
+    for (unsigned n = 0; n < OPTION_NAMES; n++) {
+        names[n] =
+            find_names(config->arena, list, &option_names[n], sources->lines, sources->arguments);
+        for (size_t i = 0; names[n][i]; i++)
+            room += list->count;
+    }
+    config->values = arena_alloc(config->arena, room * sizeof(*config->values));
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->options[i]->section, OPTION_BACKEND) != 0)
+        if (!option_names_of(list->options[i]->section))
             add_value(config, list->options[i]->section, list->options[i]);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (add_backend(config, list, names[i], err) < 0)
-            return -1;
+    for (unsigned n = 0; n < OPTION_NAMES; n++) {
+        for (size_t i = 0; names[n][i]; i++) {
+            if (add_section(config, list, &option_names[n], names[n][i], err) < 0)
+                return -1;
+        }
     }
     qsort(config->values, config->count, sizeof(*config->values), compare_values);
     return 0;
@@ -263,13 +273,11 @@ static int fill(struct config *config, const struct option *const *tables, const
                 const char *const *arguments, struct error *err) {
     const struct option_list list = option_list_make(config->arena, tables);
     struct option_line *lines = NULL;
-    const char *backends;
 
     if (path && option_file_read(config->arena, path, &lines, err) < 0)
         return -1;
-    backends = find_backends(config->arena, &list, lines, arguments);
-    if (build_values(config, &list, backends, err) < 0 || apply_file(config, lines, err) < 0 ||
-        apply_environment(config, err) < 0)
+    if (build_values(config, &list, &(struct sources){ lines, arguments }, err) < 0 ||
+        apply_file(config, lines, err) < 0 || apply_environment(config, err) < 0)
         return -1;
     for (; arguments && *arguments; arguments++) {
         if (apply_argument(config, *arguments, err) < 0)

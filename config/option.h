@@ -3,7 +3,8 @@
  * configuration and the option part of the man pages all come from these tables.
  *
  * Sections of backends are named by the user: each name in [DEFAULT] enabled_backends is a section
- * that takes the options whose section is OPTION_BACKEND (and those of its driver).
+ * that takes the options whose section is OPTION_BACKEND (and those of its driver).  So are those of
+ * pools: each name in [storage] enabled_pools has the options of OPTION_POOL.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <stdio.h>
 
 #define OPTION_BACKEND "backend"
+#define OPTION_POOL    "pool"
 
 enum option_type {
     OPTION_TYPE_END,
@@ -25,7 +27,7 @@ enum option_type {
 };
 
 struct option {
-    const char *section; /* "DEFAULT", "database", …, or OPTION_BACKEND */
+    const char *section; /* "DEFAULT", "database", …, OPTION_BACKEND or OPTION_POOL */
     const char *key;
     enum option_type type;
     const char *fallback; /* value when nobody gives one; NULL = unset */
@@ -37,6 +39,18 @@ struct option {
 /* clang-format off */
 #define OPTIONS_END { .type = OPTION_TYPE_END }
 /* clang-format on */
+
+/* Sections that are named in a list of another one. */
+struct option_names {
+    const char *section;    /* as the tables of options call them */
+    const char *list, *key; /* the list */
+    const char *what;       /* each is, to people */
+    const char *place;      /* stands for its name */
+};
+#define OPTION_NAMES 2
+extern const struct option_names option_names[OPTION_NAMES];
+/* NULL: the section is called as it stands in the tables. */
+const struct option_names *option_names_of(const char *section);
 
 /* Sample configuration file (INI with help as comments), man page part (mdoc or man macros). */
 void option_print_sample(const struct option *const *tables, FILE *out);

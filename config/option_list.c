@@ -7,6 +7,21 @@
 
 #define WORD_MOST 63 /* longer words are no misspellings */
 
+/* ---- sections ---- */
+
+const struct option_names option_names[OPTION_NAMES] = {
+    { OPTION_BACKEND, "DEFAULT", "enabled_backends", "backend", "BACKEND" },
+    { OPTION_POOL, "storage", "enabled_pools", "pool", "POOL" },
+};
+
+const struct option_names *option_names_of(const char *section) {
+    for (unsigned i = 0; i < OPTION_NAMES; i++) {
+        if (strcmp(option_names[i].section, section) == 0)
+            return &option_names[i];
+    }
+    return NULL;
+}
+
 /* ---- list ---- */
 
 const struct option *option_list_find(const struct option_list *list, const char *section,
@@ -19,14 +34,15 @@ const struct option *option_list_find(const struct option_list *list, const char
     return NULL;
 }
 
-/* Behind the last option of its section; a new section comes behind all but OPTION_BACKEND. */
+/* Behind the last option of its section; a new section comes behind all but those of option_names.
+ */
 static size_t find_place(const struct option_list *list, const char *section) {
     size_t place = 0;
 
     if (strcmp(section, "DEFAULT") != 0)
         place = list->count;
-    while (place > 0 && strcmp(section, OPTION_BACKEND) != 0 &&
-           strcmp(list->options[place - 1]->section, OPTION_BACKEND) == 0)
+    while (place > 0 && !option_names_of(section) &&
+           option_names_of(list->options[place - 1]->section))
         place--;
     for (size_t i = list->count; i > 0; i--) {
         if (strcmp(list->options[i - 1]->section, section) == 0)

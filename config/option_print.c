@@ -11,10 +11,6 @@ static bool begins_section(const struct option_list *list, size_t i) {
     return i == 0 || strcmp(list->options[i]->section, list->options[i - 1]->section) != 0;
 }
 
-static bool is_backend(const struct option *option) {
-    return strcmp(option->section, OPTION_BACKEND) == 0;
-}
-
 /* ---- sample ---- */
 
 /* As comment lines, broken at blanks. */
@@ -36,10 +32,14 @@ static void print_comment(const char *text, FILE *out) {
 }
 
 /* The name of a backend's section is the user's: as it stands the sample has none. */
-static void print_section(const struct option *option, FILE *out) {
-    if (is_backend(option)) {
-        print_comment("Each backend that [DEFAULT] enabled_backends names has a section of that "
-                      "name, with these keys.",
+static void print_section(struct arena *arena, const struct option *option, FILE *out) {
+    const struct option_names *names = option_names_of(option->section);
+
+    if (names) {
+        print_comment(arena_format(arena,
+                                   "Each %s that [%s] %s names has a section of that name, with "
+                                   "these keys.",
+                                   names->what, names->list, names->key),
                       out);
         fputs("#[name]\n", out);
     } else {
@@ -57,7 +57,7 @@ void option_print_sample(const struct option *const *tables, FILE *out) {
 
         if (begins_section(&list, i)) {
             fputs(i > 0 ? "\n" : "", out);
-            print_section(option, out);
+            print_section(arena, option, out);
         }
         fputc('\n', out);
         print_comment(option->help ? option->help : "", out);
@@ -102,10 +102,11 @@ void option_print_man(const struct option *const *tables, FILE *out) {
 
     for (size_t i = 0; i < list.count; i++) {
         const struct option *option = list.options[i];
+        const struct option_names *names = option_names_of(option->section);
 
         if (begins_section(&list, i))
-            fprintf(out, ".SS [%s]\n",
-                    is_backend(option) ? "\\fIname of a backend\\fR" : option->section);
+            fprintf(out, names ? ".SS [\\fIname of a %s\\fR]\n" : ".SS [%s]\n",
+                    names ? names->what : option->section);
         fputs(".TP\n\\fB", out);
         print_roff(option->key, out);
         fputs("\\fR", out);
@@ -144,13 +145,12 @@ void option_print_usage(const struct option *const *tables, FILE *out) {
 
     for (size_t i = 0; i < list.count; i++) {
         const struct option *option = list.options[i];
-        bool plain = strcmp(option->section, "DEFAULT") == 0;
+        const struct option_names *names = option_names_of(option->section);
+        const char *section = names ? names->place : option->section;
+        bool plain = strcmp(section, "DEFAULT") == 0;
 
-        fprintf(out, "  --%s%s%s=VALUE  (%s",
-                plain                ? ""
-                : is_backend(option) ? "BACKEND"
-                                     : option->section,
-                plain ? "" : ".", option->key, option_describe(arena, option));
+        fprintf(out, "  --%s%s%s=VALUE  (%s", plain ? "" : section, plain ? "" : ".", option->key,
+                option_describe(arena, option));
         if (option->fallback && *option->fallback)
             fprintf(out, "; default %s", option->fallback);
         fputs(")\n", out);

@@ -19,6 +19,7 @@ static const struct option core[] = {
     { "DEFAULT", "debug", OPTION_BOOL, "false", 0, 0, NULL, "Says more.", false },
     { "DEFAULT", "log_format", OPTION_WORD, "text", 0, 0, formats, "Form of a line.", false },
     { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, "Names of backends.", false },
+    { "storage", "enabled_pools", OPTION_LIST, NULL, 0, 0, NULL, "Names of pools.", false },
     OPTIONS_END
 };
 
@@ -33,6 +34,7 @@ static const struct option database[] = {
 
 static const struct option driver_a[] = {
     { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "file", 0, 0, NULL, "The driver.", false },
+    { OPTION_POOL, "path", OPTION_TEXT, NULL, 0, 0, NULL, "Where its files are.", false },
     { OPTION_BACKEND, "shares", OPTION_LIST, "a, b", 0, 0, NULL, "Where the files are.", false },
     OPTIONS_END
 };
@@ -269,6 +271,23 @@ START_TEST(each_enabled_backend_has_a_section_with_every_drivers_keys) {
 }
 END_TEST
 
+START_TEST(each_enabled_pool_has_a_section_beside_the_backends) {
+    struct config *config = load("[DEFAULT]\nenabled_backends = one\n"
+                                 "[storage]\nenabled_pools = a, b\n[b]\npath = /srv/b\n",
+                                 NULL);
+
+    ck_assert_str_eq(config_text(config, "one", "volume_driver"), "file");
+    ck_assert_ptr_null(config_text(config, "a", "path"));
+    ck_assert_str_eq(config_text(config, "b", "path"), "/srv/b");
+    config_free(config);
+    assert_refused("[DEFAULT]\nenabled_backends = one\n[storage]\nenabled_pools = one\n",
+                   "[storage] enabled_pools: one cannot be a pool's name: it is named twice, or "
+                   "the name of another section");
+    assert_refused("[storage]\nenabled_pools = a\n[a]\nvolume_driver = nfs\n",
+                   ":4: [a] volume_driver: unknown key");
+}
+END_TEST
+
 START_TEST(backend_may_not_take_the_name_of_another_section) {
     assert_refused("[DEFAULT]\nenabled_backends = database\n",
                    "[DEFAULT] enabled_backends: database cannot be a backend's name: it is named "
@@ -282,10 +301,10 @@ END_TEST
 START_TEST(backend_that_is_not_enabled_is_unknown) {
     assert_refused("[DEFAULT]\nenabled_backends = lvm\n[zfs]\npool_name = x\n",
                    ":3: [zfs]: unknown section; a backend's section must be named in [DEFAULT] "
-                   "enabled_backends");
+                   "enabled_backends, a pool's in [storage] enabled_pools");
     assert_refused("[DEFAULT]\nenabled_backends = lvm-1\n[lvm_1]\n",
                    ":3: [lvm_1]: unknown section; did you mean [lvm-1]? (A backend's section must "
-                   "be named in enabled_backends.)");
+                   "be named in enabled_backends, a pool's in enabled_pools.)");
 }
 END_TEST
 
@@ -333,7 +352,8 @@ END_TEST
 
 START_TEST(unknown_names_are_refused_with_the_nearest_spelling) {
     assert_refused("[databse]\n", ":1: [databse]: unknown section; did you mean [database]? (A "
-                                  "backend's section must be named in enabled_backends.)");
+                                  "backend's section must be named in enabled_backends, a "
+                                  "pool's in enabled_pools.)");
     assert_refused("[database]\nconection = x\n",
                    ":2: [database] conection: unknown key; did you mean connection?");
     assert_refused("[database]\nosapi_max_limit = 3\n",
@@ -342,7 +362,7 @@ START_TEST(unknown_names_are_refused_with_the_nearest_spelling) {
     assert_refused("[0123456789012345678901234567890123456789012345678901234567890123456789]\n",
                    ":1: [0123456789012345678901234567890123456789012345678901234567890123456789]: "
                    "unknown section; a backend's section must be named in [DEFAULT] "
-                   "enabled_backends");
+                   "enabled_backends, a pool's in [storage] enabled_pools");
 }
 END_TEST
 
@@ -449,7 +469,15 @@ START_TEST(sample_tells_every_option_and_can_be_loaded) {
         "# .dots and \\ and 'quotes' - and a text that is so long that it does not fit\n"
         "# into one line of the sample\n"
         "# Value: text. Unset by default.\n"
-        "#pool_name =\n";
+        "#pool_name =\n"
+        "\n"
+        "# Each pool that [storage] enabled_pools names has a section of that name,\n"
+        "# with these keys.\n"
+        "#[name]\n"
+        "\n"
+        "# Where its files are.\n"
+        "# Value: text. Unset by default.\n"
+        "#path =\n";
 
     config_free(config);
     ck_assert_int_eq(strncmp(text,
@@ -487,6 +515,7 @@ CHECK_MAIN("option", fallbacks_hold_when_nobody_says_anything, file_is_read_as_c
            lists_are_trimmed_and_empty_items_fall_out, command_line_wins_over_environment_over_file,
            arguments_take_hyphens_sections_and_bare_switches, set_acts_as_the_command_line,
            each_enabled_backend_has_a_section_with_every_drivers_keys,
+           each_enabled_pool_has_a_section_beside_the_backends,
            backend_may_not_take_the_name_of_another_section, backend_that_is_not_enabled_is_unknown,
            tables_without_backends_have_none, bad_value_is_refused_with_place_and_range,
            unknown_names_are_refused_with_the_nearest_spelling, bad_syntax_is_refused_with_its_line,
