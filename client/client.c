@@ -51,6 +51,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
         .repeats = client->repeats,
         .safe = may_come_twice(call->method),
         .wanted_header = call->wanted_header,
+        .lines = call->lines,
         .until_us = client->until_us,
     };
     const char *url;

@@ -42,6 +42,7 @@ struct client_call {
     const char *request_id;    /* goes along as the global one; NULL: none */
     struct http_header header; /* one more; without a name: none */
     const char *wanted_header; /* of the answer; NULL: none */
+    const struct http_lines *lines; /* of an answer that lasts; NULL: it is kept whole */
 };
 
 /* Metadata of what is made; a list ends with a NULL key. */

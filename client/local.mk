@@ -12,7 +12,8 @@ libscoria_a_SOURCES += \
 	client/servers.c client/servers.h \
 	client/snapshots.c client/snapshots.h \
 	client/version_range.c client/version_range.h \
-	client/volumes.c client/volumes.h
+	client/volumes.c client/volumes.h \
+	client/watch.c client/watch.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -20,5 +21,6 @@ check_PROGRAMS += \
 	tests/unit/client/test_compute_events \
 	tests/unit/client/test_servers \
 	tests/unit/client/test_storage \
-	tests/unit/client/test_volumes
+	tests/unit/client/test_volumes \
+	tests/unit/client/test_watch
 endif

@@ -50,7 +50,9 @@ struct receipt {
     struct arena *arena;
     char *text;
     size_t size, room;
-    bool overflow;
+    bool overflow, enough;
+    const struct http_lines *lines;
+    CURL *handle;
     const char *wanted; /* name of a header */
     const char *header; /* its value */
 };
@@ -69,6 +71,30 @@ static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
         end--;
     receipt->header = arena_text_n(receipt->arena, line + start, end - start);
     return size;
+}
+
+/* Whole lines go out, the rest stays. */
+static bool give_lines(struct receipt *receipt) {
+    char *line = receipt->text, *rest = line + receipt->size, *end;
+
+    while (!receipt->enough && (end = memchr(line, '\n', (size_t)(rest - line)))) {
+        *end = '\0';
+        receipt->enough = !receipt->lines->each(receipt->lines->arg, line, (size_t)(end - line));
+        line = end + 1;
+    }
+    receipt->size = (size_t)(rest - line);
+    memmove(receipt->text, line, receipt->size + 1);
+    receipt->overflow = receipt->size > receipt->lines->most;
+    return !receipt->enough && !receipt->overflow;
+}
+
+static bool is_of_lines(const struct receipt *receipt) {
+    long status = 0;
+
+    if (!receipt->lines)
+        return false;
+    curl_easy_getinfo(receipt->handle, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status <= 299;
 }
 
 /* Always leaves a byte for the end. */
@@ -92,7 +118,7 @@ static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
     memcpy(receipt->text + receipt->size, bytes, size);
     receipt->size += size;
     receipt->text[receipt->size] = '\0';
-    return size;
+    return is_of_lines(receipt) && !give_lines(receipt) ? 0 : size;
 }
 
 static void cleanup_slist(struct curl_slist *const *list) {
@@ -203,6 +229,10 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
         curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
         curl_easy_setopt(handle, CURLOPT_XFERINFODATA, call->until_us);
     }
+    if (call->lines) {
+        curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)(call->lines->quiet_ms / 1000));
+    }
     if (call->peer)
         set_trust(handle, call->peer);
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
@@ -223,8 +253,9 @@ static int judge_failure(CURL *handle, const struct http_call *call, const char 
 
     curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &sent);
     if (receipt->overflow)
-        error_set(err, ERROR_UNAVAILABLE, "%s %s: the answer is larger than %zu bytes",
-                  call->method, call->url, ANSWER_MOST);
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s is larger than %zu bytes", call->method,
+                  call->url, call->lines ? "a line of the answer" : "the answer",
+                  call->lines ? call->lines->most : ANSWER_MOST);
     else
         error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->url, reason);
     return sent > 0 ? HTTP_NO_ANSWER : HTTP_NOT_SENT;
@@ -236,6 +267,8 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
     __attribute__((cleanup(cleanup_slist))) struct curl_slist *headers = make_headers(arena, call);
     struct receipt receipt = { .arena = arena,
                                .room = ANSWER_FIRST,
+                               .lines = call->lines,
+                               .handle = handle,
                                .wanted = call->wanted_header };
     char reason[CURL_ERROR_SIZE] = "";
     curl_off_t retry_after_s = 0;
@@ -250,7 +283,7 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
     set_options(handle, call, timeout_ms, headers, &receipt, reason);
     code = curl_easy_perform(handle);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL);
-    if (code != CURLE_OK)
+    if (code != CURLE_OK && !receipt.enough)
         return judge_failure(handle, call, reason[0] ? reason : curl_easy_strerror(code), &receipt,
                              err);
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);

@@ -23,6 +23,17 @@ struct http_peer {
     int64_t connect_timeout_ms;       /* 0: 5 000 */
 };
 
+/* A line of an answer as it comes, without its end; false: it is enough. */
+typedef bool http_line(void *arg, const char *line, size_t size);
+
+/* An answer that comes line by line and may last. */
+struct http_lines {
+    http_line *each;
+    void *arg;
+    size_t most;      /* a longer line ends the call */
+    int64_t quiet_ms; /* who says nothing for so long has gone; whole seconds */
+};
+
 struct http_call {
     const char *method;
     const char *url;
@@ -39,6 +50,9 @@ struct http_call {
      * sets it meanwhile (atomically); NULL, or 0: none. */
     const int64_t *until_us;
     const char *wanted_header; /* of the answer; NULL: none */
+    /* Each line of a 2xx answer goes there, and none is kept.  A last line without its end is none.
+     * NULL: an answer is kept whole. */
+    const struct http_lines *lines;
 };
 
 struct http_answer {

@@ -151,7 +151,8 @@ static int call_once(const struct own_user *user, struct arena *arena, const str
                      struct tokens *tokens, struct http_answer *ret, struct error *err) {
     struct http_call with_tokens = *call;
 
-    if (have_tokens(user, arena, call->timeout_ms, tokens, err) < 0)
+    /* An answer that lasts gives Keystone no more time. */
+    if (have_tokens(user, arena, call->lines ? 0 : call->timeout_ms, tokens, err) < 0)
         return HTTP_NOT_SENT;
     with_tokens.headers = add_tokens(arena, call->headers, tokens);
     with_tokens.peer = &user->peer;
