@@ -59,7 +59,8 @@ schema_texts = \
 	db/schema/0022_zone_and_group_pages.sql \
 	db/schema/0023_operations_that_read.sql \
 	db/schema/0024_documents.sql \
-	db/schema/0025_snapshot_pages.sql
+	db/schema/0025_snapshot_pages.sql \
+	db/schema/0026_documents_owned.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -2,6 +2,8 @@
 
 #include "db/engine.h"
 
+#include <string.h>
+
 int tables_read(struct db_tx *tx, struct arena *arena, struct tables *ret, struct error *err) {
     autorows struct db_rows *rows = db_query(tx, err, tx->engine->tables_sql);
     int more;
@@ -24,12 +26,17 @@ static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *fro
     return db_change_values(to, err, sql, values, columns);
 }
 
+/* Rows that refer to others of their own table come behind those. */
+static const char *order_of(const char *table) {
+    return strcmp(table, "documents") == 0 ? " ORDER BY first_version" : "";
+}
+
 int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,
                    reset_progress *progress, void *arg, struct error *err) {
     enum { PROGRESS_ROWS = 1000 };
     autoarena struct arena *arena = arena_new();
     autorows struct db_rows *rows =
-        db_query(from, err, arena_format(arena, "SELECT * FROM %s", table));
+        db_query(from, err, arena_format(arena, "SELECT * FROM %s%s", table, order_of(table)));
     unsigned columns = rows ? db_columns(rows) : 0;
     const char *sql =
         arena_format(arena, "INSERT INTO %s VALUES (%s)", table, db_places(arena, 1, columns));

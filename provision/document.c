@@ -119,13 +119,15 @@ int document_read(struct arena *arena, const struct document_kind *kind,
 
 /* ---- writing ---- */
 
-/* To the second, with its zone, as Kubernetes writes instants. */
-static void put_time(struct arena *arena, json_t *object, const char *key, int64_t instant_us) {
+const char *document_time(struct arena *arena, int64_t instant_us) {
     char text[CLOCK_TEXT_SIZE];
 
+    return arena_format(arena, "%.19sZ", clock_text(instant_us, text));
+}
+
+static void put_time(struct arena *arena, json_t *object, const char *key, int64_t instant_us) {
     if (instant_us)
-        json_object_set_new(
-            object, key, json_string(arena_format(arena, "%.19sZ", clock_text(instant_us, text))));
+        json_object_set_new(object, key, json_string(document_time(arena, instant_us)));
 }
 
 json_t *document_metadata(struct arena *arena, const struct document *document) {

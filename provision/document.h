@@ -13,6 +13,7 @@ struct document {
     const char *id; /* metadata.uid */
     const char *project_id, *name;
     const char *owner_id; /* the document that it belongs to; NULL: none */
+    const char *node;     /* that has to act on it; NULL: none */
     int64_t version;      /* metadata.resourceVersion */
     int64_t first_version;
     int64_t generation; /* rises with what is wanted, not with what is */
@@ -34,6 +35,8 @@ int document_read(struct arena *arena, const struct document_kind *kind,
                   const struct document *before, const json_t *given, struct document_form *ret,
                   struct error *err);
 
+/* An instant as documents have it: to the second, with its zone. */
+const char *document_time(struct arena *arena, int64_t instant_us);
 /* The whole, and its metadata alone; in the arena. */
 json_t *document_json(struct arena *arena, const struct document *document);
 json_t *document_metadata(struct arena *arena, const struct document *document);

@@ -27,10 +27,7 @@ static int check_room(struct work *work, const struct document_kind *kind, const
 
     if (taken > 0)
         return error_set(err, ERROR_CONFLICT, "%s %s already exists.", kind->label, name);
-    if (taken < 0 || db_query_int(work->tx, &count, err,
-                                  "SELECT COUNT(*) FROM documents "
-                                  "WHERE kind = $1 AND project_id = $2",
-                                  DB_TEXT(kind->name), DB_TEXT(project_id)) < 0)
+    if (taken < 0 || document_count(work, kind, &count, err) < 0)
         return -1;
     if (count >= DOCUMENTS_MOST)
         return error_set(err, ERROR_OVER_QUOTA, "The project has %d documents of kind %s already.",
@@ -134,17 +131,6 @@ static int check_deleted(const struct document *before, const struct document *a
     return 0;
 }
 
-static int store(struct work *work, struct document *document, bool tries, struct error *err) {
-    if (tries)
-        return 0;
-    if (document_next_version(work, &document->version, err) < 0)
-        return -1;
-    document->updated_at = work->now_us;
-    if (document->deleted_at && json_array_size(document->finalizers) == 0)
-        return document_drop_row(work, document, err);
-    return document_update(work, document, err);
-}
-
 int document_replace(struct work *work, const struct document *before, const json_t *given,
                      bool tries, struct document *ret, struct error *err) {
     const struct document_kind *kind = before->kind;
@@ -168,7 +154,7 @@ int document_replace(struct work *work, const struct document *before, const jso
         check_bytes(work, ret, err) < 0)
         return -1;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
-    return store(work, ret, tries, err);
+    return tries ? 0 : document_store(work, before, ret, err);
 }
 
 /* What is not there cannot be taken away; it stays, and whether it is known is seen later. */
@@ -213,5 +199,5 @@ int document_delete(struct work *work, const struct document *document, bool tri
     if (document->kind->check_delete && document->kind->check_delete(work, document, err) < 0)
         return -1;
     ret->deleted_at = work->now_us;
-    return store(work, ret, tries, err);
+    return tries ? 0 : document_store(work, document, ret, err);
 }

@@ -4,7 +4,7 @@
  * An edit that names the number of the document as it was read is refused when it has changed since
  * (ERROR_CONFLICT); one that changes nothing has no number.  A document with finalizers is not gone
  * when it is deleted: it has a time of deletion, and goes with the last of them.  What belongs to
- * it goes when it does.
+ * it goes before it does.
  */
 #pragma once
 

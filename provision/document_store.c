@@ -7,10 +7,10 @@
 
 #define ROWS_MOST 100 /* of a page: each may be large, and an engine may read all of them at once */
 
-#define DOCUMENT_SELECT                                                                     \
-    "SELECT d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "   \
-    "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at " \
-    "FROM documents d"
+#define DOCUMENT_SELECT                                                                      \
+    "SELECT d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "    \
+    "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at, " \
+    "d.node FROM documents d"
 
 /* ---- reading ---- */
 
@@ -52,6 +52,7 @@ static int read_row(struct work *work, const struct db_rows *rows, void *item, s
         .created_at = db_int(rows, 11),
         .updated_at = db_int(rows, 12),
         .deleted_at = db_int(rows, 13),
+        .node = db_copy(rows, 14, arena),
     };
     if (!document->kind)
         return error_set(err, ERROR_INTERNAL, "Documents of kind %s are not known.",
@@ -72,6 +73,16 @@ int document_find(struct work *work, const struct document_kind *kind, const cha
 
     return error_if_none(query_one(work, rows, read_row, ret, err), err, ERROR_NOT_FOUND,
                          "%s %s could not be found.", kind->label, id_or_name);
+}
+
+int document_owned(struct work *work, const char *owner_id, const struct document_kind *kind,
+                   struct document **ret, struct error *err) {
+    struct db_rows *rows = db_query(
+        work->tx, err,
+        DOCUMENT_SELECT " WHERE d.owner_id = $1 AND d.kind = $2 ORDER BY d.first_version, d.id",
+        DB_TEXT(owner_id), DB_TEXT(kind->name));
+
+    return query_all(work, rows, read_row, ret, err);
 }
 
 /* In memory a tree is larger than its text. */
@@ -169,45 +180,126 @@ size_t document_bytes(struct work *work, const struct document *document) {
     return strlen(metadata_text(work, document)) + strlen(json_text(work->arena, document->body));
 }
 
+/* How many the project has of the kind is known without counting. */
+static int count_one(struct work *work, const struct document *document, int more,
+                     struct error *err) {
+    return db_change(work->tx, err,
+                     "INSERT INTO document_counts (kind, project_id, documents) "
+                     "VALUES ($1, $2, $3) ON CONFLICT (kind, project_id) DO UPDATE SET "
+                     "documents = document_counts.documents + excluded.documents",
+                     DB_TEXT(document->kind->name), DB_TEXT(document->project_id), DB_INT(more));
+}
+
+int document_count(struct work *work, const struct document_kind *kind, int64_t *ret,
+                   struct error *err) {
+    *ret = 0;
+    return db_query_int(work->tx, ret, err,
+                        "SELECT documents FROM document_counts "
+                        "WHERE kind = $1 AND project_id = $2",
+                        DB_TEXT(kind->name), DB_TEXT(work->context->project_id)) < 0
+               ? -1
+               : 0;
+}
+
 int document_insert(struct work *work, const struct document *document, struct error *err) {
     if (db_change(
             work->tx, err,
             "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
-            "first_version, generation, metadata, body, status, created_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+            "first_version, generation, metadata, body, status, created_at, node) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
             DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
             DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
             DB_INT(document->first_version), DB_INT(document->generation),
             DB_TEXT(metadata_text(work, document)), DB_TEXT(json_text(work->arena, document->body)),
-            DB_TEXT(json_text(work->arena, document->status)), DB_INT(document->created_at)) < 0)
+            DB_TEXT(json_text(work->arena, document->status)), DB_INT(document->created_at),
+            DB_TEXT(document->node)) < 0 ||
+        count_one(work, document, 1, err) < 0)
         return -1;
     return write_labels(work, document, err);
 }
 
-int document_update(struct work *work, const struct document *document, struct error *err) {
-    if (db_change(work->tx, err,
-                  "UPDATE documents SET version = $2, generation = $3, metadata = $4, body = $5, "
-                  "status = $6, updated_at = $7, deleted_at = $8 WHERE id = $1",
-                  DB_TEXT(document->id), DB_INT(document->version), DB_INT(document->generation),
-                  DB_TEXT(metadata_text(work, document)),
-                  DB_TEXT(json_text(work->arena, document->body)),
-                  DB_TEXT(json_text(work->arena, document->status)), DB_TIME(document->updated_at),
-                  DB_TIME(document->deleted_at)) < 0)
+static int update_row(struct work *work, const struct document *before,
+                      const struct document *after, struct error *err) {
+    int rows =
+        db_run(work->tx, err,
+               "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
+               "status = $7, updated_at = $8, deleted_at = $9, node = $10 "
+               "WHERE id = $1 AND version = $2",
+               DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
+               DB_INT(after->generation), DB_TEXT(metadata_text(work, after)),
+               DB_TEXT(json_text(work->arena, after->body)),
+               DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
+               DB_TIME(after->deleted_at), DB_TEXT(after->node));
+
+    if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
+                      before->kind->label, before->name) < 0)
         return -1;
-    return write_labels(work, document, err);
+    return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
 }
 
 /* Its last number stays for those who watch: for so many changes, and no longer. */
-int document_drop_row(struct work *work, const struct document *document, struct error *err) {
+static int drop_row(struct work *work, const struct document *document, struct error *err) {
     if (db_change(work->tx, err,
-                  "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at) "
-                  "VALUES ($1, $2, $3, $4, $5, $6)",
+                  "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
+                  "node) VALUES ($1, $2, $3, $4, $5, $6, $7)",
                   DB_TEXT(document->id), DB_TEXT(document->kind->name),
                   DB_TEXT(document->project_id), DB_TEXT(document->name), DB_INT(document->version),
-                  DB_INT(work->clock_us)) < 0 ||
+                  DB_INT(work->clock_us), DB_TEXT(document->node)) < 0 ||
         db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
                   DB_TEXT(document->kind->name),
-                  DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0)
+                  DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||
+        count_one(work, document, -1, err) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
+}
+
+/* ---- a change ---- */
+
+/* Nobody wants it, nothing has to be done first, nothing belongs to it: 1; else 0, or -1. */
+static int may_go(struct work *work, const struct document *document, struct error *err) {
+    int64_t one;
+    int owns;
+
+    if (!document->deleted_at || json_array_size(document->finalizers) > 0)
+        return 0;
+    owns = db_query_int(work->tx, &one, err, "SELECT 1 FROM documents WHERE owner_id = $1 LIMIT 1",
+                        DB_TEXT(document->id));
+    return owns < 0 ? -1 : !owns;
+}
+
+static int find_owner(struct work *work, const struct document *document, struct document *ret,
+                      struct error *err) {
+    struct db_rows *rows =
+        db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1", DB_TEXT(document->owner_id));
+
+    return query_one(work, rows, read_row, ret, err);
+}
+
+/* The document, and who has waited for nothing else: its owner, that one's, and so on. */
+static int drop(struct work *work, const struct document *document, struct error *err) {
+    struct document owner = *document;
+    int goes = 1;
+
+    while (goes > 0) {
+        if (drop_row(work, &owner, err) < 0)
+            return -1;
+        goes = owner.owner_id ? find_owner(work, &owner, &owner, err) : 0;
+        if (goes > 0)
+            goes = may_go(work, &owner, err);
+        if (goes > 0 && document_next_version(work, &owner.version, err) < 0)
+            return -1;
+    }
+    return goes;
+}
+
+int document_store(struct work *work, const struct document *before, struct document *after,
+                   struct error *err) {
+    int goes = may_go(work, after, err);
+
+    if (goes < 0 || document_next_version(work, &after->version, err) < 0)
+        return -1;
+    after->updated_at = work->now_us;
+    if (update_row(work, before, after, err) < 0)
+        return -1;
+    return goes ? drop(work, after, err) : 0;
 }

@@ -4,6 +4,8 @@
  * Every change of any document has a number, greater than all before: its resourceVersion.  They
  * are given one after the other (a transaction that has one is the only one until it ends), so who
  * has seen a number has seen all that are smaller, and a watch goes on from there.
+ *
+ * One that is deleted goes when it has no finalizers and nothing belongs to it any more.
  */
 #pragma once
 
@@ -21,6 +23,9 @@ extern const struct pair_rows document_label_rows;
 /* By its name in the caller's project, or by its uid, visible to the caller.  ERROR_NOT_FOUND. */
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err);
+/* Those that belong to `owner_id`, in the order in which they were made: how many, or -1. */
+int document_owned(struct work *work, const char *owner_id, const struct document_kind *kind,
+                   struct document **ret, struct error *err);
 /* Rows for a list, over the alias d; it ends where they take more memory than they may, behind the
  * first at the least, and behind the hundredth. */
 int document_list(struct work *work, const struct query *query, struct document **ret,

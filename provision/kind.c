@@ -4,9 +4,7 @@
 #include <strings.h>
 
 const struct document_kind *const document_kinds[] = {
-    &kind_volume_policy,
-    &kind_volume_config,
-    NULL,
+    &kind_volume_policy, &kind_volume_config, &kind_replicated_volume, &kind_volume_replica, NULL,
 };
 
 const struct document_kind *document_kind_named(const char *name) {

@@ -6,6 +6,8 @@
 
 #include "provision/schema.h"
 
+#include <stdbool.h>
+
 #define DOCUMENT_API_VERSION "cstor.openebs.io/v1"
 
 struct document;
@@ -21,15 +23,21 @@ struct document_kind {
     const struct schema_field *fields;
     const char *initial_status; /* JSON */
     const char *finalizer; /* stays until the service has cleared up; NULL: nothing to clear up */
+    bool ours;             /* the service writes it; clients look at it */
+    const struct schema_field *status_fields; /* what its node writes of it; NULL: nothing */
     /* What the fields cannot say of a new one, or of an edit.  NULL: nothing. */
     int (*check)(struct work *work, struct document *document, struct error *err);
     int (*check_edit)(struct work *work, const struct document *before, struct document *after,
                       struct error *err);
     /* May it go?  ERROR_CONFLICT. */
     int (*check_delete)(struct work *work, const struct document *document, struct error *err);
+    /* What follows from a status that its node has written. */
+    int (*check_status)(struct work *work, const struct document *before, struct document *after,
+                        struct error *err);
 };
 
-extern const struct document_kind kind_volume_policy, kind_volume_config;
+extern const struct document_kind kind_volume_policy, kind_volume_config, kind_replicated_volume,
+    kind_volume_replica;
 /* All there are, ended with NULL. */
 extern const struct document_kind *const document_kinds[];
 
@@ -40,3 +48,5 @@ const struct document_kind *document_kind_called(const char *name);
 
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[];
+
+#define REPLICAS_MOST 9 /* of one volume */

@@ -2,16 +2,22 @@ libscoria_a_SOURCES += \
 	provision/document.c provision/document.h \
 	provision/document_edit.c provision/document_edit.h \
 	provision/document_store.c provision/document_store.h provision/document_store.private.h \
+	provision/document_own.c provision/document_own.h \
 	provision/kind.c provision/kind.h \
 	provision/name.c provision/name.h \
 	provision/pool_list.c provision/pool_list.h \
 	provision/quantity.h \
+	provision/replica_pool.c provision/replica_pool.h \
+	provision/replicated_volume.c \
 	provision/schema.c provision/schema.h \
 	provision/volume_config.c \
-	provision/volume_policy.c
+	provision/volume_policy.c \
+	provision/volume_replica.c
 
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/provision/test_document_edit \
+	tests/unit/provision/test_document_own \
+	tests/unit/provision/test_replica_pool \
 	tests/unit/provision/test_schema
 endif

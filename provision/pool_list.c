@@ -66,5 +66,9 @@ int pool_list_compare(const json_t *before, const json_t *after, const char *pat
                          "%s.replicaPoolInfo: %zu pools are taken away, of which %s is one; one at "
                          "a time may go.",
                          path, old_ones, gone);
+    if (old_ones > 0 && pool_list_count(after) == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s.replicaPoolInfo: pool %s has the last replica, which stays.", path,
+                         gone);
     return 0;
 }

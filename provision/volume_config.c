@@ -2,10 +2,10 @@
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
+#include "json/json.h"
 
 #include <string.h>
 
-#define REPLICAS_MOST  9
 #define CAPACITY_LEAST ((int64_t)1 << 20)
 #define CAPACITY_MOST  ((int64_t)1 << 40) /* the room that files of replicas have to grow in */
 
@@ -109,8 +109,23 @@ static bool is_bound(const struct document *config) {
     return strcmp(phase_of(config), "Bound") == 0;
 }
 
+/* What the policy says of pools, or where it leaves the choice, those that were chosen. */
+static const json_t *pools_of(struct arena *arena, const struct document *config,
+                              const json_t *policy) {
+    const json_t *used = json_object_get(config->status, "poolInfo");
+    json_t *list, *chosen;
+
+    if (pool_list_count(policy) > 0 || json_array_size(used) == 0)
+        return policy;
+    list = json_array();
+    chosen = json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
+    for (size_t i = 0; i < json_array_size(used); i++)
+        json_array_append_new(list, json_pack("{s:O}", "poolName", json_array_get(used, i)));
+    return chosen;
+}
+
 /* P53: replicas come and go only while all is settled. */
-static int check_pools(const struct document *before, const json_t *old_policy,
+static int check_pools(struct arena *arena, const struct document *before, const json_t *old_policy,
                        const json_t *policy, struct error *err) {
     if (pool_list_check(policy, "spec.policy", err) < 0)
         return -1;
@@ -121,7 +136,7 @@ static int check_pools(const struct document *before, const json_t *old_policy,
                          "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
                          "is %s.",
                          phase_of(before));
-    return pool_list_compare(old_policy, policy, "spec.policy", err);
+    return pool_list_compare(pools_of(arena, before, old_policy), policy, "spec.policy", err);
 }
 
 static int64_t storage_of(const json_t *holder) {
@@ -150,7 +165,7 @@ static int check_config_edit(struct work *work, const struct document *before,
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
 
-    if (check_pools(before, old_policy, policy, err) < 0 ||
+    if (check_pools(work->arena, before, old_policy, policy, err) < 0 ||
         check_size(work->arena, before, after, err) < 0)
         return -1;
     if (is_bound(before) && old_policy && !json_equal(old_policy, policy))

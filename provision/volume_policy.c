@@ -6,7 +6,6 @@
 #define BLOCK_MOST       131072
 #define DEPTH_MOST       65536
 #define WORKERS_MOST     1024
-#define REPLICAS_MOST    9
 #define TOLERATIONS_MOST 64
 
 /* clang-format off */

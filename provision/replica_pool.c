@@ -1,0 +1,109 @@
+#include "provision/replica_pool.h"
+
+#include "ledger/query.h"
+#include "provision/kind.h"
+#include "provision/name.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define POOL_SELECT                                                                         \
+    "SELECT name, node, path, labels, read_only, total_bytes, free_bytes, state, seen_at, " \
+    "created_at FROM replica_pools"
+
+static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
+    struct arena *arena = work->arena;
+    const char *labels = db_text(rows, 3);
+
+    *(struct replica_pool *)item = (struct replica_pool){
+        .id = db_copy(rows, 0, arena),
+        .node = db_copy(rows, 1, arena),
+        .path = db_copy(rows, 2, arena),
+        .labels = json_parse(arena, labels, strlen(labels), err),
+        .read_only = db_bool(rows, 4),
+        .total_bytes = db_int(rows, 5),
+        .free_bytes = db_int(rows, 6),
+        .state = db_copy(rows, 7, arena),
+        .seen_at = work_shown(work, db_int(rows, 8)),
+        .created_at = db_int(rows, 9),
+        .up = work->clock_us - db_int(rows, 8) <= work->settings->replica_pool_down_s * SECOND_US,
+    };
+    return ((struct replica_pool *)item)->labels ? 0 : -1;
+}
+
+int replica_pool_find(struct work *work, const char *name, struct replica_pool *ret,
+                      struct error *err) {
+    return query_one(work, db_query(work->tx, err, POOL_SELECT " WHERE name = $1", DB_TEXT(name)),
+                     read_pool, ret, err);
+}
+
+int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err) {
+    return query_all(work, db_query(work->tx, err, POOL_SELECT " ORDER BY name"), read_pool, ret,
+                     err);
+}
+
+static int check_said(const struct replica_pool *said, struct error *err) {
+    if (strlen(said->id) > REPLICA_POOL_NAME_MOST || !name_is_subdomain(said->id))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The name of a pool has lower-case letters, digits, '-' and '.', at most "
+                         "%d of them.",
+                         REPLICA_POOL_NAME_MOST);
+    if (said->path[0] != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "path: it must begin with '/'.");
+    if (said->free_bytes > said->total_bytes)
+        return error_set(err, ERROR_BAD_REQUEST, "free_bytes: there are more than total_bytes.");
+    return 0;
+}
+
+/* Two that are alive would have each other's replicas. */
+static int check_owner(struct work *work, const struct replica_pool *said, struct error *err) {
+    struct replica_pool known;
+    int found = replica_pool_find(work, said->id, &known, err);
+
+    if (found <= 0 || strcmp(known.node, said->node) == 0 || !known.up)
+        return found < 0 ? -1 : 0;
+    return error_set(err, ERROR_CONFLICT, "Pool %s is node %s's, which is up.", said->id,
+                     known.node);
+}
+
+int replica_pool_report(struct work *work, const struct replica_pool *said,
+                        struct replica_pool *ret, struct error *err) {
+    int found;
+
+    if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
+        db_change(work->tx, err,
+                  "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
+                  "free_bytes, state, seen_at, created_at) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (name) DO UPDATE "
+                  "SET node = excluded.node, path = excluded.path, labels = excluded.labels, "
+                  "read_only = excluded.read_only, total_bytes = excluded.total_bytes, "
+                  "free_bytes = excluded.free_bytes, state = excluded.state, "
+                  "seen_at = excluded.seen_at",
+                  DB_TEXT(said->id), DB_TEXT(said->node), DB_TEXT(said->path),
+                  DB_TEXT(json_text(work->arena, said->labels)), DB_BOOL(said->read_only),
+                  DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
+                  DB_INT(work->clock_us), DB_INT(work->now_us)) < 0)
+        return -1;
+    found = replica_pool_find(work, said->id, ret, err);
+    return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
+}
+
+/* Documents are stored as compact JSON; names of pools have nothing that LIKE knows. */
+static int has_replicas(struct work *work, const char *name, struct error *err) {
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM documents WHERE kind = $1 AND body LIKE $2 LIMIT 1",
+                        DB_TEXT(kind_volume_replica.name),
+                        DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL)));
+}
+
+int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err) {
+    int used = has_replicas(work, pool->id, err);
+
+    if (used > 0)
+        return error_set(err, ERROR_CONFLICT, "Pool %s has replicas.", pool->id);
+    return used < 0 ? -1
+                    : db_change(work->tx, err, "DELETE FROM replica_pools WHERE name = $1",
+                                DB_TEXT(pool->id));
+}

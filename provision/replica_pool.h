@@ -1,0 +1,36 @@
+/*
+ * Pools: places for files of replicas.  Each is its node's, which tells of it again and again; one
+ * that is not told of is offline.  Rows and no documents: a sign of life is no change of anything.
+ */
+#pragma once
+
+#include "ledger/work.h"
+
+#include <jansson.h>
+
+#define REPLICA_POOL_NAME_MOST 63
+
+struct replica_pool {
+    const char *id; /* its name, among those of all nodes */
+    const char *node;
+    const char *path; /* absolute, on its node */
+    json_t *labels;
+    bool read_only;
+    int64_t total_bytes, free_bytes;
+    const char *state;  /* "Online", or what its node says */
+    int64_t seen_at;    /* shown */
+    int64_t created_at; /* shown */
+    bool up;            /* seen lately */
+};
+
+/* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:
+ * another node has one of this name that is up. */
+int replica_pool_report(struct work *work, const struct replica_pool *said,
+                        struct replica_pool *ret, struct error *err);
+/* 1, or 0 when there is none. */
+int replica_pool_find(struct work *work, const char *name, struct replica_pool *ret,
+                      struct error *err);
+/* All there are, by name: how many. */
+int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err);
+/* Nobody tells of it any more.  ERROR_CONFLICT while it has replicas. */
+int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err);

@@ -1,0 +1,102 @@
+/*
+ * CStorVolume: what a config has become; its node serves it from replicas on pools.
+ */
+#include "provision/kind.h"
+
+#define PATH_MOST       4096
+#define MESSAGE_MOST    1024
+#define LISTED_MOST     (2 * REPLICAS_MOST) /* those that come and those that go, too */
+#define CONDITIONS_MOST 16
+
+/* clang-format off */
+static const struct schema_field qos_fields[] = {
+    { "iops", SCHEMA_INT, .initial = "0", .about = "The most requests in a second; 0: any." },
+    { "bytesPerSecond", SCHEMA_INT, .initial = "0", .about = "The most bytes in a second; 0: any." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field member_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = PATH_MOST,
+      .about = "The pool's directory." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field spec_fields[] = {
+    { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "Its size." },
+    { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
+      .about = "The size that it can grow to." },
+    { "blockSize", SCHEMA_INT, SCHEMA_POWER_OF_2, .min = 512, .max = 131072, .initial = "4096",
+      .about = "The size of a logical block in bytes." },
+    { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
+      .about = "How many copies of the data there are to be." },
+    { "consistencyFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
+      .about = "Fewer copies than this take no writes." },
+    { "nodeId", SCHEMA_TEXT, .initial = "\"\"", .about = "Where it is to be served; empty: nowhere." },
+    { "serve", SCHEMA_BOOL, .initial = "true", .about = "Clients are let in." },
+    { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
+      .about = "How many requests of a client are under way at once." },
+    { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve them." },
+    { "qos", SCHEMA_OBJECT, .of = qos_fields, .initial = "{}", .about = "What clients may take." },
+    { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
+      .about = "All that belong to it, in their order." },
+    { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What its node makes true." },
+    SCHEMA_FIELDS_END,
+};
+
+static const char *const phases[] = { "Init", "Healthy", "Degraded", "Offline", "Error", NULL };
+static const char *const states[] = { "Down", "Levelling", "Serving", NULL };
+static const char *const modes[] = {
+    "Healthy", "Degraded", "Rebuilding", "Offline", "Error", "NewReplicaDegraded", NULL,
+};
+
+static const struct schema_field target_fields[] = {
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
+    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
+    { "address", SCHEMA_TEXT, .max = PATH_MOST, .about = "Where clients find it." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field replica_fields[] = {
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
+    { "poolName", SCHEMA_TEXT, .about = "The pool where its file is." },
+    { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
+    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },
+    { "errors", SCHEMA_INT, .about = "How often it failed." },
+    { "doneBytes", SCHEMA_INT, .about = "How much of it is rebuilt." },
+    { "totalBytes", SCHEMA_INT, .about = "How much there is to rebuild." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field status_fields[] = {
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
+    { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
+    { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+    { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
+    { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
+      .about = "Each replica as the target sees it." },
+    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "conditions", SCHEMA_LIST, .max = CONDITIONS_MOST, .also = "condition", .about = "What goes on." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+const struct document_kind kind_replicated_volume = {
+    .name = "CStorVolume",
+    .collection = "replicated_volumes",
+    .word = "replicated_volume",
+    .label = "Replicated volume",
+    .short_name = "cv",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Init\"}",
+    .ours = true,
+    .status_fields = status_fields,
+};

@@ -1,0 +1,89 @@
+/*
+ * CStorVolumeReplica: one copy of a volume's data, on one pool; the pool's node makes and removes
+ * it.  The document stays until the data are gone (P45).
+ */
+#include "provision/document.h"
+
+#include "ledger/work.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define PATH_MOST    4096
+#define MESSAGE_MOST 1024
+
+/* clang-format off */
+static const struct schema_field spec_fields[] = {
+    { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = PATH_MOST,
+      .about = "The pool's directory." },
+    { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "The volume's size." },
+    { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
+      .about = "The size that the volume can grow to." },
+    { "members", SCHEMA_LIST, .max = REPLICAS_MOST,
+      .about = "The volume's first replicas, in their order; without, this one is to be rebuilt." },
+    { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
+      .about = "How many copies of the data there are to be." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What its node makes true." },
+    SCHEMA_FIELDS_END,
+};
+
+static const char *const phases[] = {
+    "Init", "Healthy", "Recreate", "Rebuilding", "Offline", "Degraded", "Error", "DeletionFailed",
+    "Deleted", NULL,
+};
+
+static const struct schema_field capacity_fields[] = {
+    { "used", SCHEMA_QUANTITY, .about = "What its file takes." },
+    { "total", SCHEMA_QUANTITY, .about = "How large its file is." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field status_fields[] = {
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
+    { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
+    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+/* Its data are gone, and so is what held the document; nobody loses data that are wanted. */
+static int check_replica_status(struct work *work, const struct document *before,
+                                struct document *after, struct error *err) {
+    const char *phase = json_text_of(after->status, "phase");
+    json_t *finalizers;
+
+    if (strcmp(phase, "Deleted") != 0)
+        return 0;
+    if (!before->deleted_at)
+        return error_set(err, ERROR_CONFLICT,
+                         "status.phase: Volume replica %s is not being deleted.", before->name);
+    finalizers = json_keep(work->arena, json_array());
+    for (size_t i = 0; i < json_array_size(before->finalizers); i++)
+        if (strcmp(json_string_value(json_array_get(before->finalizers, i)),
+                   before->kind->finalizer) != 0)
+            json_array_append(finalizers, json_array_get(before->finalizers, i));
+    after->finalizers = finalizers;
+    return 0;
+}
+
+const struct document_kind kind_volume_replica = {
+    .name = "CStorVolumeReplica",
+    .collection = "volume_replicas",
+    .word = "volume_replica",
+    .label = "Volume replica",
+    .short_name = "cvr",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Init\"}",
+    .finalizer = "cstorvolumereplica.openebs.io/finalizer",
+    .ours = true,
+    .status_fields = status_fields,
+    .check_status = check_replica_status,
+};
