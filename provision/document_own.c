@@ -42,14 +42,14 @@ static json_t *first_finalizers(struct work *work, const struct document_kind *k
     return finalizers;
 }
 
-int document_own_create(struct work *work, const struct document_kind *kind,
-                        const struct document *owner, const char *name, json_t *labels,
-                        json_t *body, json_t *status, const char *node, struct document *ret,
-                        struct error *err) {
+int document_own_create_as(struct work *work, const char *id, const struct document_kind *kind,
+                           const struct document *owner, const char *name, json_t *labels,
+                           json_t *body, json_t *status, const char *node, struct document *ret,
+                           struct error *err) {
     struct arena *arena = work->arena;
     struct document document = {
         .kind = kind,
-        .id = work_uuid(work),
+        .id = id,
         .project_id = owner->project_id,
         .owner_id = owner->id,
         .node = node,
@@ -72,6 +72,14 @@ int document_own_create(struct work *work, const struct document_kind *kind,
     document.first_version = document.version;
     *ret = document;
     return document_insert(work, &document, err);
+}
+
+int document_own_create(struct work *work, const struct document_kind *kind,
+                        const struct document *owner, const char *name, json_t *labels,
+                        json_t *body, json_t *status, const char *node, struct document *ret,
+                        struct error *err) {
+    return document_own_create_as(work, work_uuid(work), kind, owner, name, labels, body, status,
+                                  node, ret, err);
 }
 
 /* ---- writing ---- */

@@ -19,6 +19,11 @@ int document_own_create(struct work *work, const struct document_kind *kind,
                         const struct document *owner, const char *name, json_t *labels,
                         json_t *body, json_t *status, const char *node, struct document *ret,
                         struct error *err);
+/* The same of one whose id (work_uuid()) others have to know before it is made. */
+int document_own_create_as(struct work *work, const char *id, const struct document_kind *kind,
+                           const struct document *owner, const char *name, json_t *labels,
+                           json_t *body, json_t *status, const char *node, struct document *ret,
+                           struct error *err);
 
 /*
  * Makes `before` what `after` says: labels, body, status, finalizers, deletion, node.  Its number

@@ -241,10 +241,11 @@ static int update_row(struct work *work, const struct document *before,
 static int drop_row(struct work *work, const struct document *document, struct error *err) {
     if (db_change(work->tx, err,
                   "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
-                  "node) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                  "node, owner_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
                   DB_TEXT(document->id), DB_TEXT(document->kind->name),
                   DB_TEXT(document->project_id), DB_TEXT(document->name), DB_INT(document->version),
-                  DB_INT(work->clock_us), DB_TEXT(document->node)) < 0 ||
+                  DB_INT(work->clock_us), DB_TEXT(document->node),
+                  DB_TEXT(document->owner_id)) < 0 ||
         db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
                   DB_TEXT(document->kind->name),
                   DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||

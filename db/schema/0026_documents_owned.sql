@@ -2,6 +2,7 @@
 ALTER TABLE documents ADD COLUMN node TEXT; -- that has to act on it; NULL: none
 CREATE INDEX documents_by_node ON documents (node, kind, version) WHERE node IS NOT NULL;
 ALTER TABLE documents_gone ADD COLUMN node TEXT;
+ALTER TABLE documents_gone ADD COLUMN owner_id TEXT; -- that it belonged to
 
 -- How many a project has of each kind, so that nobody counts them.
 CREATE TABLE document_counts (
