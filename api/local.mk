@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	api/connect.c api/connect.h \
 	api/default_types.c \
 	api/dict_text.c api/dict_text.h \
+	api/documents.c api/documents.h \
 	api/extensions.c \
 	api/fault.c api/fault.h \
 	api/group_resource.c api/group_resource.h \
@@ -37,6 +38,7 @@ libscoria_a_SOURCES += \
 	api/quotas.c \
 	api/reclaim.c \
 	api/release.c \
+	api/replica_pools.c \
 	api/request.c api/request.h \
 	api/resource.c api/resource.h \
 	api/resource_filters.c \
@@ -62,7 +64,6 @@ libscoria_a_SOURCES += \
 	api/view.c api/view.h \
 	api/view_pairs.c api/view_pairs.h \
 	api/volume_actions.c \
-	api/volume_policies.c \
 	api/volume_resource.c api/volume_resource.h \
 	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \
@@ -76,6 +77,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_consistency_groups \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
+	tests/unit/api/test_documents \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_copies \
 	tests/unit/api/test_group_snapshots \
@@ -87,6 +89,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_page \
 	tests/unit/api/test_quotas \
 	tests/unit/api/test_release \
+	tests/unit/api/test_replica_pools \
 	tests/unit/api/test_resource_filters \
 	tests/unit/api/test_rights \
 	tests/unit/api/test_rights_paths \
@@ -102,10 +105,10 @@ check_PROGRAMS += \
 	tests/unit/api/test_versions \
 	tests/unit/api/test_view \
 	tests/unit/api/test_volume_actions \
+	tests/unit/api/test_volume_configs \
 	tests/unit/api/test_volume_list \
 	tests/unit/api/test_volume_metadata \
 	tests/unit/api/test_volume_plans \
-	tests/unit/api/test_volume_policies \
 	tests/unit/api/test_volumes \
 	tests/unit/api/test_waiting
 tests_unit_api_test_hostile_requests_SOURCES = \

@@ -62,7 +62,9 @@ static int page_read_project(struct request *request, const struct resource *res
     const char *asked = request_query(request, "all_tenants");
     bool all = false;
 
-    if (request->context.is_admin && asked) {
+    if (request->context.is_admin && resource->all_by && request_query(request, resource->all_by)) {
+        all = true;
+    } else if (request->context.is_admin && asked) {
         if (resource->all_tenants_by_presence)
             all = true;
         else if (boolean_read("all_tenants", asked, &all, err) < 0)

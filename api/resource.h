@@ -75,6 +75,7 @@ struct resource {
     unsigned query_since; /* before this minor version nothing is looked at but the project */
     bool by_project;      /* alias.project_id is the caller's, unless an admin asks for all */
     bool all_tenants_by_presence; /* all_tenants counts whatever its value is (attachments) */
+    const char *all_by;           /* a filter by which an admin asks for all; or NULL */
     bool counted;                 /* with_count is answered */
     bool large;                   /* a page ends when its text has its size, whatever its limit */
     const char *visible; /* condition on what others than admins see, "?" their project; or NULL */

@@ -49,4 +49,4 @@ const struct document_kind *document_kind_called(const char *name);
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[];
 
-#define REPLICAS_MOST 9 /* of one volume */
+#define REPLICAS_MOST 7 /* of one volume */

@@ -1,6 +1,7 @@
 #include "tests/unit/api/rights.h"
 
 #include "common/cleanup.h"
+#include "tests/lib/documents.h"
 #include "tests/lib/groups.h"
 
 #include <stdio.h>
@@ -56,14 +57,39 @@ static const char *make_snapshot(struct world *world) {
 
 static const char *make_volume_policy(struct world *world) {
     world->token = ADMIN_TOKEN;
-    ck_assert_int_eq(
-        world_call(world, "POST", "/volume_policies",
-                   "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {}}}"),
-        201);
-    return arena_text(
-        world->arena,
-        json_text_of(json_object_get(json_object_get(world->answer, "volume_policy"), "metadata"),
-                     "uid"));
+    return documents_make(
+        world, "volume_policies", "volume_policy",
+        "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {}}}");
+}
+
+static const char *make_config_alone(struct world *world) {
+    world->token = ADMIN_TOKEN;
+    return documents_make(world, "volume_configs", "volume_config",
+                          DOCUMENTS_CONFIG("\"name\": \"p\"", "1Gi", "1"));
+}
+
+static const char *make_volume_config(struct world *world) {
+    const char *id = make_config_alone(world);
+
+    documents_volume(world, id);
+    return id;
+}
+
+static const char *make_replicated_volume(struct world *world) {
+    return documents_volume(world, make_config_alone(world));
+}
+
+static const char *make_volume_replica(struct world *world) {
+    return documents_replica(world, make_replicated_volume(world));
+}
+
+#define REPLICA_POOL \
+    "{\"replica_pool\": {\"node\": \"host-a\", \"path\": \"/p\", \"total_bytes\": 2, \"free_bytes\": 1}}"
+
+static const char *make_replica_pool(struct world *world) {
+    world->token = ADMIN_TOKEN;
+    ck_assert_int_eq(world_call(world, "PUT", "/replica_pools/pool-a", REPLICA_POOL), 200);
+    return "pool-a";
 }
 
 static const char *make_type(struct world *world) {
@@ -401,6 +427,51 @@ static const struct row volume_policy_rows[] = {
     { TOLD_MEMBER, "DELETE", "/volume_policies/%s", NULL, 204, "volume_policy:delete", NULL },
 };
 
+static const struct row volume_config_rows[] = {
+    { READER, "GET", "/volume_configs", NULL, 200, "volume_config:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/volume_configs?all_tenants=1&marker=%s", NULL, 200,
+      "volume_config:get_all", NULL },
+    { MEMBER, "POST", "/volume_configs", DOCUMENTS_CONFIG("\"name\": \"new\"", "1Gi", "1"), 201,
+      "volume_config:create", NULL },
+    { TOLD_READER, "GET", "/volume_configs/%s", NULL, 200, "volume_config:get", NULL },
+    { TOLD_READER, "GET", "/volume_configs/%s/volume", NULL, 200, "volume_config:get", NULL },
+    { TOLD_READER, "GET", "/volume_configs/%s/replicas", NULL, 200, "volume_config:get", NULL },
+    { TOLD_READER, "GET", "/volume_configs/%s/events", NULL, 200, "volume_config:get", NULL },
+    { TOLD_MEMBER, "PATCH", "/volume_configs/%s",
+      "{\"volume_config\": {\"publish\": {\"nodeId\": \"host-a\"}}}", 200,
+      "volume_config:update", NULL },
+    { TOLD_MEMBER, "PUT", "/volume_configs/%s",
+      DOCUMENTS_CONFIG("", "1Gi", "1"), 200, "volume_config:update", NULL },
+    { TOLD_MEMBER, "DELETE", "/volume_configs/%s", NULL, 202, "volume_config:delete", NULL },
+};
+
+static const struct row replicated_volume_rows[] = {
+    { READER, "GET", "/replicated_volumes", NULL, 200, "replicated_volume:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/replicated_volumes?all_tenants=1&marker=%s", NULL, 200,
+      "replicated_volume:get_all", NULL },
+    { TOLD_READER, "GET", "/replicated_volumes/%s", NULL, 200, "replicated_volume:get", NULL },
+    { TOLD_ADMIN, "PUT", "/replicated_volumes/%s/status",
+      "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
+      "replicated_volume:update_status", NULL },
+};
+
+static const struct row volume_replica_rows[] = {
+    { READER, "GET", "/volume_replicas", NULL, 200, "volume_replica:get_all", NULL },
+    { TOLD_READER | LATE, "GET", "/volume_replicas?all_tenants=1&marker=%s", NULL, 200,
+      "volume_replica:get_all", NULL },
+    { TOLD_READER, "GET", "/volume_replicas/%s", NULL, 200, "volume_replica:get", NULL },
+    { TOLD_ADMIN, "PUT", "/volume_replicas/%s/status",
+      "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
+      "volume_replica:update_status", NULL },
+};
+
+static const struct row replica_pool_rows[] = {
+    { ADMIN, "GET", "/replica_pools", NULL, 200, "replica_pool:get_all", NULL },
+    { ADMIN, "GET", "/replica_pools/%s", NULL, 200, "replica_pool:get", NULL },
+    { ADMIN, "PUT", "/replica_pools/%s", REPLICA_POOL, 200, "replica_pool:report", NULL },
+    { ADMIN, "DELETE", "/replica_pools/%s", NULL, 204, "replica_pool:delete", NULL },
+};
+
 static const struct row group_type_rows[] = {
     { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
     { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
@@ -553,6 +624,10 @@ const struct group rights_groups[] = {
     GROUP(multiattach_rows, make_multiattach_type),
     GROUP(group_rows, make_group),
     GROUP(volume_policy_rows, make_volume_policy),
+    GROUP(volume_config_rows, make_volume_config),
+    GROUP(replicated_volume_rows, make_replicated_volume),
+    GROUP(volume_replica_rows, make_volume_replica),
+    GROUP(replica_pool_rows, make_replica_pool),
     GROUP(group_type_rows, make_group_type),
     GROUP(private_group_type_rows, make_private_group_type),
     GROUP(group_of_one_rows, make_group_of_one),

@@ -135,7 +135,7 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
           "metadata.name is missing." },
         { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":0}}}",
-          "spec.provision.replicaCount: '0' is not an integer from 1 to 9." },
+          "spec.provision.replicaCount: '0' is not an integer from 1 to 7." },
         { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":3},\"cstorVolumeSource\":\"a\"}}",
           "spec.cstorVolumeSource: 'a' is not of the form volume@snapshot." },

@@ -1,0 +1,124 @@
+/*
+ * Pools for files of replicas: their nodes tell of them, administrators look at them.
+ */
+#include "api/answer.h"
+#include "api/routes.h"
+#include "provision/replica_pool.h"
+
+static void put_labels(struct request *request, const void *row) {
+    out_value(&request->out, ((const struct replica_pool *)row)->labels);
+}
+
+/* clang-format off */
+#define POOL(member, ...) SHAPE(struct replica_pool, member, __VA_ARGS__)
+
+static const struct shape_key keys[] = {
+    POOL(id,          "name",        TEXT),
+    POOL(node,        "node",        TEXT),
+    POOL(path,        "path",        TEXT),
+    SHAPE_BY(put_labels, "labels",   OBJECT, .of = &shape_pairs),
+    POOL(read_only,   "read_only",   BOOL),
+    POOL(total_bytes, "total_bytes", INT),
+    POOL(free_bytes,  "free_bytes",  INT),
+    POOL(state,       "state",       TEXT),
+    POOL(up,          "up",          BOOL),
+    POOL(seen_at,     "seen_at",     TIME),
+    POOL(created_at,  "created_at",  TIME),
+    SHAPES_END,
+};
+/* clang-format on */
+static const struct shape shape = { "replica_pool", keys };
+
+static int list_pools(struct request *request, struct error *err) {
+    struct replica_pool *pools;
+    int count = replica_pool_list(&request->work, &pools, err);
+
+    if (count < 0)
+        return -1;
+    answer_rows(request, pools, (unsigned)count, sizeof *pools, 0);
+    return 0;
+}
+
+static int find(struct request *request, struct replica_pool *ret, struct error *err) {
+    int found = replica_pool_find(&request->work, request->id, ret, err);
+
+    return error_if_none(found, err, ERROR_NOT_FOUND, "Replica pool %s could not be found.",
+                         request->id);
+}
+
+static int show_pool(struct request *request, struct error *err) {
+    struct replica_pool pool;
+
+    if (find(request, &pool, err) < 0)
+        return -1;
+    answer_row(request, &pool, 0);
+    return 0;
+}
+
+static int delete_pool(struct request *request, struct error *err) {
+    struct replica_pool pool;
+
+    return find(request, &pool, err) < 0 ? -1 : replica_pool_delete(&request->work, &pool, err);
+}
+
+/* ---- the report ---- */
+
+struct report_body {
+    const char *node, *path, *state;
+    const json_t *labels;
+    bool read_only;
+    int64_t total_bytes, free_bytes;
+};
+
+#define LABELS_MOST 64
+#define TEXT(member, key, flags, most) \
+    FIELD_TEXT(struct report_body, member, key, (flags) | FIELD_PRINTABLE, 1, most)
+#define BYTES(member, key) FIELD_INT(struct report_body, member, key, FIELD_REQUIRED, 0, INT64_MAX)
+
+static const struct field report_fields[] = {
+    TEXT(node, "node", FIELD_REQUIRED, 255),
+    TEXT(path, "path", FIELD_REQUIRED, 4096),
+    TEXT(state, "state", FIELD_NULLABLE, 255),
+    FIELD(struct report_body, labels, "labels", META, FIELD_NULLABLE, .max = LABELS_MOST),
+    FIELD_BOOL(struct report_body, read_only, "read_only", 0),
+    BYTES(total_bytes, "total_bytes"),
+    BYTES(free_bytes, "free_bytes"),
+    FIELDS_END,
+};
+
+static int report_pool(struct request *request, struct error *err) {
+    const struct report_body *body = request->body;
+    json_t *none = json_keep(request->work.arena, json_object());
+    const struct replica_pool said = {
+        .id = request->id,
+        .node = body->node,
+        .path = body->path,
+        .labels = body->labels ? (json_t *)(uintptr_t)body->labels : none,
+        .read_only = body->read_only,
+        .total_bytes = body->total_bytes,
+        .free_bytes = body->free_bytes,
+        .state = body->state ? body->state : "Online",
+    };
+    struct replica_pool pool;
+
+    if (replica_pool_report(&request->work, &said, &pool, err) < 0)
+        return -1;
+    answer_row(request, &pool, 0);
+    return 0;
+}
+
+/* clang-format off */
+const struct route replica_pool_routes[] = {
+    { .method = "GET", .path = "/replica_pools", .rule = "replica_pool:get_all",
+      .handler = list_pools, .status = 200, ANSWER("replica_pools", shape), .flags = ROUTE_MANY },
+    { .method = "GET", .path = "/replica_pools/{id}",
+      .rule = "replica_pool:get", .handler = show_pool, .status = 200,
+      ANSWER("replica_pool", shape) },
+    { .method = "PUT", .path = "/replica_pools/{id}", .rule = "replica_pool:report",
+      .wrapper = "replica_pool", BODY(report_fields, struct report_body), .handler = report_pool,
+      .status = 200, ANSWER("replica_pool", shape) },
+    { .method = "DELETE", .path = "/replica_pools/{id}",
+      .rule = "replica_pool:delete", .handler = delete_pool, .status = 204, .flags = ROUTE_BARE },
+    ROUTES_END,
+};
+/* clang-format on */

@@ -1,0 +1,229 @@
+/*
+ * Configs, and what the service makes of them, as clients and nodes see them.
+ */
+#include "common/cleanup.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/documents.h"
+#include "tests/lib/roles.h"
+
+#define CONFIG(metadata)    DOCUMENTS_CONFIG(metadata, "10Gi", "3")
+#define PATCH(body)         "{\"volume_config\": {" body "}}"
+#define STATUS(node, phase) "{\"nodeId\": \"" node "\", \"status\": {\"phase\": \"" phase "\"}}"
+
+static void expect(struct world *world, const char *method, const char *path, const char *body,
+                   int status) {
+    ck_assert_msg(world_call(world, method, path, body) == status, "%s %s %s: %d %s", method, path,
+                  body ? body : "", world->status, world->answer_text);
+}
+
+static void expect_told(struct world *world, const char *text) {
+    ck_assert_msg(strstr(world->answer_text, text) != NULL, "%s", world->answer_text);
+}
+
+static const json_t *answered(struct world *world) {
+    return json_object_get(world->answer, "volume_config");
+}
+
+static const char *made(struct world *world, const char *metadata) {
+    return documents_make(world, "volume_configs", "volume_config",
+                          arena_format(world->arena, CONFIG("%s"), metadata));
+}
+
+static const char *path_of(struct world *world, const char *collection, const char *id,
+                           const char *below) {
+    return arena_join(world->arena, "/", collection, "/", id, below, NULL);
+}
+
+static size_t listed(struct world *world, const char *path, const char *key) {
+    expect(world, "GET", path, NULL, 200);
+    return json_array_size(json_object_get(world->answer, key));
+}
+
+static const char *phase_of(struct world *world, const char *path, const char *word) {
+    expect(world, "GET", path, NULL, 200);
+    return json_text_of(json_object_get(json_object_get(world->answer, word), "status"), "phase");
+}
+
+START_TEST(a_config_lives_from_its_declaration_to_its_deletion) {
+    autoworld struct world *world = world_new(NULL);
+
+    expect(world, "POST", "/volume_configs",
+           "{\"volume_config\": {\"metadata\": {\"name\": \"db\"}, \"spec\": {\"capacity\": "
+           "{\"storage\": \"10Gi\"}, \"provision\": {\"replicaCount\": 3}}, "
+           "\"versionDetails\": {\"desired\": \"3.6\"}, \"status\": {\"phase\": \"Bound\"}}}",
+           201);
+    ck_assert_str_eq(json_text_of(json_object_get(answered(world), "status"), "phase"), "Pending");
+    ck_assert_str_eq(json_text_of(json_object_get(answered(world), "versionDetails"), "desired"),
+                     "3.6");
+    expect(world, "PATCH", "/volume_configs/db",
+           PATCH("\"publish\": {\"nodeId\": \"host-a\"}, \"spec\": {\"capacity\": "
+                 "{\"storage\": \"20Gi\"}}"),
+           200);
+    ck_assert_str_eq(json_text_of(json_object_get(answered(world), "publish"), "nodeId"), "host-a");
+    expect(world, "DELETE", "/volume_configs/db", NULL, 409);
+    expect_told(world, "Volume config db is published on node host-a.");
+    expect(world, "PATCH", "/volume_configs/db", PATCH("\"publish\": {\"nodeId\": \"\"}"), 200);
+    expect(world, "DELETE", "/volume_configs/db?dry_run=true", NULL, 202);
+    expect(world, "DELETE", "/volume_configs/db", NULL, 202);
+    expect(world, "DELETE", "/volume_configs/db", NULL, 202);
+    expect(world, "PATCH", "/volume_configs/db", PATCH("\"metadata\": {\"finalizers\": []}"), 200);
+    expect(world, "PATCH", "/volume_configs/db", PATCH("\"publish\": {\"nodeId\": \"x\"}"), 409);
+    expect(world, "GET", "/volume_configs/db", NULL, 200);
+    expect(world, "POST", "/volume_configs", CONFIG("\"name\": \"db\""), 409);
+}
+END_TEST
+
+START_TEST(an_edit_that_must_not_be_is_told_its_place_and_changes_nothing) {
+    static const char *const cases[][2] = {
+        { PATCH("\"spec\": {\"capacity\": {\"storage\": \"9Gi\"}}"),
+          "spec.capacity.storage can only grow: it is 10Gi." },
+        { PATCH("\"spec\": {\"provision\": {\"replicaCount\": 1}}"),
+          "spec.provision.replicaCount cannot be changed: it is 3." },
+        { PATCH("\"spec\": {\"provision\": {\"capacity\": {\"storage\": \"11Gi\"}}}"),
+          "spec.provision.capacity.storage cannot be changed: it is 10Gi." },
+        { PATCH("\"spec\": {\"cstorVolumeSource\": \"a@b\"}"),
+          "spec.cstorVolumeSource cannot be changed: it is nothing." },
+        { PATCH("\"publish\": {\"node\": \"host-a\"}"), "publish: 'node' is not a known field" },
+        { PATCH("\"publish\": 7"), "publish: '7' is not an object." },
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *before;
+
+    documents_make(
+        world, "volume_configs", "volume_config",
+        "{\"volume_config\": {\"metadata\": {\"name\": \"db\"}, \"spec\": {\"capacity\": "
+        "{\"storage\": \"10Gi\"}, \"provision\": {\"replicaCount\": 3}, "
+        "\"policy\": {}}}}");
+    expect(world, "GET", "/volume_configs/db", NULL, 200);
+    before = arena_text(world->arena, world->answer_text);
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        expect(world, "PATCH", "/volume_configs/db", cases[i][0], 400);
+        expect_told(world, cases[i][1]);
+    }
+    expect(world, "PATCH", "/volume_configs/db",
+           PATCH("\"spec\": {\"policy\": {\"replicaPoolInfo\": [{\"poolName\": \"p\"}]}}"), 409);
+    expect_told(world, "it is Pending.");
+    expect(world, "GET", "/volume_configs/db", NULL, 200);
+    ck_assert_str_eq(world->answer_text, before);
+}
+END_TEST
+
+START_TEST(what_a_config_has_become_is_seen_below_it) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = made(world, "\"name\": \"db\""), *volume;
+
+    expect(world, "GET", "/volume_configs/db/volume", NULL, 404);
+    expect_told(world, "Volume config db has no volume yet.");
+    ck_assert_uint_eq(listed(world, "/volume_configs/db/replicas", "volume_replicas"), 0);
+    ck_assert_uint_eq(listed(world, "/volume_configs/db/events", "events"), 0);
+    volume = documents_volume(world, id);
+    documents_replica(world, volume);
+    documents_volume(world, made(world, "\"name\": \"web\""));
+    expect(world, "GET", "/volume_configs/db/volume", NULL, 200);
+    ck_assert_str_eq(
+        json_text_of(
+            json_object_get(json_object_get(world->answer, "replicated_volume"), "metadata"),
+            "uid"),
+        volume);
+    ck_assert_uint_eq(listed(world, "/volume_configs/db/replicas", "volume_replicas"), 1);
+    ck_assert_uint_eq(listed(world, "/replicated_volumes", "replicated_volumes"), 2);
+    ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 1);
+    expect(world, "POST", "/volume_replicas", "{\"volume_replica\": {}}", 404);
+    expect(world, "DELETE", "/volume_replicas/v-pool-a", NULL, 404);
+    world_sql(world, arena_format(world->arena,
+                                  "INSERT INTO document_events (document_id, type, reason, "
+                                  "message, number, times, first_at, last_at) VALUES ('%s', "
+                                  "'Warning', 'Provisioning', '1 pool', 1, 7, 0, 1000000)",
+                                  id));
+    ck_assert_uint_eq(listed(world, "/volume_configs/db/events", "events"), 1);
+    ck_assert_str_eq(world->answer_text,
+                     "{\"events\":[{\"type\":\"Warning\",\"reason\":\"Provisioning\","
+                     "\"message\":\"1 pool\",\"count\":7,"
+                     "\"firstTimestamp\":\"1970-01-01T00:00:00Z\","
+                     "\"lastTimestamp\":\"1970-01-01T00:00:01Z\"}]}");
+}
+END_TEST
+
+START_TEST(another_projects_documents_are_not_there) {
+    static const char *const below[] = { "", "/volume", "/replicas", "/events" };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = made(world, "\"name\": \"db\""), *volume = documents_volume(world, id);
+    const char *replica = documents_replica(world, volume);
+
+    roles_enter(world, NULL);
+    world->token = "member:" WORLD_OTHER;
+    for (size_t i = 0; i < LENGTH(below); i++)
+        expect(world, "GET", path_of(world, "volume_configs", id, below[i]), NULL, 404);
+    expect(world, "GET", path_of(world, "replicated_volumes", volume, ""), NULL, 404);
+    expect(world, "PUT", path_of(world, "volume_replicas", replica, "/status"),
+           STATUS("host-a", "Healthy"), 404);
+    expect(world, "PATCH", path_of(world, "volume_configs", id, ""), PATCH(""), 404);
+    expect(world, "DELETE", path_of(world, "volume_configs", id, ""), NULL, 404);
+    ck_assert_uint_eq(listed(world, "/volume_configs", "volume_configs"), 0);
+    ck_assert_uint_eq(listed(world, "/volume_replicas?all_tenants=1", "volume_replicas"), 0);
+    world->minor = 71;
+    expect(world, "GET", "/volume_replicas?node=host-a", NULL, 400);
+    world->minor = 0;
+    ck_assert_uint_eq(listed(world, "/volume_replicas?node=host-a", "volume_replicas"), 0);
+    world->token = "member:" WORLD_PROJECT;
+    expect(world, "PUT", path_of(world, "volume_replicas", replica, "/status"),
+           STATUS("host-a", "Healthy"), 403);
+    ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 1);
+}
+END_TEST
+
+START_TEST(a_node_finds_what_is_its_own_in_all_projects) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = documents_volume(world, made(world, "\"name\": \"db\""));
+
+    documents_replica(world, volume);
+    roles_enter(world, NULL);
+    world->token = "admin:" WORLD_OTHER;
+    ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 0);
+    ck_assert_uint_eq(listed(world, "/volume_replicas?node=host-a", "volume_replicas"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_replicas?node=host-b", "volume_replicas"), 0);
+    ck_assert_uint_eq(listed(world, "/replicated_volumes?node=host-a", "replicated_volumes"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_configs?node=host-a", "volume_configs"), 0);
+}
+END_TEST
+
+START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = documents_volume(world, made(world, "\"name\": \"db\""));
+    const char *replica = path_of(world, "volume_replicas", documents_replica(world, volume), "");
+    const char *path = arena_join(world->arena, replica, "/status", NULL);
+
+    expect(world, "PUT", path, STATUS("host-b", "Healthy"), 409);
+    expect_told(world, "is the matter of node host-a.");
+    ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Init");
+    expect(world, "PUT", path, STATUS("host-a", "Healthy"), 200);
+    ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
+    expect(world, "PUT", path, STATUS("host-a", "Well"), 400);
+    expect_told(world, "status.phase: 'Well' is not one of Init, Healthy");
+    expect(world, "PUT", path, STATUS("host-a", "Deleted"), 409);
+    expect(world, "PUT", path, "{\"status\": {\"phase\": \"Healthy\"}}", 400);
+    ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
+}
+END_TEST
+
+START_TEST(configs_are_found_by_name_and_label) {
+    autoworld struct world *world = world_new(NULL);
+
+    made(world, "\"name\": \"db\", \"labels\": {\"app\": \"db\"}");
+    made(world, "\"name\": \"web\"");
+    documents_make(world, "volume_policies", "volume_policy",
+                   "{\"volume_policy\": {\"metadata\": {\"name\": \"p\", \"labels\": "
+                   "{\"app\": \"db\"}}, \"spec\": {}}}");
+    ck_assert_uint_eq(listed(world, "/volume_configs", "volume_configs"), 2);
+    ck_assert_uint_eq(listed(world, "/volume_configs?limit=1", "volume_configs"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_configs?name=web", "volume_configs"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_configs?labels={'app':'db'}", "volume_configs"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_configs?node=host-a", "volume_configs"), 0);
+}
+END_TEST
+
+CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion,
+           an_edit_that_must_not_be_is_told_its_place_and_changes_nothing,
+           what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
+           a_node_finds_what_is_its_own_in_all_projects,
+           a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label)
