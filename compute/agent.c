@@ -88,9 +88,18 @@ const struct option agent_options[] = {
     OPTIONS_END,
 };
 
+/* What a request asks of the hypervisor, which may be slow to answer: the server's thread does not
+ * wait for it. */
+struct task {
+    void *(*read)(struct http_exchange *exchange, struct error *err); /* NULL: err refuses it */
+    void (*answer)(const struct agent *agent, void *request);
+    bool looks; /* at one guest, which may take long */
+};
+
 /* Lives in its exchange's arena until the answer. */
 struct waiting {
     LIST_ENTRY(waiting) next;
+    const struct task *task;
     struct agent *agent;
     struct http_exchange *exchange;
     void *request; /* what was read of it */
@@ -128,118 +137,99 @@ static void show_one(struct agent *agent, struct http_exchange *exchange) {
     versions_reply_one(exchange, agent->own_url);
 }
 
-/* The hypervisor may be slow to answer: the server's thread does not wait for it.  `request` NULL:
- * err says why it is refused. */
-static void answer_later(struct agent *agent, struct http_exchange *exchange, void *request,
-                         struct worker_pool *pool, void (*run)(void *arg),
-                         const struct error *err) {
-    struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
-    struct work_item item = { .run = run, .arg = waiting };
-
-    *waiting = (struct waiting){ .agent = agent, .exchange = exchange, .request = request };
-    if (!request) {
-        reply_fault(exchange, err);
-        return;
-    }
-    pthread_mutex_lock(&agent->lock);
-    LIST_INSERT_HEAD(&agent->waiting, waiting, next);
-    pthread_mutex_unlock(&agent->lock);
-    worker_pool_put(pool, &item);
-}
-
 /* From now on whoever runs it answers. */
-static struct agent *take_over(struct waiting *waiting) {
+static void run(void *arg) {
+    struct waiting *waiting = arg;
     struct agent *agent = waiting->agent;
 
     pthread_mutex_lock(&agent->lock);
     LIST_REMOVE(waiting, next);
     pthread_mutex_unlock(&agent->lock);
-    return agent;
+    waiting->task->answer(agent, waiting->request);
 }
 
-static void run_event(void *arg) {
+static void begin(void *arg, struct http_exchange *exchange) {
     struct waiting *waiting = arg;
-    const struct agent *agent = take_over(waiting);
-
-    event_answer(waiting->request, agent->hypervisor, agent->jobs);
-}
-
-static void run_assist(void *arg) {
-    struct waiting *waiting = arg;
-    const struct agent *agent = take_over(waiting);
-
-    assist_answer(waiting->request, agent->hypervisor, agent->assists);
-}
-
-static void take_events(void *arg, struct http_exchange *exchange) {
-    struct agent *agent = arg;
+    struct agent *agent = waiting->agent;
+    struct work_item item = { .run = run, .arg = waiting };
     struct error err = { 0 };
 
-    answer_later(agent, exchange, event_read(exchange, &err), agent->front, run_event, &err);
+    waiting->request = waiting->task->read(exchange, &err);
+    if (!waiting->request) {
+        reply_fault(exchange, &err);
+        return;
+    }
+    pthread_mutex_lock(&agent->lock);
+    LIST_INSERT_HEAD(&agent->waiting, waiting, next);
+    pthread_mutex_unlock(&agent->lock);
+    worker_pool_put(waiting->task->looks ? agent->looks : agent->front, &item);
 }
 
-static void take_create(void *arg, struct http_exchange *exchange) {
-    struct agent *agent = arg;
-    struct error err = { 0 };
+static void let_in(struct agent *agent, struct http_exchange *exchange, const struct task *task) {
+    struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
 
-    answer_later(agent, exchange, assist_read_create(exchange, &err), agent->looks, run_assist,
-                 &err);
+    *waiting = (struct waiting){ .task = task, .agent = agent, .exchange = exchange };
+    guard_pass(agent->authtoken, exchange, begin, waiting);
 }
 
-static void take_delete(void *arg, struct http_exchange *exchange) {
-    struct agent *agent = arg;
-    struct error err = { 0 };
-
-    answer_later(agent, exchange, assist_read_delete(exchange, &err), agent->looks, run_assist,
-                 &err);
+static void *read_events(struct http_exchange *exchange, struct error *err) {
+    return event_read(exchange, err);
 }
 
-static void run_trim(void *arg) {
-    struct waiting *waiting = arg;
-    const struct agent *agent = take_over(waiting);
-
-    trim_answer(waiting->request, agent->hypervisor, agent->trims);
+static void *read_create(struct http_exchange *exchange, struct error *err) {
+    return assist_read_create(exchange, err);
 }
 
-static void take_trim(void *arg, struct http_exchange *exchange) {
-    struct agent *agent = arg;
-    struct error err = { 0 };
-
-    answer_later(agent, exchange, trim_read(exchange, &err), agent->looks, run_trim, &err);
+static void *read_delete(struct http_exchange *exchange, struct error *err) {
+    return assist_read_delete(exchange, err);
 }
 
-static void let_events_in(struct agent *agent, struct http_exchange *exchange) {
-    guard_pass(agent->authtoken, exchange, take_events, agent);
+static void *read_trim(struct http_exchange *exchange, struct error *err) {
+    return trim_read(exchange, err);
 }
 
-static void let_create_in(struct agent *agent, struct http_exchange *exchange) {
-    guard_pass(agent->authtoken, exchange, take_create, agent);
+static void answer_events(const struct agent *agent, void *request) {
+    event_answer(request, agent->hypervisor, agent->jobs);
 }
 
-static void let_delete_in(struct agent *agent, struct http_exchange *exchange) {
-    guard_pass(agent->authtoken, exchange, take_delete, agent);
+static void answer_assist(const struct agent *agent, void *request) {
+    assist_answer(request, agent->hypervisor, agent->assists);
 }
 
-static void let_trim_in(struct agent *agent, struct http_exchange *exchange) {
-    guard_pass(agent->authtoken, exchange, take_trim, agent);
+static void answer_trim(const struct agent *agent, void *request) {
+    trim_answer(request, agent->hypervisor, agent->trims);
 }
+
+static const struct task task_events = { read_events, answer_events, false };
+static const struct task task_create = { read_create, answer_assist, true };
+static const struct task task_delete = { read_delete, answer_assist, true };
+static const struct task task_trim = { read_trim, answer_trim, true };
 
 static const struct agent_route {
     const char *method;
     const char *path; /* "{…}" stands for any one segment */
-    void (*handle)(struct agent *agent, struct http_exchange *exchange);
+    void (*show)(struct agent *agent, struct http_exchange *exchange);
+    const struct task *task; /* or this */
 } routes[] = {
-    { "GET", "/", show_list },
-    { "GET", "/v2.1", show_one },
-    { "GET", "/v2.1/", show_one },
-    { "POST", "/v2.1/os-server-external-events", let_events_in },
-    { "POST", "/v2.1/{project}/os-server-external-events", let_events_in },
-    { "POST", "/v2.1/os-assisted-volume-snapshots", let_create_in },
-    { "POST", "/v2.1/{project}/os-assisted-volume-snapshots", let_create_in },
-    { "DELETE", "/v2.1/os-assisted-volume-snapshots/{id}", let_delete_in },
-    { "DELETE", "/v2.1/{project}/os-assisted-volume-snapshots/{id}", let_delete_in },
-    { "POST", "/v2.1/os-volume-trims", let_trim_in },
+    { "GET", "/", show_list, NULL },
+    { "GET", "/v2.1", show_one, NULL },
+    { "GET", "/v2.1/", show_one, NULL },
+    { "POST", "/v2.1/os-server-external-events", NULL, &task_events },
+    { "POST", "/v2.1/{project}/os-server-external-events", NULL, &task_events },
+    { "POST", "/v2.1/os-assisted-volume-snapshots", NULL, &task_create },
+    { "POST", "/v2.1/{project}/os-assisted-volume-snapshots", NULL, &task_create },
+    { "DELETE", "/v2.1/os-assisted-volume-snapshots/{id}", NULL, &task_delete },
+    { "DELETE", "/v2.1/{project}/os-assisted-volume-snapshots/{id}", NULL, &task_delete },
+    { "POST", "/v2.1/os-volume-trims", NULL, &task_trim },
 };
+
+static void answer(struct agent *agent, struct http_exchange *exchange,
+                   const struct agent_route *route) {
+    if (route->show)
+        route->show(agent, exchange);
+    else
+        let_in(agent, exchange, route->task);
+}
 
 static bool path_matches(const char *pattern, const char *path) {
     const char *any;
@@ -293,7 +283,7 @@ void agent_handle(void *arg, struct http_exchange *exchange) {
             continue;
         known = true;
         if (strcmp(routes[i].method, exchange->method) == 0) {
-            routes[i].handle(arg, exchange);
+            answer(arg, exchange, &routes[i]);
             return;
         }
     }
