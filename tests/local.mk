@@ -84,6 +84,7 @@ EXTRA_DIST += \
 	tests/conformance/kubernetes/go.sum \
 	tests/conformance/kubernetes/images.py \
 	tests/conformance/kubernetes/livenessprobe/main.go \
+	tests/conformance/kubernetes/node.py \
 	tests/conformance/kubernetes/programs.py \
 	tests/conformance/kubernetes/recorder/main.go \
 	tests/conformance/kubernetes/recording.py \

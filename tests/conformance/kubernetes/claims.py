@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import manifests
+import node
 import program
 from block_storage import BlockStorage, until
 from csi_client import Driver
@@ -123,34 +124,13 @@ patches:
     def end(cls):
         """Whatever became of it: no process of a container is left, no mount and no device."""
         cls.cluster.kill()
-        devices = cls.devices()  # by their files, which have these names while they are mounted
-        for point in reversed(cls.mounts()):
+        devices = node.devices(VOLUMES)  # found by files, which have their names while mounted
+        for point in reversed(node.mounts()):
             subprocess.run(["umount", "--lazy", point], check=False)
         for device in devices:
             subprocess.run(["losetup", "--detach", device], check=False)
 
     # ---- what there is ----
-
-    @staticmethod
-    def devices():
-        """Of images, and those that the kubelet lays over the devices of pods."""
-        found = []
-        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
-            try:
-                with open(path, encoding="utf-8") as file:
-                    backing = file.read()
-                if VOLUMES in backing or "kubernetes.io" in backing:
-                    found.append(f"/dev/{path.split('/')[3]}")
-            except FileNotFoundError:
-                pass  # gone meanwhile
-        return found
-
-    @staticmethod
-    def mounts():
-        """Of volumes, in the kubelet's directory."""
-        with open("/proc/self/mountinfo", encoding="utf-8") as file:
-            points = [line.split()[4] for line in file]
-        return [point for point in points if re.search("/kubelet/.*/?kubernetes.io[/~]csi/", point)]
 
     def left(self):
         """What is not there when there are no claims."""
@@ -158,7 +138,7 @@ patches:
         found = {kind: [row["metadata"]["name"] for row in cluster.list(kind)] for kind in (
             "pv", "volumeattachment", "volumesnapshotcontent", "volumegroupsnapshotcontent")}
         found |= {"volumes": api.list_all(), "snapshots": api.snapshots(),
-                  "devices": self.devices(), "mounts": self.mounts(),
+                  "devices": node.devices(VOLUMES), "mounts": node.mounts(),
                   "files": glob.glob(f"{VOLUMES}/*")}
         api.close()
         return {what: rows for what, rows in found.items() if rows}
@@ -222,21 +202,9 @@ patches:
         self.assertEqual(len(found), 1, found)
         return os.stat(found[0]).st_blocks * 512
 
-    def pids_of(self, *words):
-        """Of the driver's processes with these arguments."""
-        found = []
-        for path in glob.glob("/proc/[0-9]*/cmdline"):
-            try:
-                arguments = read(path).split("\0")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if arguments[0].endswith("scoria") and set(words) <= set(arguments):
-                found.append(int(path.split("/")[2]))
-        return found
-
     def kill_driver(self, half):
         """As power would: the containers of it are started again by the kubelet."""
-        pids = self.pids_of("csi", half)
+        pids = node.pids_of("csi", half)
         self.assertTrue(pids)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -262,7 +230,7 @@ patches:
         self.wait_ready("pod")
         volume = self.volume_of("claim")
         self.cluster.kubectl("delete", "pod/pod", "pvc/claim", "--grace-period=1")
-        until(lambda: not self.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
+        until(lambda: not node.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
         self.assertEqual(self.api.show(volume)["status"], "available")
         self.cluster.kubectl("delete", "pv", "--all")
         self.api.delete_and_wait(volume)
