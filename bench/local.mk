@@ -12,7 +12,7 @@ bench_files_SOURCES = bench/files.c
 bench_files_LDADD =
 bench_load_SOURCES = bench/load.c
 bench_load_LDADD =
-EXTRA_DIST += bench/README.md bench/cloud bench/managers bench/pages bench/reclaim bench/reflinks bench/run bench/snapshots
+EXTRA_DIST += bench/README.md bench/cloud bench/managers bench/pages bench/reclaim bench/reflinks bench/roles bench/run bench/snapshots
 
 .PHONY: bench
 bench: all $(bench_programs)

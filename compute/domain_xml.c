@@ -1,7 +1,7 @@
 #include "compute/domain_xml.h"
 
-#include <libxml/parser.h>
-#include <libxml/tree.h>
+#include "compute/virt_library.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +9,14 @@
 #define CHAIN_MOST 256
 
 static void cleanup_document(xmlDocPtr *document) {
-    xmlFreeDoc(*document);
+    if (*document)
+        virt.xmlFreeDoc(*document);
 }
 #define autodocument __attribute__((cleanup(cleanup_document)))
 
 static void cleanup_text(xmlChar **text) {
-    xmlFree(*text);
+    if (*text)
+        (*virt.xmlFree)(*text);
 }
 #define autotext __attribute__((cleanup(cleanup_text)))
 
@@ -32,7 +34,7 @@ static xmlNode *find_child(const xmlNode *parent, const char *name) {
 
 static bool has_serial(const xmlNode *disk, const char *serial) {
     xmlNode *node = find_child(disk, "serial");
-    autotext xmlChar *text = node ? xmlNodeGetContent(node) : NULL;
+    autotext xmlChar *text = node ? virt.xmlNodeGetContent(node) : NULL;
 
     return text && strcmp((const char *)text, serial) == 0;
 }
@@ -40,7 +42,7 @@ static bool has_serial(const xmlNode *disk, const char *serial) {
 /* Copies an attribute; "" when it is absent.  A text that does not fit is not cut but refused. */
 static int copy_attribute(const xmlNode *node, const char *name, char *ret, size_t room,
                           struct error *err) {
-    autotext xmlChar *text = node ? xmlGetProp(node, (const xmlChar *)name) : NULL;
+    autotext xmlChar *text = node ? virt.xmlGetProp(node, (const xmlChar *)name) : NULL;
     int length = snprintf(ret, room, "%s", text ? (const char *)text : "");
 
     if (length < 0 || (size_t)length >= room)
@@ -93,6 +95,7 @@ static int find_in_devices(const xmlNode *devices, const char *serial, const xml
     return found ? 1 : 0;
 }
 
+/* Before anything else is called of the library: it loads that. */
 static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_devices,
                         struct error *err) {
     size_t size = strlen(xml);
@@ -100,9 +103,11 @@ static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_dev
 
     if (size > SIZE_MOST)
         return error_set(err, ERROR_BACKEND, "a domain's XML has %zu bytes", size);
-    *ret = xmlReadMemory(xml, (int)size, NULL, NULL,
-                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    root = *ret ? xmlDocGetRootElement(*ret) : NULL;
+    if (virt_library_load(err) < 0)
+        return -1;
+    *ret = virt.xmlReadMemory(xml, (int)size, NULL, NULL,
+                              XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    root = *ret ? virt.xmlDocGetRootElement(*ret) : NULL;
     /* libvirt declares no entities: a text that does is not its own. */
     if (!root || (*ret)->intSubset || !is_element(root, "domain"))
         return error_set(err, ERROR_BACKEND, "the hypervisor described no domain");
@@ -164,12 +169,12 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
 
 static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,
                      struct error *err) {
-    xmlBufferPtr buffer = xmlBufferCreate();
-    int size = buffer ? xmlNodeDump(buffer, node->doc, (xmlNode *)node, 0, 0) : -1;
+    xmlBufferPtr buffer = virt.xmlBufferCreate();
+    int size = buffer ? virt.xmlNodeDump(buffer, node->doc, (xmlNode *)node, 0, 0) : -1;
 
     if (size >= 0)
-        *ret = arena_text(arena, (const char *)xmlBufferContent(buffer));
-    xmlBufferFree(buffer);
+        *ret = arena_text(arena, (const char *)virt.xmlBufferContent(buffer));
+    virt.xmlBufferFree(buffer);
     return size < 0 ? error_set(err, ERROR_INTERNAL, "a disk's XML cannot be written") : 0;
 }
 
@@ -186,20 +191,20 @@ int domain_xml_without_chain(const char *xml, const char *serial, const char *so
     below = (xmlNode *)find_child(node, "backingStore");
     if (strcmp(disk.source, source) != 0 || !find_child(below, "source"))
         return 0;
-    xmlUnlinkNode(below);
-    xmlFreeNode(below);
+    virt.xmlUnlinkNode(below);
+    virt.xmlFreeNode(below);
     return dump_node(node, arena, ret, err) < 0 ? -1 : 1;
 }
 
 static void add_overlay(xmlNode *disks, const struct disk_overlay *overlay) {
-    xmlNode *disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
-    xmlNode *driver = xmlNewChild(disk, NULL, (const xmlChar *)"driver", NULL);
-    xmlNode *source = xmlNewChild(disk, NULL, (const xmlChar *)"source", NULL);
+    xmlNode *disk = virt.xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
+    xmlNode *driver = virt.xmlNewChild(disk, NULL, (const xmlChar *)"driver", NULL);
+    xmlNode *source = virt.xmlNewChild(disk, NULL, (const xmlChar *)"source", NULL);
 
-    xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)overlay->disk->source);
-    xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"external");
-    xmlNewProp(driver, (const xmlChar *)"type", (const xmlChar *)"qcow2");
-    xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay->path);
+    virt.xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)overlay->disk->source);
+    virt.xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"external");
+    virt.xmlNewProp(driver, (const xmlChar *)"type", (const xmlChar *)"qcow2");
+    virt.xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay->path);
 }
 
 static bool is_one_of(const xmlNode *disk, const struct disk_overlay *overlays, unsigned count) {
@@ -221,25 +226,27 @@ static int mention_others(xmlNode *disks, const xmlNode *devices,
             continue;
         if (read_disk(node, &other, err) < 0)
             return -1;
-        disk = xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
-        xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)other.target);
-        xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"no");
+        disk = virt.xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
+        virt.xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)other.target);
+        virt.xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"no");
     }
     return 0;
 }
 
 int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
                         struct arena *arena, const char **ret, struct error *err) {
-    autodocument xmlDocPtr document = NULL, wish = xmlNewDoc((const xmlChar *)"1.0");
-    xmlNode *root = xmlNewNode(NULL, (const xmlChar *)"domainsnapshot"), *disks;
+    autodocument xmlDocPtr document = NULL, wish = NULL;
     const xmlNode *devices, *node;
     autotext xmlChar *text = NULL;
+    xmlNode *root, *disks;
     int found = 1, size;
 
-    xmlDocSetRootElement(wish, root);
     if (parse_domain(xml, &document, &devices, err) < 0)
         return -1;
-    disks = xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
+    wish = virt.xmlNewDoc((const xmlChar *)"1.0");
+    root = virt.xmlNewNode(NULL, (const xmlChar *)"domainsnapshot");
+    virt.xmlDocSetRootElement(wish, root);
+    disks = virt.xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
     for (unsigned i = 0; i < count && found > 0; i++) {
         found = find_in_devices(devices, overlays[i].disk->serial, &node, err);
         add_overlay(disks, &overlays[i]);
@@ -248,7 +255,7 @@ int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, un
         return found;
     if (mention_others(disks, devices, overlays, count, err) < 0)
         return -1;
-    xmlDocDumpMemory(wish, &text, &size);
+    virt.xmlDocDumpMemory(wish, &text, &size);
     *ret = arena_text(arena, (const char *)text);
     return 1;
 }

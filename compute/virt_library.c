@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FILE_NAME "libvirt-qemu.so.0" /* which brings libvirt.so.0 */
+#define FILE_NAME "libvirt-qemu.so.0" /* which brings libvirt.so.0, and that libxml2 */
 
 struct virt_library virt;
 

@@ -1,9 +1,9 @@
 /*
  * libvirt, loaded when a hypervisor is first spoken to: it brings two dozen libraries of its own,
- * and every other role starts without them.
+ * and every other role starts without them.  One is libxml2, for what libvirt says of domains.
  *
- * Its functions are called by the names that they have there: virt.virDomainFree().  What is to be
- * called stands in the list below.
+ * Their functions are called by the names that they have there: virt.virDomainFree(),
+ * virt.xmlFreeDoc().  What is to be called stands in the list below.
  */
 #pragma once
 
@@ -12,6 +12,8 @@
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
 
 /* clang-format off */
 #define VIRT_FUNCTIONS(ONE)                                                                      \
@@ -26,11 +28,16 @@
     ONE(virDomainLookupByUUIDString) ONE(virDomainQemuMonitorCommand)                            \
     ONE(virDomainSnapshotCreateXML) ONE(virDomainSnapshotFree) ONE(virDomainUpdateDeviceFlags)   \
     ONE(virEventRegisterDefaultImpl) ONE(virEventRunDefaultImpl) ONE(virFreeError)               \
-    ONE(virGetLastErrorCode) ONE(virInitialize) ONE(virSaveLastError) ONE(virSetErrorFunc)
+    ONE(virGetLastErrorCode) ONE(virInitialize) ONE(virSaveLastError) ONE(virSetErrorFunc)       \
+    ONE(xmlBufferContent) ONE(xmlBufferCreate) ONE(xmlBufferFree) ONE(xmlDocDumpMemory)          \
+    ONE(xmlDocGetRootElement) ONE(xmlDocSetRootElement) ONE(xmlFree) ONE(xmlFreeDoc)             \
+    ONE(xmlFreeNode) ONE(xmlGetProp) ONE(xmlNewChild) ONE(xmlNewDoc) ONE(xmlNewNode)             \
+    ONE(xmlNewProp) ONE(xmlNodeDump) ONE(xmlNodeGetContent) ONE(xmlReadMemory)                   \
+    ONE(xmlUnlinkNode)
 /* clang-format on */
 
 struct virt_library {
-#define VIRT_ROW(name) __typeof__(name) *name;
+#define VIRT_ROW(name) __typeof__(name) *name; /* xmlFree is a variable: (*virt.xmlFree)(text) */
     VIRT_FUNCTIONS(VIRT_ROW)
 #undef VIRT_ROW
 };
