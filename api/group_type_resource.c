@@ -68,6 +68,25 @@ void group_type_answer(struct request *request, const struct group_type *type) {
     answer_close(request);
 }
 
+/* ---- specs ---- */
+
+static int set_specs(struct work *work, const void *row, const struct pairs *specs,
+                     struct error *err) {
+    return group_type_specs_set(work, row, specs, err);
+}
+
+static int remove_spec(struct work *work, const void *row, const char *key, struct error *err) {
+    return group_type_spec_delete(work, row, key, err);
+}
+
+static const struct resource_specs specs = {
+    .owner = "Group Type",
+    .what = "specs",
+    .offset = offsetof(struct group_type, specs),
+    .set = set_specs,
+    .remove = remove_spec,
+};
+
 const struct resource group_type_resource = {
     .name = "group_type",
     .plural = "group_types",
@@ -89,4 +108,6 @@ const struct resource group_type_resource = {
     .list = list,
     .view = view,
     .shape = &group_type_shape,
+
+    .specs = &specs,
 };

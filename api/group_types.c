@@ -1,8 +1,7 @@
 #include "api/answer.h"
 #include "api/group_type_resource.h"
 #include "api/routes.h"
-#include "api/spec_body.h"
-#include "api/view.h"
+#include "api/specs.h"
 
 /* ---- show, create, update, delete ---- */
 
@@ -80,52 +79,6 @@ static int delete_type(struct request *request, struct error *err) {
 static const struct field specs_fields[] = { SPECS_FIELD("group_specs"), FIELDS_END };
 static const struct field spec_fields[] = { SPEC_FIELD("group_specs"), FIELDS_END };
 
-static int list_specs(struct request *request, struct error *err) {
-    const struct group_type *type = request->object;
-
-    (void)err;
-    answer_open(request);
-    view_pairs(&request->out, &type->specs);
-    answer_close(request);
-    return 0;
-}
-
-static int show_spec(struct request *request, struct error *err) {
-    const struct group_type *type = request->object;
-    const struct pair *spec = spec_named(&type->specs, request->key);
-
-    if (!spec)
-        return error_set(err, ERROR_NOT_FOUND, "Group Type %s has no specs with key %s.",
-                         request->id, request->key);
-    view_pairs(&request->out, &(struct pairs){ spec, 1 });
-    return 0;
-}
-
-static int set_specs(struct request *request, const json_t *object, struct error *err) {
-    const struct pairs specs = request_pairs(request, object);
-
-    if (group_type_specs_set(&request->work, request->object, &specs, err) < 0)
-        return -1;
-    out_value(&request->out, request->json_outer);
-    return 0;
-}
-
-static int create_specs(struct request *request, struct error *err) {
-    const struct spec_body *body = request->body;
-
-    return set_specs(request, body->specs, err);
-}
-
-static int update_spec(struct request *request, struct error *err) {
-    const json_t *spec = spec_body_of_path(request, err);
-
-    return spec ? set_specs(request, spec, err) : -1;
-}
-
-static int delete_spec(struct request *request, struct error *err) {
-    return group_type_spec_delete(&request->work, request->object, request->key, err);
-}
-
 /* clang-format off */
 #define TYPES(method_, path_, handler_, status_) \
     .method = method_, .path = "/group_types" path_, .since = MV_GROUP_TYPES, \
@@ -144,17 +97,17 @@ const struct route group_type_routes[] = {
     { TYPES("DELETE", "/{id}", delete_type, 202), .rule = "group:group_types:delete",
       .flags = ROUTE_BARE },
 
-    { TYPES("GET", "/{id}/group_specs", list_specs, 200),
+    { TYPES("GET", "/{id}/group_specs", specs_list, 200),
       .rule = "group:group_types_specs:get_all", ANSWER("group_specs", shape_pairs) },
-    { TYPES("POST", "/{id}/group_specs", create_specs, 202),
+    { TYPES("POST", "/{id}/group_specs", specs_add, 202),
       .rule = "group:group_types_specs:create",
       BODY(specs_fields, struct spec_body), ANSWER("group_specs", shape_pairs), .flags = ROUTE_NO_WRAPPER },
-    { TYPES("GET", "/{id}/group_specs/{key}", show_spec, 200),
+    { TYPES("GET", "/{id}/group_specs/{key}", specs_show, 200),
       .rule = "group:group_types_specs:get", ANSWER(NULL, shape_pairs) },
-    { TYPES("PUT", "/{id}/group_specs/{key}", update_spec, 200),
+    { TYPES("PUT", "/{id}/group_specs/{key}", specs_set, 200),
       .rule = "group:group_types_specs:update", BODY(spec_fields, struct spec_body),
       ANSWER(NULL, shape_pairs), .flags = ROUTE_ONE_FIELD },
-    { TYPES("DELETE", "/{id}/group_specs/{key}", delete_spec, 202),
+    { TYPES("DELETE", "/{id}/group_specs/{key}", specs_remove, 202),
       .rule = "group:group_types_specs:delete", .flags = ROUTE_BARE },
     ROUTES_END,
 };

@@ -53,7 +53,7 @@ libscoria_a_SOURCES += \
 	api/snapshot_resource.c api/snapshot_resource.h \
 	api/snapshots.c \
 	api/settings.h \
-	api/spec_body.c api/spec_body.h \
+	api/specs.c api/specs.h \
 	api/status_body.c api/status_body.h \
 	api/type_encryption.c \
 	api/type_resource.c api/type_resource.h \

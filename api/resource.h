@@ -43,6 +43,17 @@ struct resource_metadata {
     int (*remove)(struct work *work, const void *row, const char *key, struct error *err);
 };
 
+/* Specs of a type: …/specs and …/specs/{key}; specs.h. */
+struct resource_specs {
+    const char *owner, *what; /* "Volume Type", "extra specs", in sentences */
+    size_t offset;            /* of the struct pairs in the row */
+    bool (*sees_all)(
+        struct request *request);        /* may the caller? NULL: everybody may; who may not */
+    bool (*is_for_all)(const char *key); /* sees this one? */
+    int (*set)(struct work *work, const void *row, const struct pairs *specs, struct error *err);
+    int (*remove)(struct work *work, const void *row, const char *key, struct error *err);
+};
+
 struct resource {
     const char *name;        /* of one: "volume", in answers and in the list of filters */
     const char *plural;      /* "volumes", in answers */
@@ -95,6 +106,7 @@ struct resource {
     const struct shape *short_shape; /* of the short list; NULL: the same */
 
     const struct resource_metadata *metadata; /* or NULL */
+    const struct resource_specs *specs;       /* or NULL */
 };
 
 #define RESOURCE_ROW(type) .row_size = sizeof(type), .row_id = offsetof(type, id)

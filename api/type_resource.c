@@ -71,6 +71,27 @@ static void view(struct request *request, const void *row, bool detail) {
     shape_put(request, &type_shape, row, *(const unsigned *)request->view);
 }
 
+/* ---- extra specs ---- */
+
+static int set_specs(struct work *work, const void *row, const struct pairs *specs,
+                     struct error *err) {
+    return volume_type_specs_set(work, row, specs, err);
+}
+
+static int remove_spec(struct work *work, const void *row, const char *key, struct error *err) {
+    return volume_type_spec_delete(work, row, key, err);
+}
+
+static const struct resource_specs specs = {
+    .owner = "Volume Type",
+    .what = "extra specs",
+    .offset = offsetof(struct volume_type, extra_specs),
+    .sees_all = type_view_sees_all,
+    .is_for_all = type_view_shows_spec,
+    .set = set_specs,
+    .remove = remove_spec,
+};
+
 const struct resource type_resource = {
     .name = "volume_type",
     .plural = "volume_types",
@@ -93,4 +114,6 @@ const struct resource type_resource = {
     .list = list,
     .view = view,
     .shape = &type_shape,
+
+    .specs = &specs,
 };

@@ -33,20 +33,17 @@ bool type_view_shows_spec(const char *key) {
     return words_have(keys, LENGTH(keys), key);
 }
 
-void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool sensitive) {
+static void put_specs(struct request *request, const void *row) {
+    const struct pairs *specs = &((const struct volume_type *)row)->extra_specs;
+    struct json_out *out = &request->out;
+
     out_begin_object(out);
     for (unsigned i = 0; i < specs->count; i++)
-        if (sensitive || type_view_shows_spec(specs->items[i].key)) {
+        if ((request->rights & TYPE_SEES_ALL_SPECS) || type_view_shows_spec(specs->items[i].key)) {
             out_key_text(out, specs->items[i].key);
             out_text(out, specs->items[i].value);
         }
     out_end_object(out);
-}
-
-static void put_specs(struct request *request, const void *row) {
-    const struct volume_type *type = row;
-
-    type_view_put_specs(&request->out, &type->extra_specs, request->rights & TYPE_SEES_ALL_SPECS);
 }
 
 /* clang-format off */

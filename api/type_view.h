@@ -19,7 +19,6 @@ enum {
 unsigned type_view_rights(struct request *request, bool with_access);
 
 extern const struct shape type_shape;
-void type_view_put_specs(struct json_out *out, const struct pairs *specs, bool sensitive);
 
 /* May every user see the extra spec?  May this one see all of them? */
 bool type_view_shows_spec(const char *key);

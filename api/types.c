@@ -1,6 +1,6 @@
 #include "api/answer.h"
 #include "api/routes.h"
-#include "api/spec_body.h"
+#include "api/specs.h"
 #include "api/type_resource.h"
 #include "api/type_view.h"
 #include "volume/type_access.h"
@@ -76,61 +76,6 @@ static int delete_type(struct request *request, struct error *err) {
 
 static const struct field specs_fields[] = { SPECS_FIELD("extra_specs"), FIELDS_END };
 static const struct field spec_fields[] = { SPEC_FIELD("extra_specs"), FIELDS_END };
-
-static int list_specs(struct request *request, struct error *err) {
-    const struct volume_type *type = request->object;
-
-    (void)err;
-    answer_open(request);
-    type_view_put_specs(&request->out, &type->extra_specs, type_view_sees_all(request));
-    answer_close(request);
-    return 0;
-}
-
-static const struct pair *find_spec(struct request *request) {
-    const struct volume_type *type = request->object;
-    bool seen = type_view_shows_spec(request->key) || type_view_sees_all(request);
-
-    return seen ? spec_named(&type->extra_specs, request->key) : NULL;
-}
-
-static int show_spec(struct request *request, struct error *err) {
-    const struct pair *spec = find_spec(request);
-
-    if (!spec)
-        return error_set(err, ERROR_NOT_FOUND, "Volume Type %s has no extra specs with key %s.",
-                         request->id, request->key);
-    out_begin_object(&request->out);
-    out_key_text(&request->out, spec->key);
-    out_text(&request->out, spec->value);
-    out_end_object(&request->out);
-    return 0;
-}
-
-static int set_specs(struct request *request, const json_t *object, struct error *err) {
-    struct pairs specs = request_pairs(request, object);
-
-    if (volume_type_specs_set(&request->work, request->object, &specs, err) < 0)
-        return -1;
-    out_value(&request->out, request->json_outer);
-    return 0;
-}
-
-static int create_specs(struct request *request, struct error *err) {
-    const struct spec_body *body = request->body;
-
-    return set_specs(request, body->specs, err);
-}
-
-static int update_spec(struct request *request, struct error *err) {
-    const json_t *spec = spec_body_of_path(request, err);
-
-    return spec ? set_specs(request, spec, err) : -1;
-}
-
-static int delete_spec(struct request *request, struct error *err) {
-    return volume_type_spec_delete(&request->work, request->object, request->key, err);
-}
 
 /* ---- access of projects ---- */
 
@@ -208,16 +153,16 @@ const struct route type_routes[] = {
       BODY(update_fields, struct type_body), ANSWER("volume_type", type_shape) },
     { TYPE("DELETE", "", "type_delete", delete_type, 202), .flags = ROUTE_BARE },
 
-    { TYPE("GET", "/extra_specs", "types_extra_specs:index", list_specs, 200),
+    { TYPE("GET", "/extra_specs", "types_extra_specs:index", specs_list, 200),
       ANSWER("extra_specs", shape_pairs) },
-    { TYPE("POST", "/extra_specs", "types_extra_specs:create", create_specs, 200),
+    { TYPE("POST", "/extra_specs", "types_extra_specs:create", specs_add, 200),
       BODY(specs_fields, struct spec_body), ANSWER("extra_specs", shape_pairs), .flags = ROUTE_NO_WRAPPER },
-    { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", show_spec, 200),
+    { TYPE("GET", "/extra_specs/{key}", "types_extra_specs:show", specs_show, 200),
       ANSWER(NULL, shape_pairs) },
-    { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", update_spec, 200),
+    { TYPE("PUT", "/extra_specs/{key}", "types_extra_specs:update", specs_set, 200),
       BODY(spec_fields, struct spec_body), ANSWER(NULL, shape_pairs),
       .flags = ROUTE_ONE_FIELD },
-    { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", delete_spec, 202),
+    { TYPE("DELETE", "/extra_specs/{key}", "types_extra_specs:delete", specs_remove, 202),
       .flags = ROUTE_BARE },
 
     { TYPE("GET", "/os-volume-type-access", "volume_type_access:get_all_for_type", list_access,

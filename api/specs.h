@@ -1,5 +1,6 @@
 /*
- * What the routes of specs of volume types and of group types share.
+ * Specs of volume types and of group types: handlers of their routes, for any resource whose
+ * `specs` says where they are.
  */
 #pragma once
 
@@ -19,7 +20,8 @@ struct spec_body {
     FIELD(struct spec_body, specs, key, META, SPEC_FLAGS, .min = 1, .max = 1)
 /* clang-format on */
 
-/* The spec of such a PUT, which has the key of the path.  NULL: ERROR_BAD_REQUEST. */
-const json_t *spec_body_of_path(struct request *request, struct error *err);
-/* NULL: there is none. */
-const struct pair *spec_named(const struct pairs *specs, const char *key);
+int specs_list(struct request *request, struct error *err);
+int specs_show(struct request *request, struct error *err);
+int specs_add(struct request *request, struct error *err);
+int specs_set(struct request *request, struct error *err); /* that of the path */
+int specs_remove(struct request *request, struct error *err);
