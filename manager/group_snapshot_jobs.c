@@ -9,6 +9,7 @@
 #include "manager/job.h"
 #include "volume/group_snapshot_create.h"
 #include "volume/group_snapshot_delete.h"
+#include "volume/group_snapshot_part.h"
 
 struct members {
     struct job *job;
@@ -77,10 +78,21 @@ static int clean_up(struct members *members, struct error *err) {
     return others;
 }
 
+/* One that is in use is left to the host which takes it together with others, whatever its storage
+ * could do: what that takes here has left its guest, and stays as it is. */
+static bool goes_together(const struct members *members, int i) {
+    const struct job *job = members->job;
+
+    return volume_in_use(&members->volumes[i]) &&
+           group_snapshot_is_together(job->arena, &job->operation, members->snapshots[i].id);
+}
+
 static int make_all(struct members *members, struct create_ending *each, struct error *failure) {
     for (int i = 0; i < members->count; i++) {
         struct driver_created created = { 0 };
-        int left = job_make_snapshot(turn_to(members, i), &created, failure);
+        int left = goes_together(members, i)
+                       ? 1
+                       : job_make_snapshot(turn_to(members, i), &created, failure);
 
         if (left < 0)
             return error_context(failure, "volume %s", members->volumes[i].id);
@@ -90,20 +102,6 @@ static int make_all(struct members *members, struct create_ending *each, struct 
                                           .format = created.format };
     }
     return 0;
-}
-
-/* What was to be taken with others by the host of their guest, and was taken by the storage, is of
- * another moment. */
-static int check_moment(const struct members *members, struct error *failure) {
-    const struct job *job = members->job;
-    const struct snapshot *apart = group_snapshot_create_apart(
-        job->arena, &job->operation, members->snapshots, members->is_part, members->count);
-
-    return apart ? error_set(failure, ERROR_CONFLICT,
-                             "The storage of volume %s has taken its snapshot at a moment of its "
-                             "own, or its guest has left.",
-                             apart->volume_id)
-                 : 0;
 }
 
 int job_group_snapshot_create(struct job *job, struct error *err) {
@@ -124,9 +122,6 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
         if (job_is_uncertain(job, &failure))
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
-    } else if (check_moment(&members, &failure) < 0) {
-        ending.failure = &failure;
-        ending.detail = "911";
     }
     ending.each = each;
     ending.is_part = members.is_part;

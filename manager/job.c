@@ -333,8 +333,7 @@ struct driver_volume job_driver_volume_of(const struct job *job, const struct vo
 
     ret.fence = &job->fence;
     ret.attempt = (unsigned)job->operation.attempts;
-    for (unsigned i = 0; i < volume->attachment_count && !ret.attached; i++)
-        ret.attached = attachment_in_use(&volume->attachments[i]);
+    ret.attached = volume_in_use(volume);
     return ret;
 }
 

@@ -27,13 +27,6 @@ static int promises_one_moment(struct work *work, const struct volume_group *gro
     return spec_is_true(&type.specs, "consistent_group_snapshot_enabled");
 }
 
-static bool is_in_use(const struct volume *volume) {
-    for (unsigned i = 0; i < volume->attachment_count; i++)
-        if (attachment_in_use(&volume->attachments[i]))
-            return true;
-    return false;
-}
-
 /* Is it certain that its storage leaves no snapshot to the host of a guest?  1, 0. */
 static int takes_alone(struct work *work, const struct volume *volume, struct error *err) {
     struct pool pool;
@@ -72,7 +65,7 @@ static int check_moment(struct work *work, const struct volume_group *group,
     const char *why;
 
     for (int i = 0; promises > 0 && i < count; i++) {
-        if (!is_in_use(&volumes[i]))
+        if (!volume_in_use(&volumes[i]))
             continue;
         apart = used++ > 0 ? is_apart(work, first, &volumes[i], &why, err) : 0;
         if (apart < 0)
@@ -130,7 +123,7 @@ static int add_members(struct work *work, const struct group_snapshot *row,
     for (int i = 0; i < count; i++) {
         if (snapshot_add(work, &volumes[i], &wanted, &snapshot, err) < 0)
             return -1;
-        if (is_in_use(&volumes[i]))
+        if (volume_in_use(&volumes[i]))
             json_array_append_new(*ret, json_string(snapshot.id));
     }
     return 0;
@@ -147,11 +140,7 @@ static int start(struct work *work, const struct group_snapshot *row, const stru
         .turn_count = (unsigned)count,
         .host = volumes[0].host,
         .project_id = row->project_id,
-        .arguments =
-            together ? json_text(work->arena,
-                                 json_keep(work->arena,
-                                           json_pack("{s:O}", GROUP_SNAPSHOT_TOGETHER, together)))
-                     : NULL,
+        .arguments = group_snapshot_arguments(work->arena, together),
     };
 
     for (int i = 0; i < count; i++)
@@ -219,8 +208,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
         return status_write(work, held->kind->object, id, &broken, err) < 0
                    ? -1
                    : message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
-                                    held->kind->message_action,
-                                    ending->detail ? ending->detail : "903", err);
+                                    held->kind->message_action, "903", err);
     if (operation_leave(work, id, held->kind, GROUP_SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
     return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);
@@ -228,14 +216,14 @@ static int create_finish(struct work *work, const struct operation *held, void *
 
 /* ---- what is left to the hosts of guests ---- */
 
-const struct snapshot *group_snapshot_create_apart(struct arena *arena,
-                                                   const struct operation *operation,
-                                                   const struct snapshot *snapshots,
-                                                   const bool *is_part, int count) {
-    for (int i = 0; i < count; i++)
-        if (!is_part[i] && group_snapshot_is_together(arena, operation, snapshots[i].id))
-            return &snapshots[i];
-    return NULL;
+/* Has it to look again later? 1, 0: what is left to the host goes together now. */
+static int await_moment(struct work *work, const struct operation *held,
+                        const struct group_snapshot_parts *parts, struct error *err) {
+    int later = group_snapshot_has_left(work, parts, err);
+
+    if (later == 0)
+        later = group_snapshot_turn_awaits(work, held, parts, err);
+    return later == 0 ? group_snapshot_narrow(work, held, parts, err) : later;
 }
 
 int group_snapshot_create_share(struct work *work, const struct operation *held, void *arg,
@@ -254,7 +242,7 @@ int group_snapshot_create_share(struct work *work, const struct operation *held,
                          "Group snapshot %s has %d snapshots, and %d are made.", held->object_id,
                          count, made->count);
     if (group_snapshot_is_of_moment(work->arena, held))
-        later = group_snapshot_turn_awaits(work, held, &parts, err);
+        later = await_moment(work, held, &parts, err);
     made->later = later > 0;
     if (later != 0)
         return later < 0 ? -1 : 0;

@@ -5,7 +5,9 @@
  *
  * Where snapshots of one moment are promised and several volumes are attached, these are taken by
  * the host of the one guest that has them all, together: their snapshots stand in the operation's
- * arguments.  Nothing is attached meanwhile, so what nobody has stays as it is.
+ * arguments.  Nothing is attached meanwhile, so what nobody has stays as it is: one whose guest
+ * leaves before the host is asked is taken by its storage, which is never asked for one that is
+ * still in use, and those that remain go together without it.
  */
 #pragma once
 
@@ -28,16 +30,9 @@ struct group_snapshot_ending {
     const struct error *failure;      /* NULL: all are made */
     const struct create_ending *each; /* then: of each, in the order of snapshot_of_group() */
     const bool *is_part;              /* is each left to the host of a guest? */
-    const char *detail;               /* of the message about a failure; NULL: the usual one */
     int count;
     bool later; /* written where it is shared: it is not its turn, and nothing has changed */
 };
-/* Of those that the host of a guest is to take at one moment, by the operation, one that is not
- * left to it; NULL: they all are. */
-const struct snapshot *group_snapshot_create_apart(struct arena *arena,
-                                                   const struct operation *operation,
-                                                   const struct snapshot *snapshots,
-                                                   const bool *is_part, int count);
 /* For the worker that holds it: what is made is noted, and the hosts of guests make the others
  * (group_snapshot_part.h).  The argument is such an ending, without a failure. */
 operation_body group_snapshot_create_share;

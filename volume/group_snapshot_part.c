@@ -43,9 +43,17 @@ int group_snapshot_parts_ended(struct work *work, const struct operation *operat
 
 /* ---- of one moment ---- */
 
+#define TOGETHER "together"
+
+const char *group_snapshot_arguments(struct arena *arena, const json_t *together) {
+    if (json_array_size(together) < 2)
+        return NULL;
+    return json_text(arena, json_keep(arena, json_pack("{s:O}", TOGETHER, together)));
+}
+
 /* NULL: each is of its own. */
 static const json_t *read_together(struct arena *arena, const struct operation *operation) {
-    return json_object_get(operation_arguments(arena, operation), GROUP_SNAPSHOT_TOGETHER);
+    return json_object_get(operation_arguments(arena, operation), TOGETHER);
 }
 
 bool group_snapshot_is_of_moment(struct arena *arena, const struct operation *operation) {
@@ -60,6 +68,36 @@ bool group_snapshot_is_together(struct arena *arena, const struct operation *ope
         if (strcmp(json_string_value(json_array_get(list, i)), snapshot_id) == 0)
             return true;
     return false;
+}
+
+int group_snapshot_has_left(struct work *work, const struct group_snapshot_parts *parts,
+                            struct error *err) {
+    struct volume volume;
+
+    for (int i = 0; i < parts->count; i++) {
+        if (!parts->is_part[i])
+            continue;
+        if (volume_attached(work, parts->snapshots[i].volume_id, &volume, err) < 0)
+            return -1;
+        if (!volume_in_use(&volume))
+            return 1;
+    }
+    return 0;
+}
+
+int group_snapshot_narrow(struct work *work, const struct operation *held,
+                          const struct group_snapshot_parts *parts, struct error *err) {
+    json_t *left = json_keep(work->arena, json_array());
+
+    for (int i = 0; i < parts->count; i++)
+        if (parts->is_part[i])
+            json_array_append_new(left, json_string(parts->snapshots[i].id));
+    if (json_array_size(left) == json_array_size(read_together(work->arena, held)))
+        return 0;
+    return operation_note(work, held->id, held->owner, group_snapshot_arguments(work->arena, left),
+                          err) < 0
+               ? -1
+               : 0;
 }
 
 int group_snapshot_together(struct work *work, const struct snapshot *snapshot,

@@ -25,8 +25,9 @@ int group_snapshot_hand_over(struct work *work, const struct operation *held,
  * nothing was. */
 int group_snapshot_parts_ended(struct work *work, const struct operation *operation,
                                struct snapshot **ret, struct error *err);
-/* Those that are of one moment stand in the operation's arguments, under this key. */
-#define GROUP_SNAPSHOT_TOGETHER "together"
+/* What the operation says of those that are of one moment, an array of their ids; NULL where that
+ * has fewer than two, or is NULL. */
+const char *group_snapshot_arguments(struct arena *arena, const json_t *together);
 bool group_snapshot_is_of_moment(struct arena *arena, const struct operation *operation);
 bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
                                 const char *snapshot_id);
@@ -34,6 +35,13 @@ bool group_snapshot_is_together(struct arena *arena, const struct operation *ope
  * alone.  ERROR_CONFLICT when nobody waits for it any more. */
 int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
                             const char *const **ret, struct error *err);
+/* Before they are handed over.  Has a guest left one of them, so that its storage takes it? 1, 0.
+ */
+int group_snapshot_has_left(struct work *work, const struct group_snapshot_parts *parts,
+                            struct error *err);
+/* Then only they go together; a last one is alone. */
+int group_snapshot_narrow(struct work *work, const struct operation *held,
+                          const struct group_snapshot_parts *parts, struct error *err);
 /* The operation of which it is such a part: 1 found, 0 it is none. */
 int group_snapshot_moment_of(struct work *work, const struct operation *part, struct operation *ret,
                              struct error *err);

@@ -51,20 +51,13 @@ int snapshot_assist_ready(struct work *work, const struct operation *held, void 
     return operation_set_deadline(work, held->id, deadline_of(work, held), err);
 }
 
-static bool is_in_use(const struct volume *volume) {
-    for (unsigned i = 0; i < volume->attachment_count; i++)
-        if (attachment_in_use(&volume->attachments[i]))
-            return true;
-    return false;
-}
-
 /* 1: whoever could report has left, or its report is no good any more; 0. */
 static int awaits_nobody(struct work *work, const struct operation *held, struct error *err) {
     struct volume volume;
 
     if (volume_attached(work, held->volume_id, &volume, err) < 0)
         return -1;
-    return !is_in_use(&volume) ? 1 : group_snapshot_is_spoilt(work, held, err);
+    return !volume_in_use(&volume) ? 1 : group_snapshot_is_spoilt(work, held, err);
 }
 
 int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
@@ -120,7 +113,7 @@ int snapshot_assist_follow(struct work *work, const struct volume *volume, struc
     struct operation operation;
     int found;
 
-    if (is_in_use(volume))
+    if (volume_in_use(volume))
         return 0;
     found = operation_assisted(work, volume->id, &operation, err);
     return found > 0 ? operation_hurry(work, &operation, err) : found;

@@ -177,12 +177,22 @@ static int tell(struct work *work, const struct operation *held, const struct cr
                : 0;
 }
 
-/* The storage took it: its guest has left, so the host that was to take it with others waits for it
- * in vain. */
+/* The storage took it, since its guest has left or because it can: the host that was to take it with
+ * others waits for it in vain. */
 static int is_apart(struct work *work, const struct operation *held, struct error *err) {
     struct operation whole;
 
     return held->phase == PHASE_RUNNING ? group_snapshot_moment_of(work, held, &whole, err) : 0;
+}
+
+static int tell_apart(struct work *work, const struct operation *held, struct error *err) {
+    struct volume volume;
+
+    if (volume_attached(work, held->volume_id, &volume, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                          held->object_id, held->kind->message_action,
+                          volume_in_use(&volume) ? "911" : "912", err);
 }
 
 /* None of a group snapshot is any good when one is not. */
@@ -193,8 +203,7 @@ static int part_ended(struct work *work, const struct operation *held,
 
     if (apart < 0 ||
         (!ending->failure && snapshot_create_note(work, snapshot->id, ending, err) < 0) ||
-        (apart > 0 && message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                                     snapshot->id, held->kind->message_action, "912", err) < 0))
+        (apart > 0 && tell_apart(work, held, err) < 0))
         return -1;
     return operation_part_ended(work, snapshot->group_snapshot_id, ending->failure || apart > 0,
                                 err);

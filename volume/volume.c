@@ -379,3 +379,10 @@ int volume_get(struct work *work, const char *id, struct volume *ret, struct err
 int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
     return volume_one(work, id, work->context->is_admin, NO_DETAILS, ret, err);
 }
+
+bool volume_in_use(const struct volume *volume) {
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            return true;
+    return false;
+}

@@ -89,6 +89,8 @@ int volume_admin_metadata_set(struct work *work, const char *volume_id, const ch
 /* By its admin metadata. */
 bool volume_is_readonly(const struct volume *volume);
 bool volume_is_migrating(const struct volume *volume);
+/* Has it, read with its attachments, one that is more than reserved? */
+bool volume_in_use(const struct volume *volume);
 /* os-update_readonly_flag: admin metadata readonly = "True" / "False"; only when available. */
 int volume_set_readonly(struct work *work, const struct volume *volume, bool readonly,
                         struct error *err);

@@ -137,7 +137,8 @@ START_TEST(what_the_storage_takes_alone_is_of_another_moment) {
     id = group_snapshot(world);
     ck_assert_str_eq(group_snapshot_status(world, id), "error");
     ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), MEMBERS);
-    ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_904_911"));
+    ck_assert(world_has_message(world, member_of(world, id, volumes[1]),
+                                "VOLUME_VOLUME_SNAPSHOT_009_911"));
     assert_rests(world);
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
     world_settle(world);
@@ -152,25 +153,43 @@ static void detach(struct world *world, int i) {
                      200);
 }
 
+static void pass(struct world *world, int seconds) {
+    for (int s = 0; s < seconds; s++) {
+        world_settle(world);
+        world_advance(world, 1);
+    }
+}
+
+/* Before it detaches, the guest writes once more. */
+static void leave(struct world *world, int i) {
+    memory_write(world->memory, volumes[i], 10 + i);
+    detach(world, i);
+}
+
+static void ask_host(struct world *world) {
+    for (int steps = 0; steps < 20 && COUNT("operations") < 1 + ATTACHED; steps++) {
+        world_relay(world);
+        world_step(world, 0);
+    }
+}
+
 /* Its part is queued then, or has begun: long before the deadline it is known that the others
  * cannot be taken. */
-START_TEST(one_whose_guest_leaves_ends_the_others) {
+START_TEST(one_whose_guest_leaves_then_ends_the_others) {
     int messages = 0;
 
     for (int i = 0; i < ATTACHED << 3; i++) {
         autoworld struct world *world = with_guest();
         const char *id = new_group_snapshot(world);
-        int leaver = 1 + i % ATTACHED, taken = i / ATTACHED;
+        int leaver = 1 + i % ATTACHED;
 
-        for (int steps = 0; steps < taken; steps++) {
+        ask_host(world);
+        for (int steps = 0; steps < i / ATTACHED; steps++) {
             world_relay(world);
             world_step(world, 0);
         }
         detach(world, leaver);
-        for (int s = 0; s < 30; s++) {
-            world_settle(world);
-            world_advance(world, 1);
-        }
+        pass(world, 30);
         ck_assert_str_eq(group_snapshot_status(world, id), "error");
         ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), MEMBERS);
         ck_assert_int_eq(report(world, id, MEMBERS - leaver, made), 400);
@@ -184,6 +203,91 @@ START_TEST(one_whose_guest_leaves_ends_the_others) {
         assert_rests(world);
     }
     ck_assert_int_gt(messages, 0);
+}
+END_TEST
+
+static int leavers; /* bits */
+static bool leave_in_the_middle;
+
+/* Its storage is being asked for the one that nobody has: the others were found in use. */
+static struct fault_decision leave_beside(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    if (leave_in_the_middle && strcmp(call, "create_snapshot") == 0) {
+        leave_in_the_middle = false;
+        for (int i = 1; i < MEMBERS; i++)
+            if (leavers >> i & 1)
+                leave(world, i);
+    }
+    (void)volume_id;
+    return (struct fault_decision){ 0 };
+}
+
+/* Whoever is left is told of nobody else, and who has left is as it was at the end. */
+static void assert_taken_as_it_stays(struct world *world, const char *id) {
+    pass(world, 5);
+    for (int i = 1; i < MEMBERS; i++) {
+        if (leavers >> i & 1)
+            continue;
+        ck_assert_uint_eq(world->assist_count, 1);
+        ck_assert_str_eq(world->assists[0].together, "");
+        ck_assert(memory_assist(world->memory, member_of(world, id, volumes[i])));
+        ck_assert_int_eq(report(world, id, i, made), 202);
+        world_settle(world);
+    }
+    ck_assert_str_eq(group_snapshot_status(world, id), "available");
+    for (int i = 0; i < MEMBERS; i++)
+        ck_assert_int_eq(memory_read_snapshot(world->memory, member_of(world, id, volumes[i])),
+                         leavers >> i & 1 ? 10 + i : i + 1);
+    assert_rests(world);
+}
+
+START_TEST(whoever_leaves_before_the_host_is_asked_is_taken_as_it_stays) {
+    for (int i = 0; i < 6; i++) {
+        autoworld struct world *world = with_guest();
+        const char *id = new_group_snapshot(world);
+
+        leavers = 2 * (1 + i % 3);
+        leave_in_the_middle = i >= 3;
+        world->decide = leave_beside;
+        for (int member = 1; i < 3 && member < MEMBERS; member++)
+            if (leavers >> member & 1)
+                leave(world, member);
+        assert_taken_as_it_stays(world, id);
+        ck_assert(!leave_in_the_middle);
+    }
+}
+END_TEST
+
+/* The guest writes and leaves wherever the manager has died. */
+START_TEST(those_that_leave_while_it_dies_are_of_one_moment) {
+    bool died = true;
+    int taken = 0;
+
+    for (int64_t effects = WALK_FIRST + 3; died; effects += WALK_STEP) {
+        autoworld struct world *world = with_guest();
+        const char *id = new_group_snapshot(world);
+
+        world_die_after(world, effects);
+        world_settle(world);
+        died = world->dead;
+        world_restart(world);
+        for (int i = 1; i < MEMBERS; i++)
+            leave(world, i);
+        for (int i = 0; i < 5; i++) {
+            world_settle(world);
+            world_advance(world, 100);
+        }
+        world_settle(world);
+        assert_rests(world);
+        if (strcmp(group_snapshot_status(world, id), "available") != 0)
+            continue;
+        taken++;
+        for (int i = 1; i < MEMBERS; i++)
+            ck_assert_int_eq(memory_read_snapshot(world->memory, member_of(world, id, volumes[i])),
+                             10 + i);
+    }
+    ck_assert_int_gt(taken, 0);
 }
 END_TEST
 
@@ -267,6 +371,8 @@ END_TEST
 CHECK_MAIN("group snapshot moment", the_host_is_told_of_each_which_go_together,
            one_that_fails_ends_the_others, one_that_cannot_be_made_ready_ends_the_others,
            what_the_storage_takes_alone_is_of_another_moment,
-           one_whose_guest_leaves_ends_the_others,
+           one_whose_guest_leaves_then_ends_the_others,
+           whoever_leaves_before_the_host_is_asked_is_taken_as_it_stays,
+           those_that_leave_while_it_dies_are_of_one_moment,
            what_can_be_of_no_one_moment_is_refused_and_says_why,
            a_compute_service_is_asked_for_none, death_at_any_effect_strands_nothing)
