@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "http/crowd.private.h"
+#include "http/stream.private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -132,6 +133,7 @@ static void *keep_accepting(void *arg) {
         able = fd < 0 || let_in(server, fd);
         if (ms_until(next_us) == 0) {
             cut_slow(server, &told);
+            http_streams_look(server);
             next_us += tick_us;
         }
     }

@@ -8,6 +8,7 @@
 #include "http/crowd.private.h"
 #include "http/head.private.h"
 #include "http/reply.private.h"
+#include "http/stream.private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         .body = "",
         .find_header = http_reply_find_header,
         .send = http_reply_take,
+        .open = http_connection_stream,
         .transport = connection,
     };
     connection->state = REPLY_OPEN;
@@ -119,8 +121,11 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
         pthread_mutex_unlock(&server->lock);
     }
     /* An abandoned exchange keeps its memory; no other request follows on its connection. */
-    if (connection->state != REPLY_ABANDONED)
-        arena_reset(connection->exchange.arena);
+    if (connection->state == REPLY_ABANDONED)
+        return;
+    arena_reset(connection->exchange.arena);
+    if (connection->stream)
+        http_stream_over(take(connection->stream));
 }
 
 /*

@@ -43,6 +43,8 @@ struct http_neighbour {
 #define HTTP_NEIGHBOUR_BUCKETS 64
 LIST_HEAD(http_neighbours, http_neighbour);
 
+struct connection_stream;
+
 struct mount {
     const char *prefix;
     size_t length;
@@ -67,7 +69,8 @@ struct http_connection {
     bool slept;       /* waited for its reply with a timeout of its own */
     bool seated;      /* has had a place of its own when it was last asked */
     bool last;        /* no request follows the one at hand */
-    size_t target;    /* length of the request target as sent */
+    struct connection_stream *stream; /* the answer is in pieces and not queued yet; or NULL */
+    size_t target;                    /* length of the request target as sent */
     size_t body_room;
     uint64_t excess;            /* bytes thrown away */
     atomic_size_t answer_bytes; /* see answers.private.h; changed with the server's lock */
@@ -79,6 +82,7 @@ struct http_connection {
 };
 
 LIST_HEAD(http_connections, http_connection);
+LIST_HEAD(http_streams, connection_stream);
 
 struct http_server {
     struct arena *arena; /* of this struct and what never changes */
@@ -109,6 +113,7 @@ struct http_server {
     uintmax_t shown_out;      /* so far */
     struct http_neighbours neighbours[HTTP_NEIGHBOUR_BUCKETS];
     struct http_connections all, awaiting;
+    struct http_streams streams; /* see stream.private.h */
     size_t answer_bytes, most_answer_bytes;
 };
 

@@ -6,6 +6,8 @@
  * is alive until the reply is sent; also when the server stopped meanwhile, which answers the
  * client with 503 and finds no headers any more.  Bodies are read whole before the handler is
  * called; a body above the limit reaches the handler with `too_large` set and no bytes.
+ *
+ * An answer in pieces is begun with http_stream_open() (stream.h) in place of http_reply().
  */
 #pragma once
 
@@ -20,6 +22,8 @@ struct http_header {
 };
 
 #define HTTP_RESPONSE_HEADERS 8
+
+struct http_stream;
 
 struct http_exchange {
     struct arena *arena;
@@ -53,6 +57,7 @@ struct http_exchange {
     /* How headers are found and how the reply leaves: set by the server, or by a test. */
     const char *(*find_header)(const struct http_exchange *exchange, const char *name);
     void (*send)(struct http_exchange *exchange);
+    struct http_stream *(*open)(struct http_exchange *exchange);
     void *transport;
 };
 

@@ -11,6 +11,7 @@ libscoria_a_SOURCES += \
 	http/peer.c http/peer.private.h \
 	http/refusal.c http/refusal.private.h http/reply.c http/reply.private.h \
 	http/server.c http/server.h \
+	http/stream.c http/stream.h http/stream.private.h \
 	http/tls.c http/tls.private.h \
 	http/unix_socket.c http/unix_socket.h
 
@@ -20,5 +21,6 @@ check_PROGRAMS += \
 	tests/unit/http/test_client \
 	tests/unit/http/test_origin \
 	tests/unit/http/test_server \
+	tests/unit/http/test_stream \
 	tests/unit/http/test_unix_socket
 endif

@@ -1,6 +1,8 @@
 #include "http/reply.private.h"
 
+#include "common/cleanup.h"
 #include "http/answers.private.h"
+#include "http/stream.private.h"
 
 #include <assert.h>
 
@@ -46,6 +48,8 @@ void http_reply_take(struct http_exchange *exchange) {
         return;
     }
     assert(connection->state == REPLY_ABANDONED); /* else: a second http_reply() */
+    if (connection->stream)
+        http_stream_over(connection->stream);
     http_connection_release(connection);
 }
 
@@ -126,6 +130,8 @@ static struct MHD_Response *response_of(struct http_connection *connection) {
     const struct http_exchange *exchange = &connection->exchange;
     void *body = (void *)(uintptr_t)exchange->reply_body;
 
+    if (connection->stream)
+        return http_stream_response(take(connection->stream));
     if (arena_bytes(exchange->arena) <= ARENA_KEPT)
         return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
     return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);

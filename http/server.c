@@ -11,6 +11,7 @@
 #include "http/listen.h"
 #include "http/refusal.private.h"
 #include "http/reply.private.h"
+#include "http/stream.private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -235,6 +236,7 @@ void http_server_stop(struct http_server *server, unsigned drain_ms) {
     if (!server)
         return;
     http_acceptor_shut(server);
+    http_streams_end(server);
     pthread_mutex_lock(&server->lock);
     wait_for_answers(server, drain_ms);
     http_reply_abandon_awaited(server);

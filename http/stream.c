@@ -1,0 +1,274 @@
+#include "http/stream.h"
+
+#include "common/heap.h"
+#include "http/answers.private.h"
+#include "http/reply.private.h"
+#include "http/stream.private.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define BLOCK       ((size_t)4096) /* of an answer that is not in chunks: to HTTP/1.0 */
+#define SOCKET_ROOM (64 * 1024)    /* what the kernel keeps for a client that does not read */
+
+struct connection_stream {
+    struct http_stream stream;
+    struct http_server *server; /* lives as long as there is a connection */
+    atomic_uint owners;
+    LIST_ENTRY(connection_stream) next; /* with the server's lock held */
+
+    pthread_mutex_t lock;               /* guards the rest, and stream.wake */
+    struct http_connection *connection; /* NULL: over */
+    bool asleep;                        /* the connection: it is to be woken */
+    bool full;                          /* the writer waits for room */
+    bool ended, gone;                   /* nothing more comes; nobody is there */
+    char *bytes;
+    size_t begin, size; /* what waits of them */
+};
+
+static void release(struct connection_stream *stream) {
+    if (atomic_fetch_sub(&stream->owners, 1) != 1)
+        return;
+    pthread_mutex_destroy(&stream->lock);
+    free(stream->bytes);
+    free(stream);
+}
+
+/* ---- the writer's side; the lock is held ---- */
+
+static void wake_writer(struct connection_stream *stream) {
+    stream->full = false;
+    if (stream->stream.wake)
+        stream->stream.wake(stream->stream.wake_arg);
+}
+
+static void wake_connection(struct connection_stream *stream) {
+    if (!stream->connection || !stream->asleep)
+        return;
+    stream->asleep = false;
+    http_connection_take_turn(stream->connection, HTTP_TURN_ANSWER);
+    MHD_resume_connection(stream->connection->mhd); /* calls nothing of ours */
+}
+
+static size_t waiting(const struct connection_stream *stream) {
+    return stream->size - stream->begin;
+}
+
+/* A piece that is larger than the room is an answer that waits, and counts as such. */
+static bool has_room(struct connection_stream *stream, size_t size) {
+    size_t waits = waiting(stream);
+
+    if (size <= HTTP_STREAM_ROOM)
+        return waits + size <= HTTP_STREAM_ROOM;
+    return waits == 0 && http_answers_take(stream->connection, size);
+}
+
+static void append(struct connection_stream *stream, const char *bytes, size_t size) {
+    size_t waits = waiting(stream);
+    char *all = heap_new(waits + size);
+
+    if (waits > 0)
+        memcpy(all, stream->bytes + stream->begin, waits);
+    memcpy(all + waits, bytes, size);
+    free(stream->bytes);
+    stream->bytes = all;
+    stream->begin = 0;
+    stream->size = waits + size;
+}
+
+static enum http_stream_state put(struct http_stream *base, const char *bytes, size_t size) {
+    struct connection_stream *stream = (struct connection_stream *)base; /* its first member */
+    enum http_stream_state state = HTTP_STREAM_TAKEN;
+
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->connection || stream->ended) {
+        state = HTTP_STREAM_OVER;
+    } else if (size == 0 ? stream->full : !has_room(stream, size)) {
+        state = HTTP_STREAM_FULL;
+        stream->full = true;
+    } else if (size > 0) {
+        append(stream, bytes, size);
+        wake_connection(stream);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return state;
+}
+
+static void finish(struct connection_stream *stream, bool gone) {
+    pthread_mutex_lock(&stream->lock);
+    stream->ended = true;
+    stream->gone |= gone;
+    wake_connection(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void end(struct http_stream *base) {
+    struct connection_stream *stream = (struct connection_stream *)base;
+
+    pthread_mutex_lock(&stream->lock);
+    stream->stream.wake = NULL;
+    pthread_mutex_unlock(&stream->lock);
+    finish(stream, false);
+    release(stream);
+}
+
+struct http_stream *http_connection_stream(struct http_exchange *exchange) {
+    struct http_connection *connection = exchange->transport;
+    struct http_server *server = connection->server;
+    struct connection_stream *stream = heap_new(sizeof(*stream));
+
+    stream->stream = (struct http_stream){ .put = put, .end = end };
+    stream->server = server;
+    stream->connection = connection;
+    stream->owners = 2;
+    pthread_mutex_init(&stream->lock, NULL);
+    connection->stream = stream;
+    pthread_mutex_lock(&server->lock);
+    LIST_INSERT_HEAD(&server->streams, stream, next);
+    stream->ended = atomic_load(&server->stopping);
+    pthread_mutex_unlock(&server->lock);
+    return &stream->stream;
+}
+
+struct http_stream *http_stream_open(struct http_exchange *exchange, void (*wake)(void *arg),
+                                     void *arg) {
+    struct http_stream *stream = exchange->open(exchange);
+
+    stream->wake = wake;
+    stream->wake_arg = arg;
+    http_reply(exchange);
+    return stream;
+}
+
+/* ---- the connection's side ---- */
+
+/* The lock is held. */
+static ssize_t hand_out(struct connection_stream *stream, char *room, size_t most) {
+    size_t count = waiting(stream) < most ? waiting(stream) : most;
+
+    http_connection_take_turn(stream->connection, HTTP_TURN_ANSWER);
+    memcpy(room, stream->bytes + stream->begin, count);
+    stream->begin += count;
+    if (waiting(stream) == 0) {
+        free(stream->bytes);
+        stream->bytes = NULL;
+        stream->begin = stream->size = 0;
+        http_answers_give_back(stream->connection);
+    }
+    if (stream->full)
+        wake_writer(stream);
+    return (ssize_t)count;
+}
+
+/* The lock is held. */
+static ssize_t sleep_on(struct connection_stream *stream) {
+    stream->asleep = true;
+    http_connection_take_turn(stream->connection, HTTP_TURN_OURS);
+    MHD_suspend_connection(stream->connection->mhd);
+    return 0;
+}
+
+/* Called again whenever the client has taken all of the last piece. */
+static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
+    struct connection_stream *stream = arg;
+    ssize_t result;
+
+    (void)at;
+    pthread_mutex_lock(&stream->lock);
+    if (stream->gone)
+        result = MHD_CONTENT_READER_END_WITH_ERROR;
+    else if (waiting(stream) > 0)
+        result = hand_out(stream, room, most);
+    else if (stream->ended)
+        result = MHD_CONTENT_READER_END_OF_STREAM;
+    else
+        result = sleep_on(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return result;
+}
+
+void http_stream_over(struct connection_stream *stream) {
+    pthread_mutex_lock(&stream->lock);
+    pthread_mutex_lock(&stream->server->lock);
+    LIST_REMOVE(stream, next);
+    pthread_mutex_unlock(&stream->server->lock);
+    stream->connection = NULL;
+    wake_writer(stream);
+    pthread_mutex_unlock(&stream->lock);
+    release(stream);
+}
+
+static void response_over(void *stream) {
+    http_stream_over(stream);
+}
+
+struct MHD_Response *http_stream_response(struct connection_stream *stream) {
+    const int room = SOCKET_ROOM;
+    struct MHD_Response *response;
+
+    setsockopt(MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
+                   ->connect_fd,
+               SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_piece, stream,
+                                                 response_over);
+    if (!response)
+        http_stream_over(stream);
+    return response;
+}
+
+/* ---- all of them ---- */
+
+/* Those that are there now, each with an owner more; NULL at the end. */
+static struct connection_stream **list_all(struct http_server *server) {
+    struct connection_stream **all, *stream;
+    size_t count = 0;
+
+    pthread_mutex_lock(&server->lock);
+    LIST_FOREACH(stream, &server->streams, next) count++;
+    all = heap_new((count + 1) * sizeof(struct connection_stream *));
+    count = 0;
+    LIST_FOREACH(stream, &server->streams, next) {
+        atomic_fetch_add(&stream->owners, 1);
+        all[count++] = stream;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return all;
+}
+
+void http_streams_end(struct http_server *server) {
+    struct connection_stream **all = list_all(server);
+
+    for (struct connection_stream **each = all; *each; each++) {
+        finish(*each, false);
+        release(*each);
+    }
+    free(all);
+}
+
+/* A connection that sleeps hears nothing of its client. */
+static bool has_gone(struct connection_stream *stream) {
+    struct pollfd fd = { .events = POLLRDHUP };
+    bool gone = false;
+
+    pthread_mutex_lock(&stream->lock);
+    if (stream->connection && stream->asleep) {
+        fd.fd = MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
+                    ->connect_fd;
+        gone = poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return gone;
+}
+
+void http_streams_look(struct http_server *server) {
+    struct connection_stream **all = list_all(server);
+
+    for (struct connection_stream **each = all; *each; each++) {
+        if (has_gone(*each))
+            finish(*each, true);
+        release(*each);
+    }
+    free(all);
+}
