@@ -9,6 +9,8 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "policy/rule.h"
+#include "provision/definition.h"
+#include "json/yaml_print.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +49,20 @@ static int print_openapi(const struct config *config, bool json) {
     return EXIT_SUCCESS;
 }
 
+static int print_definitions(const struct config *config, bool json) {
+    (void)config;
+    (void)json;
+    for (const struct document_kind *const *kind = document_kinds; *kind; kind++) {
+        json_t *definition = definition_of(*kind);
+
+        if (kind != document_kinds)
+            puts("---");
+        yaml_print(definition, stdout);
+        json_decref(definition);
+    }
+    return EXIT_SUCCESS;
+}
+
 /* clang-format off */
 const struct command_word manage_words[] = {
     { "check", .run = manage_check, .json = true,
@@ -66,6 +82,8 @@ const struct command_word manage_words[] = {
     { "routes", .run = manage_routes, .json = true,
       .help = "every route of the API, with microversion and rule" },
     { "openapi", .run = print_openapi, .help = "the API as an OpenAPI 3.1 document" },
+    { "definitions", .run = print_definitions,
+      .help = "the kinds of documents as CustomResourceDefinitions of Kubernetes" },
     { "drivers", .run = manage_drivers, .json = true,
       .help = "what each storage driver can do, and its options" },
     { "options-man", .run = print_options_man, .help = "the options as scoria.conf(5) has them" },

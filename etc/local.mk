@@ -10,6 +10,8 @@ EXTRA_DIST += \
 	etc/kubernetes/base/node.yaml \
 	etc/kubernetes/base/rights.yaml \
 	etc/kubernetes/base/storageclasses.yaml \
+	etc/kubernetes/documents/definitions.yaml \
+	etc/kubernetes/documents/kustomization.yaml \
 	etc/kubernetes/examples/block.yaml \
 	etc/kubernetes/examples/group-snapshot.yaml \
 	etc/kubernetes/examples/pod.yaml \

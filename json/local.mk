@@ -4,7 +4,8 @@ libscoria_a_SOURCES += \
 	json/json.c json/json.h \
 	json/out.c json/out.h \
 	json/word.c json/word.h \
-	json/yaml.c json/yaml.h
+	json/yaml.c json/yaml.h \
+	json/yaml_print.c json/yaml_print.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -12,5 +13,6 @@ check_PROGRAMS += \
 	tests/unit/json/test_field_schema \
 	tests/unit/json/test_json \
 	tests/unit/json/test_out \
-	tests/unit/json/test_yaml
+	tests/unit/json/test_yaml \
+	tests/unit/json/test_yaml_print
 endif

@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	provision/definition.c provision/definition.h provision/definition_schema.c \
 	provision/document.c provision/document.h \
 	provision/document_edit.c provision/document_edit.h \
 	provision/document_store.c provision/document_store.h provision/document_store.private.h \
@@ -16,6 +17,7 @@ libscoria_a_SOURCES += \
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/provision/test_definition \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_replica_pool \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the program prints from its tables and the tree keeps for readers must agree: the sample
-# configuration, the sample policy, the description of the API, and the parts of documents between a line with
-# "begin: scoria manage WHAT" and one with "end: scoria manage WHAT".
+# configuration, the sample policy, the description of the API, the definitions for Kubernetes, and the parts of
+# documents between a line with "begin: scoria manage WHAT" and one with "end: scoria manage WHAT".
 #
 #     generated.sh BUILD-DIRECTORY            says what differs
 #     generated.sh BUILD-DIRECTORY --write    brings the files up to date
@@ -58,6 +58,8 @@ print policy >"$new"
 compare etc/policy.yaml.sample
 print openapi >"$new"
 compare docs/openapi.json
+print definitions >"$new"
+compare etc/kubernetes/documents/definitions.yaml
 for file in docs/api.md docs/drivers.md man/scoria.conf.5; do
     refresh "$file" >"$new"
     compare "$file"
