@@ -34,6 +34,17 @@ const json_t *document_fetch(const struct client *client, struct arena *arena,
     return client_ask_for(client, arena, &call, kind->word, err);
 }
 
+const json_t *document_fetch_below(const struct client *client, struct arena *arena,
+                                   const struct remote_documents *kind, const char *name,
+                                   const char *below, const char *key, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_join(arena, place_of(arena, kind, name, false), "/", below, NULL),
+    };
+
+    return client_ask_for(client, arena, &call, key, err);
+}
+
 static const char *uid_of(const json_t *document) {
     return json_text_of(json_object_get(document, "metadata"), "uid");
 }

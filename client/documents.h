@@ -15,6 +15,10 @@ struct remote_documents {
 const json_t *document_fetch(const struct client *client, struct arena *arena,
                              const struct remote_documents *kind, const char *name,
                              struct error *err);
+/* What the API tells below one, "events", under the key `key`. */
+const json_t *document_fetch_below(const struct client *client, struct arena *arena,
+                                   const struct remote_documents *kind, const char *name,
+                                   const char *below, const char *key, struct error *err);
 /* All of the project, an array. */
 const json_t *documents_fetch(const struct client *client, struct arena *arena,
                               const struct remote_documents *kind, struct error *err);

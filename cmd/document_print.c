@@ -1,5 +1,6 @@
 #include "cmd/document_print.h"
 
+#include "common/cleanup.h"
 #include "json/json.h"
 
 #include <stdint.h>
@@ -14,14 +15,62 @@ static const char *metadata_of(const json_t *document, const char *key) {
     return text ? text : "-";
 }
 
+static const char *text_or_dash(const char *text) {
+    return text && *text ? text : "-";
+}
+
+static const char *member_text(const json_t *object, const char *key) {
+    return text_or_dash(json_text_of(object, key));
+}
+
+/* What it has, or else what it is to have: each kind says it in a form of its own. */
+static const char *capacity_of(const json_t *document) {
+    static const char *const parts[] = { "status", "spec" }, *const keys[] = { "storage", "total" };
+
+    for (size_t i = 0; i < LENGTH(parts); i++) {
+        const json_t *part = json_object_get(document, parts[i]);
+        const json_t *capacity = json_object_get(part, "capacity");
+
+        if (json_is_string(capacity))
+            return json_string_value(capacity);
+        for (size_t j = 0; j < LENGTH(keys); j++)
+            if (json_text_of(capacity, keys[j]))
+                return json_text_of(capacity, keys[j]);
+    }
+    return "-";
+}
+
+static const char *node_of(const json_t *document) {
+    const char *node = json_text_of(json_object_get(document, "publish"), "nodeId");
+
+    return text_or_dash(node ? node : json_text_of(json_object_get(document, "spec"), "nodeId"));
+}
+
 void document_print_table(const json_t *list) {
-    printf("%-30s  %-12s  %-20s  %s\n", "name", "phase", "created", "uid");
+    printf("%-30s  %-12s  %-8s  %-16s  %-20s  %s\n", "name", "phase", "capacity", "node", "created",
+           "uid");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *document = json_array_get(list, i);
-        const char *phase = json_text_of(json_object_get(document, "status"), "phase");
 
-        printf("%-30s  %-12s  %-20s  %s\n", metadata_of(document, "name"), phase ? phase : "-",
-               metadata_of(document, "creationTimestamp"), metadata_of(document, "uid"));
+        printf("%-30s  %-12s  %-8s  %-16s  %-20s  %s\n", metadata_of(document, "name"),
+               member_text(json_object_get(document, "status"), "phase"), capacity_of(document),
+               node_of(document), metadata_of(document, "creationTimestamp"),
+               metadata_of(document, "uid"));
+    }
+}
+
+void document_print_pools(const json_t *list) {
+    printf("%-30s  %-16s  %-10s  %15s  %15s  %s\n", "name", "node", "state", "free", "total",
+           "path");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *pool = json_array_get(list, i);
+        bool up = json_is_true(json_object_get(pool, "up"));
+
+        printf("%-30s  %-16s  %-10s  %15jd  %15jd  %s\n", member_text(pool, "name"),
+               member_text(pool, "node"), up ? member_text(pool, "state") : "Offline",
+               (intmax_t)json_integer_value(json_object_get(pool, "free_bytes")),
+               (intmax_t)json_integer_value(json_object_get(pool, "total_bytes")),
+               member_text(pool, "path"));
     }
 }
 
@@ -70,9 +119,38 @@ static void print_tree(const json_t *value, int depth) {
     }
 }
 
-void document_print_whole(const json_t *document) {
-    print_tree(document, 0);
-    putchar('\n');
+static void print_conditions(const json_t *list) {
+    puts("conditions:");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *condition = json_array_get(list, i);
+
+        printf("  %-24s  %-8s  since %-20s  %s: %s\n", member_text(condition, "type"),
+               member_text(condition, "status"), member_text(condition, "lastTransitionTime"),
+               member_text(condition, "reason"), member_text(condition, "message"));
+    }
+}
+
+void document_print_whole(struct arena *arena, const json_t *document) {
+    json_t *rest = json_keep(arena, json_deep_copy(document));
+    json_t *conditions = json_keep(
+        arena, json_incref(json_object_get(json_object_get(rest, "status"), "conditions")));
+
+    json_object_del(json_object_get(rest, "status"), "conditions");
+    print_tree(rest, 0);
+    if (json_array_size(conditions) > 0)
+        print_conditions(conditions);
+}
+
+void document_print_events(const json_t *list) {
+    puts("events:");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *event = json_array_get(list, i);
+
+        printf("  %-8s  %-20s  %5jd times, last %s  %s\n", member_text(event, "type"),
+               member_text(event, "reason"),
+               (intmax_t)json_integer_value(json_object_get(event, "count")),
+               member_text(event, "lastTimestamp"), member_text(event, "message"));
+    }
 }
 
 /* ---- what has changed ---- */

@@ -10,10 +10,12 @@
 #include "common/cleanup.h"
 #include "identity/own_user.h"
 #include "provision/kind.h"
+#include "json/json.h"
 #include "json/yaml.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define FILE_MOST  ((size_t)1024 * 1024)
 #define RACES_MOST 3 /* somebody makes or deletes the same meanwhile */
@@ -61,19 +63,40 @@ static struct remote_documents place_of(const struct talk *talk, const struct do
     return (struct remote_documents){ kind->collection, kind->word, talk->dry_run };
 }
 
+/* No documents, but for looking at them they are alike. */
+static const struct document_kind pools = {
+    .name = "ReplicaPool",
+    .collection = "replica_pools",
+    .word = "replica_pool",
+    .short_name = "rp",
+    .ours = true,
+};
+
+static bool is_pools(const char *name) {
+    return strcasecmp(name, pools.name) == 0 || strcmp(name, pools.collection) == 0 ||
+           strcmp(name, pools.word) == 0 || strcmp(name, pools.short_name) == 0;
+}
+
 static const struct document_kind *kind_called(struct talk *talk, const char *name) {
-    const struct document_kind *kind = name ? document_kind_called(name) : NULL;
-    const char *list = NULL;
+    const struct document_kind *kind = !name            ? NULL
+                                       : is_pools(name) ? &pools
+                                                        : document_kind_called(name);
+    const char *list = pools.collection;
 
     for (const struct document_kind *const *each = document_kinds; *each; each++)
-        list = list ? arena_join(talk->arena, list, ", ", (*each)->collection, NULL)
-                    : (*each)->collection;
+        list = arena_join(talk->arena, list, ", ", (*each)->collection, NULL);
     if (!name)
         error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which kind: one of %s", list);
     else if (!kind)
         error_set(&talk->err, ERROR_BAD_REQUEST, "there is no kind \"%s\"; there are %s", name,
                   list);
     return kind;
+}
+
+/* One that clients have no part in making. */
+static int refuse_ours(struct talk *talk, const struct document_kind *kind) {
+    return error_set(&talk->err, ERROR_BAD_REQUEST,
+                     "%s: the service makes and removes them by itself", kind->collection);
 }
 
 /* ---- apply ---- */
@@ -128,8 +151,8 @@ static int apply_one(struct talk *talk, const json_t *document) {
     const json_t *before, *after = NULL;
     struct remote_documents place;
 
-    if (!kind)
-        return -1;
+    if (!kind || kind->ours)
+        return kind ? refuse_ours(talk, kind) : -1;
     if (!name)
         return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: metadata.name is missing.", kind_name);
     place = place_of(talk, kind);
@@ -182,8 +205,32 @@ static int get(struct talk *talk) {
         return -1;
     if (talk->json)
         manage_print_json(json_deep_copy(list));
+    else if (kind == &pools)
+        document_print_pools(list);
     else
         document_print_table(list);
+    return 0;
+}
+
+/* What a config has become, and what happened on the way. */
+static int describe_config(struct talk *talk, const json_t *config) {
+    const struct remote_documents place = place_of(talk, &kind_volume_config);
+    const char *id = json_text_of(json_object_get(config, "metadata"), "uid");
+    const json_t *replicas, *events;
+
+    replicas = document_fetch_below(&talk->api, talk->arena, &place, id, "replicas",
+                                    kind_volume_replica.collection, &talk->err);
+    events = replicas ? document_fetch_below(&talk->api, talk->arena, &place, id, "events",
+                                             "events", &talk->err)
+                      : NULL;
+    if (!events)
+        return -1;
+    if (json_array_size(replicas) > 0) {
+        puts("replicas:");
+        document_print_table(replicas);
+    }
+    if (json_array_size(events) > 0)
+        document_print_events(events);
     return 0;
 }
 
@@ -193,8 +240,14 @@ static int describe(struct talk *talk) {
 
     if (!list)
         return -1;
-    for (size_t i = 0; i < json_array_size(list); i++)
-        document_print_whole(json_array_get(list, i));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *document = json_array_get(list, i);
+
+        document_print_whole(talk->arena, document);
+        if (kind == &kind_volume_config && describe_config(talk, document) < 0)
+            return -1;
+        putchar('\n');
+    }
     return 0;
 }
 
@@ -202,8 +255,8 @@ static int delete_one(struct talk *talk) {
     const struct document_kind *kind = kind_called(talk, talk->words[0]);
     struct remote_documents place;
 
-    if (!kind)
-        return -1;
+    if (!kind || (kind->ours && kind != &pools))
+        return kind ? refuse_ours(talk, kind) : -1;
     if (!talk->words[1])
         return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which one: its name");
     place = place_of(talk, kind);

@@ -25,6 +25,20 @@ spec:
 ---
 """
 
+CONFIG = """\
+apiVersion: cstor.openebs.io/v1
+kind: CStorVolumeConfig
+metadata:
+  name: {name}
+spec:
+  capacity:
+    storage: {size}
+  provision:
+    replicaCount: 3
+    capacity:
+      storage: 10Gi
+"""
+
 
 class Documents(ServiceCase):
     options = ("--compute_agent.enabled=false", "--osapi_max_limit=25")
@@ -79,6 +93,31 @@ class Documents(ServiceCase):
         self.assertIn("would be deleted", self.done("delete", "cvp", "tried", "--dry-run"))
         self.assertIn("luWorkers: 2", self.done("describe", "cvp", "tried"))
         self.done("delete", "cvp", "tried")
+
+    def test_a_config_is_told_with_what_became_of_it(self):
+        said = self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi"))
+        self.assertEqual(said, "CStorVolumeConfig/db created\n")
+        self.assertEqual(self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi")),
+                         "CStorVolumeConfig/db unchanged\n")
+        self.refused("spec.capacity.storage can only grow: it is 10Gi.",
+                     "apply", "-f", "-", text=CONFIG.format(name="db", size="1Gi"))
+        self.assertIn("  storage: 10Gi\n", self.done("describe", "cvc", "db"))
+        self.assertRegex(self.done("get", "cvc"), r"(?m)^db +Pending +10Gi ")
+        for kind in ("replicated_volumes", "cvr"):
+            self.assertEqual(json.loads(self.done("get", kind, "--format=json")), [])
+            self.refused("the service makes and removes them by itself", "delete", kind, "db")
+        self.refused("volume_replicas: the service makes and removes them by itself", "apply",
+                     "-f", "-", text="kind: CStorVolumeReplica\nmetadata: {name: x}\nspec: {}\n")
+        self.assertEqual(self.done("delete", "cvc", "db"), "CStorVolumeConfig/db deleted\n")
+
+    def test_pools_are_told_as_their_nodes_have_said(self):
+        self.api.ask("PUT", "/replica_pools/pool-a", {"replica_pool": {
+            "node": "host-a", "path": "/pools/a", "total_bytes": 2000, "free_bytes": 1000}})
+        self.assertRegex(self.done("get", "replica_pools"),
+                         r"(?m)^pool-a +host-a +Online +1000 +2000 +/pools/a$")
+        self.assertIn("free_bytes: 1000\n", self.done("describe", "rp", "pool-a"))
+        self.assertEqual(self.done("delete", "rp", "pool-a"), "ReplicaPool/pool-a deleted\n")
+        self.assertEqual(json.loads(self.done("get", "rp", "--format=json")), [])
 
     def test_a_list_has_more_than_a_page(self):
         text = "".join(POLICY.format(name=f"many-{i}", workers=1) for i in range(60))

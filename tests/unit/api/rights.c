@@ -57,9 +57,8 @@ static const char *make_snapshot(struct world *world) {
 
 static const char *make_volume_policy(struct world *world) {
     world->token = ADMIN_TOKEN;
-    return documents_make(
-        world, "volume_policies", "volume_policy",
-        "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {}}}");
+    return documents_make(world, "volume_policies", "volume_policy",
+                          "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {}}}");
 }
 
 static const char *make_config_alone(struct world *world) {
