@@ -282,3 +282,14 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
     }
     return 0;
 }
+
+void daemon_clear(const char *run) {
+    static const char *const names[] = { "qmp", "nbd", "pid", "log", "daemon", "lock" };
+    autoarena struct arena *arena = arena_new();
+
+    if (daemon_runs(run))
+        return;
+    for (size_t i = 0; i < LENGTH(names); i++)
+        unlink(daemon_path(arena, run, names[i]));
+    rmdir(run);
+}

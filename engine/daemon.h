@@ -36,3 +36,7 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err);
 int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err);
 
 const char *daemon_path(struct arena *arena, const char *run, const char *name);
+
+/* Removes the directory and what a daemon that runs no more has left there.  The caller holds
+ * RUN/lock, and nobody is about to open it. */
+void daemon_clear(const char *run);

@@ -246,6 +246,10 @@ int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *
     return 1;
 }
 
+int qmp_fd(const struct qmp *qmp) {
+    return qmp->fd;
+}
+
 bool qmp_events_lost(struct qmp *qmp) {
     bool lost = qmp->lost;
 

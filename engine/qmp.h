@@ -41,5 +41,8 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
  * connection is broken and all events before that were taken. */
 int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *err);
 
+/* Readable when it has sent something; -1: broken. */
+int qmp_fd(const struct qmp *qmp);
+
 /* Were events thrown away because too many came that nobody took?  Asked once. */
 bool qmp_events_lost(struct qmp *qmp);

@@ -347,6 +347,11 @@ int target_stop(struct target *target, struct error *err) {
     return 0;
 }
 
+void target_clear(struct target *target) {
+    if (target->state == TARGET_DOWN)
+        daemon_clear(target->run);
+}
+
 int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
     if (size_bytes < target->size_bytes)
         return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");

@@ -83,8 +83,16 @@ int target_watch(struct target *target, struct error *err);
 
 void target_status(struct target *target, struct target_status *ret);
 
+/* Becomes readable when the daemon tells something that target_watch() should hear; -1: there is
+ * none. */
+int target_fd(const struct target *target);
+
 /* In good order if it can be; 0: there is no daemon any more. */
 int target_stop(struct target *target, struct error *err);
+
+/* Of a target that is stopped: nothing is left in its run directory, nor that.  Only for who knows
+ * that nobody else opens it now. */
+void target_clear(struct target *target);
 
 /* As target_start(): clients lose their connection, and find the new size behind the next. */
 int target_resize(struct target *target, int64_t size_bytes, struct error *err);

@@ -167,6 +167,10 @@ int target_watch(struct target *target, struct error *err) {
     return watch_serving(target, err);
 }
 
+int target_fd(const struct target *target) {
+    return target->qmp ? qmp_fd(target->qmp) : -1;
+}
+
 void target_status(struct target *target, struct target_status *ret) {
     *ret = (struct target_status){ .state = target->state,
                                    .needed = generation_needed(&target->current),

@@ -3,6 +3,7 @@ libtests_a_SOURCES = \
 	tests/lib/answers.c tests/lib/answers.h \
 	tests/lib/check_main.h \
 	tests/lib/checker.c tests/lib/checker.h \
+	tests/lib/daemons.h \
 	tests/lib/documents.h \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \

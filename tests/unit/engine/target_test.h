@@ -10,6 +10,7 @@
 #include "engine/target.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/checker.h"
+#include "tests/lib/daemons.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define VOLUME   "00000000-0000-4000-8000-00000000f000"
@@ -198,33 +197,4 @@ static inline void assert_equal(unsigned a, unsigned b) {
         ck_assert_int_eq(pread(two, second, STRIDE, at), STRIDE);
         ck_assert_mem_eq(first, second, STRIDE);
     }
-}
-
-/* Daemons are children of the one who runs the tests: what a failed test has left ends with it. */
-static pid_t runner_pid;
-
-static inline void end_children(void) {
-    autofile FILE *file = NULL;
-    char path[64];
-    int pid;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-    file = fopen(path, "r");
-    while (file && fscanf(file, "%d", &pid) == 1)
-        kill(pid, SIGKILL);
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-}
-
-/* One that is just being started becomes a child a moment later. */
-static inline void end_daemons(void) {
-    for (int i = 0; i < 20 && getpid() == runner_pid; i++) {
-        end_children();
-        poll(NULL, 0, 5);
-    }
-}
-
-static inline bool adopt_daemons(void) {
-    runner_pid = getpid();
-    return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && atexit(end_daemons) == 0;
 }
