@@ -1,5 +1,9 @@
 libscoria_a_SOURCES += \
 	provision/definition.c provision/definition.h provision/definition_schema.c \
+	provision/backoff.c provision/backoff.h \
+	provision/changes.c provision/changes.h \
+	provision/condition.c provision/condition.h \
+	provision/controller.c provision/controller.h \
 	provision/document.c provision/document.h \
 	provision/document_edit.c provision/document_edit.h \
 	provision/document_store.c provision/document_store.h provision/document_store.private.h \
@@ -8,6 +12,13 @@ libscoria_a_SOURCES += \
 	provision/name.c provision/name.h \
 	provision/pool_list.c provision/pool_list.h \
 	provision/quantity.h \
+	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
+	provision/reconcile_create.c \
+	provision/reconcile_replicas.c \
+	provision/reconcile_settle.c \
+	provision/reconcile_size.c \
+	provision/reconcile_target.c \
+	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \
 	provision/replicated_volume.c \
 	provision/schema.c provision/schema.h \
@@ -18,8 +29,13 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/provision/test_definition \
+	tests/unit/provision/test_backoff \
+	tests/unit/provision/test_condition \
+	tests/unit/provision/test_controller \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \
+	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
 	tests/unit/provision/test_schema
 endif

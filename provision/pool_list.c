@@ -50,6 +50,13 @@ bool pool_list_is_same(const json_t *before, const json_t *after) {
     return (!old && !new) || json_equal(old, new);
 }
 
+bool pool_list_names_same(const json_t *one, const json_t *other) {
+    const char *name;
+
+    return missing_in(list_of(one), list_of(other), &name) == 0 &&
+           missing_in(list_of(other), list_of(one), &name) == 0;
+}
+
 int pool_list_compare(const json_t *before, const json_t *after, const char *path,
                       struct error *err) {
     const char *come = NULL, *gone = NULL;

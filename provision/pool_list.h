@@ -16,6 +16,8 @@ int pool_list_check(const json_t *spec, const char *path, struct error *err);
 size_t pool_list_count(const json_t *spec);
 
 bool pool_list_is_same(const json_t *before, const json_t *after);
+/* In whatever order. */
+bool pool_list_names_same(const json_t *one, const json_t *other);
 /* May the pools of `before` become those of `after`?  Several may come at once, or one may go; none
  * is exchanged for another (P53). */
 int pool_list_compare(const json_t *before, const json_t *after, const char *path,

@@ -109,27 +109,31 @@ static bool is_bound(const struct document *config) {
     return strcmp(phase_of(config), "Bound") == 0;
 }
 
+/* As a policy would name those that it has. */
+static const json_t *used_pools(struct arena *arena, const struct document *config) {
+    const json_t *used = json_object_get(config->status, "poolInfo");
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < json_array_size(used); i++)
+        json_array_append_new(list, json_pack("{s:O}", "poolName", json_array_get(used, i)));
+    return json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
+}
+
 /* What the policy says of pools, or where it leaves the choice, those that were chosen. */
 static const json_t *pools_of(struct arena *arena, const struct document *config,
                               const json_t *policy) {
-    const json_t *used = json_object_get(config->status, "poolInfo");
-    json_t *list, *chosen;
-
-    if (pool_list_count(policy) > 0 || json_array_size(used) == 0)
-        return policy;
-    list = json_array();
-    chosen = json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
-    for (size_t i = 0; i < json_array_size(used); i++)
-        json_array_append_new(list, json_pack("{s:O}", "poolName", json_array_get(used, i)));
-    return chosen;
+    return pool_list_count(policy) > 0 ? policy : used_pools(arena, config);
 }
 
-/* P53: replicas come and go only while all is settled. */
+/* P53: replicas come and go only while all is settled; what cannot come true can be taken back. */
 static int check_pools(struct arena *arena, const struct document *before, const json_t *old_policy,
                        const json_t *policy, struct error *err) {
     if (pool_list_check(policy, "spec.policy", err) < 0)
         return -1;
     if (pool_list_is_same(old_policy, policy))
+        return 0;
+    if (strcmp(phase_of(before), "Reconciling") == 0 &&
+        pool_list_names_same(used_pools(arena, before), policy))
         return 0;
     if (!is_bound(before))
         return error_set(err, ERROR_CONFLICT,

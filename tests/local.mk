@@ -2,6 +2,7 @@ check_LIBRARIES += libtests.a
 libtests_a_SOURCES = \
 	tests/lib/answers.c tests/lib/answers.h \
 	tests/lib/check_main.h \
+	tests/lib/declared.h \
 	tests/lib/checker.c tests/lib/checker.h \
 	tests/lib/daemons.h \
 	tests/lib/documents.h \

@@ -1,0 +1,24 @@
+/*
+ * Which configs have to be looked at: those that changed, or something of theirs did, since a
+ * number of the documents.  Found by the index of numbers; nothing is read that did not change.
+ */
+#pragma once
+
+#include "ledger/work.h"
+
+#define CHANGES_MOST 1000 /* documents of each kind that are told at once */
+
+struct changes {
+    const char **configs; /* uids, each once */
+    unsigned count;
+    bool policy;     /* a policy was made or changed */
+    int64_t version; /* all up to this one are among them */
+};
+
+/* Of those after `version`; in the arena. */
+int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err);
+
+/* The next configs of all, at most `most`, after *version and no later than `last`: how many, or
+ * -1; *version is then that of the last of them. */
+int changes_walk(struct work *work, int64_t *version, int64_t last, unsigned most,
+                 const char ***ret, struct error *err);

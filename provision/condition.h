@@ -1,0 +1,38 @@
+/*
+ * Conditions: what goes on with a document beside its phase, as status.conditions has it.
+ *
+ * Of each type there is at most one; its lastTransitionTime is when its status changed, and no
+ * other instant (P23-P27).  Trees of conditions are the caller's own, `now` is an instant that is
+ * shown.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONDITION_RESIZING          "Resizing"
+#define CONDITION_RESIZE_PENDING    "VolumeResizePending"
+#define CONDITION_RESIZE_FAILED     "VolumeResizeFailed"
+#define CONDITION_RESIZE_SUCCESSFUL "VolumeResizeSuccessful"
+#define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
+
+struct condition {
+    const char *type, *status; /* "True", "False", "Unknown" */
+    const char *reason;        /* in CamelCase */
+    const char *message;
+};
+
+/* NULL: there is none. */
+const json_t *condition_find(const json_t *conditions, const char *type);
+bool condition_is(const json_t *conditions, const char *type, const char *status);
+
+/* Whoever owns the document adds, changes and takes away.  True: that made a difference. */
+bool condition_put(json_t *conditions, const struct condition *condition, int64_t now_us);
+bool condition_drop(json_t *conditions, const char *type);
+/* Others change what is there: false as well when it is not. */
+bool condition_change(json_t *conditions, const struct condition *condition, int64_t now_us);
+
+/* Those that tell of a change of size become these; the rest stays. */
+bool condition_put_resize(json_t *conditions, const struct condition *of_size, unsigned count,
+                          int64_t now_us);

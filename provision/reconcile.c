@@ -1,0 +1,214 @@
+#include "provision/reconcile.private.h"
+
+#include "common/quantity.h"
+#include "ledger/query.h"
+#include "provision/condition.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- trees ---- */
+
+const char *tree_text(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+int64_t tree_bytes(const json_t *object, const char *key) {
+    int64_t bytes;
+
+    return quantity_read(tree_text(object, key), &bytes) ? bytes : 0;
+}
+
+bool text_is(const char *text, const char *other) {
+    return strcmp(text ? text : "", other ? other : "") == 0;
+}
+
+json_t *side_spec(const struct side *side) {
+    return json_object_get(side->after.body, "spec");
+}
+
+json_t *side_status(const struct side *side) {
+    return side->after.status;
+}
+
+const char *side_phase(const struct side *side) {
+    return tree_text(side->after.status, "phase");
+}
+
+/* Of what was read, the rest of the run may still need what it was. */
+static void own(struct reconcile *r, json_t **tree, bool *is_own) {
+    if (!*is_own)
+        *tree = json_keep(r->work->arena, json_deep_copy(*tree));
+    *is_own = true;
+}
+
+static bool stands(const json_t *object, const char *key, json_t *value) {
+    const json_t *there = json_object_get(object, key);
+
+    return (!there && !value) || (there && value && json_equal(there, value));
+}
+
+static void put(json_t *object, const char *key, json_t *value) {
+    if (value)
+        json_object_set_new(object, key, value);
+    else
+        json_object_del(object, key);
+}
+
+void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value) {
+    if (stands(side_spec(side), key, value)) {
+        json_decref(value);
+        return;
+    }
+    own(r, &side->after.body, &side->own_body);
+    put(side_spec(side), key, value);
+}
+
+void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value) {
+    if (stands(side->after.status, key, value)) {
+        json_decref(value);
+        return;
+    }
+    own(r, &side->after.status, &side->own_status);
+    put(side->after.status, key, value);
+}
+
+json_t *side_conditions(struct reconcile *r) {
+    const json_t *there = json_object_get(side_status(&r->config), "conditions");
+
+    return json_keep(r->work->arena, json_is_array(there) ? json_deep_copy(there) : json_array());
+}
+
+void side_put_conditions(struct reconcile *r, json_t *conditions) {
+    side_put_status(r, &r->config, "conditions",
+                    json_array_size(conditions) > 0 ? json_incref(conditions) : NULL);
+}
+
+int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
+                   struct error *err) {
+    r->writes = true;
+    return r->looks ? 0 : document_event(r->work, &r->config.before, type, reason, message, err);
+}
+
+int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
+                   struct error *err) {
+    r->again = true;
+    return reconcile_tell(r, "Warning", reason, message, err);
+}
+
+/* ---- what is ---- */
+
+const char *replica_phase(const struct document *replica) {
+    return tree_text(replica->status, "phase");
+}
+
+const char *replica_pool_of(const struct document *replica) {
+    return tree_text(json_object_get(replica->body, "spec"), "poolName");
+}
+
+bool volume_is_done(const struct reconcile *r) {
+    const struct side *volume = &r->volume;
+
+    if (volume->own_body && !json_equal(volume->before.body, volume->after.body))
+        return false;
+    return !volume->after.node ||
+           json_integer_value(json_object_get(side_status(volume), "observedGeneration")) >=
+               volume->before.generation;
+}
+
+bool volume_is_served(const struct reconcile *r) {
+    const json_t *target = json_object_get(side_status(&r->volume), "target");
+
+    return r->volume.after.node && volume_is_done(r) &&
+           text_is(tree_text(target, "state"), "Serving");
+}
+
+/* ---- the whole ---- */
+
+static void begin_side(struct side *side, const struct document *found) {
+    *side = (struct side){ .before = *found, .after = *found };
+}
+
+/* 1, or 0 when there is no such config. */
+static int load(struct reconcile *r, const char *id, struct error *err) {
+    const struct db_value values[] = { DB_TEXT(id), DB_TEXT(kind_volume_config.name) };
+    const struct query query = {
+        .where = "d.id = $1 AND d.kind = $2", .values = values, .value_count = 2, .limit = 1
+    };
+    struct document *found = NULL;
+    int count = document_list(r->work, &query, &found, err);
+
+    if (count <= 0)
+        return count;
+    begin_side(&r->config, found);
+    count = document_owned(r->work, id, &kind_replicated_volume, &found, err);
+    if (count <= 0)
+        return count < 0 ? -1 : 1;
+    r->has_volume = true;
+    begin_side(&r->volume, found);
+    count = document_owned(r->work, found->id, &kind_volume_replica, &r->replicas, err);
+    r->count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 1;
+}
+
+static int advance(struct reconcile *r, struct error *err) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+
+    if (r->config.before.deleted_at)
+        return reconcile_delete(r, err);
+    if (!r->has_volume)
+        return reconcile_create(r, err);
+    if (text_is(side_phase(&r->config), "Pending") && reconcile_bind(r, err) < 0)
+        return -1;
+    if (!text_is(side_phase(&r->config), "Bound") &&
+        !text_is(side_phase(&r->config), "Reconciling"))
+        return 0;
+    if (reconcile_replicas(r, err) < 0 ||
+        reconcile_target(r, tree_text(publish, "nodeId"), err) < 0 || reconcile_size(r, err) < 0)
+        return -1;
+    return reconcile_settle(r, err);
+}
+
+static bool is_changed(const struct side *side) {
+    const struct document *before = &side->before, *after = &side->after;
+
+    return !text_is(before->node, after->node) || before->finalizers != after->finalizers ||
+           before->deleted_at != after->deleted_at ||
+           (side->own_body && !json_equal(before->body, after->body)) ||
+           (side->own_status && !json_equal(before->status, after->status));
+}
+
+static int write_side(struct reconcile *r, struct side *side, struct error *err) {
+    if (!is_changed(side))
+        return 0;
+    r->writes = true;
+    return r->looks ? 0 : document_own_write(r->work, &side->before, &side->after, err);
+}
+
+static int run(struct reconcile *r, const char *id, struct error *err) {
+    int found = load(r, id, err);
+
+    if (found <= 0)
+        return found;
+    if (advance(r, err) < 0 || (r->has_volume && write_side(r, &r->volume, err) < 0) ||
+        write_side(r, &r->config, err) < 0)
+        return error_context(err, "config %s", r->config.before.name);
+    return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
+}
+
+int reconcile_config(struct work *work, const char *id, struct error *err) {
+    struct reconcile r = { .work = work };
+
+    return run(&r, id, err);
+}
+
+int reconcile_look(struct work *work, const char *id, struct error *err) {
+    struct reconcile r = { .work = work, .looks = true };
+    int result = run(&r, id, err);
+
+    if (result < 0)
+        return -1;
+    return r.writes ? RECONCILE_WRITES : RECONCILE_SETTLED;
+}

@@ -1,0 +1,24 @@
+/*
+ * Makes true what a config says: its volume, the volume's replicas, where it is served and how
+ * large it is.
+ *
+ * A function from documents to documents: each call reads anew what there is and takes it one step
+ * further, in the transaction of its caller and with no effect outside.  So it may be called by
+ * anybody, at any time, as often as they like, and after a death anywhere.  What is outside is done
+ * by the nodes that the documents name; their statuses, and edits of clients, are what the next
+ * call finds.
+ */
+#pragma once
+
+#include "ledger/work.h"
+
+enum {
+    RECONCILE_SETTLED, /* nothing to be done before one of its documents changes */
+    RECONCILE_AGAIN,   /* it waits for what no change of its documents tells */
+    RECONCILE_WRITES,  /* of a look: there is something to be done */
+};
+
+/* Of the config with this uid, or of nothing when there is none; with an administrator's rights. */
+int reconcile_config(struct work *work, const char *id, struct error *err);
+/* Would that do anything?  On a snapshot. */
+int reconcile_look(struct work *work, const char *id, struct error *err);

@@ -1,0 +1,84 @@
+/*
+ * One look at a config and what belongs to it, and the steps that take it further.  A step changes
+ * the documents as they are to be (struct side); what differs in the end is written.  A step that
+ * only looks says that it would write, and does not.
+ */
+#pragma once
+
+#include "provision/document_own.h"
+#include "provision/reconcile.h"
+#include "provision/replica_pool.h"
+
+/* A document as it was found, and as it is to be.  What is the same in both is shared. */
+struct side {
+    struct document before, after;
+    bool own_body, own_status;
+};
+
+struct reconcile {
+    struct work *work;
+    bool looks, writes, again;
+    struct side config, volume;
+    bool has_volume;
+    struct document *replicas; /* in the order in which they were made, deleted ones too */
+    unsigned count;
+    /* What a change of the pools waits for; NULL: there is none. */
+    const char *scaling, *scaling_message;
+};
+
+/* ---- trees ---- */
+
+const char *tree_text(const json_t *object, const char *key); /* "" when there is none */
+int64_t tree_bytes(const json_t *object, const char *key);    /* of a quantity; 0 */
+bool text_is(const char *text, const char *other);            /* NULL is "" */
+
+json_t *side_spec(const struct side *side);
+json_t *side_status(const struct side *side);
+const char *side_phase(const struct side *side);
+/* Takes over the value; NULL: the key goes. */
+void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value);
+void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value);
+/* The config's, to be changed and put back. */
+json_t *side_conditions(struct reconcile *r);
+void side_put_conditions(struct reconcile *r, json_t *conditions);
+
+/* Event of the config. */
+int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
+                   struct error *err);
+/* It cannot go on, and nobody will say when it can. */
+int reconcile_fail(struct reconcile *r, const char *reason, const char *message, struct error *err);
+
+/* ---- what is ---- */
+
+const char *replica_phase(const struct document *replica);
+const char *replica_pool_of(const struct document *replica);
+/* It is made, and the target reads and writes it. */
+bool replica_is_healthy(const struct reconcile *r, const struct document *replica);
+/* The volume's spec stands as it did, and its node, if it has one, has made it true. */
+bool volume_is_done(const struct reconcile *r);
+/* The same, and it serves. */
+bool volume_is_served(const struct reconcile *r);
+
+/* ---- replicas ---- */
+
+#define VOLUME_MAXIMUM "1Ti" /* files of replicas are sparse, and so long from the first on */
+
+/* As the volume's spec lists it. */
+json_t *replica_entry(const char *id, const struct replica_pool *pool);
+/* `members`: the first set, which it belongs to; NULL: it is made empty, and rebuilt. */
+int replica_make(struct reconcile *r, const struct document *volume,
+                 const struct replica_pool *pool, const char *capacity, unsigned factor,
+                 const char *id, json_t *members, struct error *err);
+/* Nobody wants it any more; it stays until its node has removed the data (P45). */
+int replica_delete(struct reconcile *r, struct document *replica, struct error *err);
+
+/* ---- steps ---- */
+
+int reconcile_create(struct reconcile *r, struct error *err);
+int reconcile_bind(struct reconcile *r, struct error *err);
+int reconcile_replicas(struct reconcile *r, struct error *err);
+/* Where it is to be served; "": nowhere. */
+int reconcile_target(struct reconcile *r, const char *node, struct error *err);
+int reconcile_size(struct reconcile *r, struct error *err);
+int reconcile_settle(struct reconcile *r, struct error *err);
+int reconcile_delete(struct reconcile *r, struct error *err);

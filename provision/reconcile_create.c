@@ -1,0 +1,247 @@
+/*
+ * From Pending to Bound: a volume and its replicas, and then, when their nodes have made them, the
+ * config's own word that it is done.
+ */
+#include "provision/reconcile.private.h"
+
+#include "common/quantity.h"
+#include "provision/replica_placement.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define REASON      "Provisioning"
+#define POLICY_NAME "openebs.io/volume-policy"
+
+/* ---- the policy ---- */
+
+/* "": none is named, and the defaults count. */
+static const char *policy_name(const struct document *config) {
+    const char *name = tree_text(config->annotations, POLICY_NAME);
+
+    return *name ? name : tree_text(config->labels, POLICY_NAME);
+}
+
+/* 1, or 0 when its project has none of this name. */
+static int find_policy(struct reconcile *r, const char *name, struct document *ret,
+                       struct error *err) {
+    struct context context = { .request_id = "-", .project_id = r->config.before.project_id };
+    struct work work = *r->work;
+    struct error failure;
+
+    work.context = &context;
+    if (document_find(&work, &kind_volume_policy, name, ret, &failure) == 0)
+        return 1;
+    return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+}
+
+static int no_policy(struct reconcile *r, const char *name, struct error *err) {
+    return reconcile_fail(r, REASON,
+                          arena_format(r->work->arena, "There is no volume policy %s.", name), err);
+}
+
+/* What counts for this volume from now on (P41, P42): 1; or 0, and that was told. */
+static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *name = policy_name(&r->config.before);
+    struct document found;
+    int there;
+
+    *ret = json_object_get(side_spec(&r->config), "policy");
+    if (*ret)
+        return 1;
+    if (*name) {
+        there = find_policy(r, name, &found, err);
+        if (there <= 0)
+            return there < 0 ? -1 : no_policy(r, name, err);
+        *ret = json_keep(arena, json_deep_copy(json_object_get(found.body, "spec")));
+    } else
+        *ret = json_keep(arena, json_object());
+    return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;
+}
+
+/* ---- the place ---- */
+
+static void name_pools(struct arena *arena, const json_t *policy, struct replica_placement *ret) {
+    const json_t *list = json_object_get(policy, "replicaPoolInfo");
+    size_t count = json_array_size(list);
+    const char **names = arena_alloc(arena, (count + 1) * sizeof *names);
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = tree_text(json_array_get(list, i), "poolName");
+    ret->named = count > 0 ? names : NULL;
+    ret->named_count = (unsigned)count;
+}
+
+/* P34 */
+static const char *near_node(const struct reconcile *r, const json_t *policy) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    const json_t *provision = json_object_get(policy, "provision");
+
+    return json_is_true(json_object_get(provision, "replicaAffinity"))
+               ? tree_text(publish, "nodeId")
+               : NULL;
+}
+
+/* 1: in *ret; 0: there is no place, and that was told. */
+static int place(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
+                 const struct replica_pool **ret, struct error *err) {
+    const struct clock *clock = r->work->settings->clock;
+    struct replica_placement wanted = {
+        .count = count,
+        .bytes = bytes,
+        .near_node = near_node(r, policy),
+    };
+    struct replica_pool *pools = NULL;
+    struct error failure;
+    int there = replica_pool_list(r->work, &pools, err);
+
+    if (there < 0)
+        return -1;
+    clock->random(clock->arg, &wanted.seed, sizeof wanted.seed);
+    name_pools(r->work->arena, policy, &wanted);
+    if (replica_placement_choose(r->work->arena, &wanted, pools, (unsigned)there, ret, &failure) ==
+        0)
+        return 1;
+    return reconcile_fail(r, REASON, failure.message, err);
+}
+
+/* ---- the documents ---- */
+
+struct first_set {
+    unsigned count;
+    const struct replica_pool **pools;
+    const char **ids;
+    const char *capacity;
+    json_t *policy;
+};
+
+static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
+    const json_t *target = json_object_get(set->policy, "target");
+    const json_t *provision = json_object_get(set->policy, "provision");
+    json_t *replicas = json_array();
+
+    for (unsigned i = 0; i < set->count; i++)
+        json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
+    return json_keep(r->work->arena,
+                     json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:{}, s:o}}",
+                               "spec", "capacity", set->capacity, "maximum", VOLUME_MAXIMUM,
+                               "blockSize", json_object_get(provision, "blockSize"),
+                               "replicationFactor", (int)set->count, "consistencyFactor",
+                               (int)set->count / 2 + 1, "nodeId", "", "serve", true, "queueDepth",
+                               json_object_get(target, "queueDepth"), "luWorkers",
+                               json_object_get(target, "luWorkers"), "qos", "replicas", replicas));
+}
+
+static int make_volume(struct reconcile *r, const struct first_set *set, struct document *ret,
+                       struct error *err) {
+    json_t *status = json_keep(r->work->arena,
+                               json_pack("{s:s, s:s}", "phase", "Init", "capacity", set->capacity));
+
+    return document_own_create(r->work, &kind_replicated_volume, &r->config.before,
+                               r->config.before.name, NULL, volume_body(r, set), status, NULL, ret,
+                               err);
+}
+
+static int make_replicas(struct reconcile *r, const struct first_set *set,
+                         const struct document *volume, struct error *err) {
+    json_t *members = json_keep(r->work->arena, json_array());
+
+    for (unsigned i = 0; i < set->count; i++)
+        json_array_append_new(members, json_string(set->ids[i]));
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_make(r, volume, set->pools[i], set->capacity, set->count, set->ids[i], members,
+                         err) < 0)
+            return -1;
+    return 0;
+}
+
+static int tell_places(struct reconcile *r, const struct first_set *set, struct error *err) {
+    const char *names = set->pools[0]->id;
+
+    for (unsigned i = 1; i < set->count; i++)
+        names = arena_join(r->work->arena, names, ", ", set->pools[i]->id, NULL);
+    return reconcile_tell(
+        r, "Normal", REASON,
+        arena_format(r->work->arena, "%u replicas are made on %s.", set->count, names), err);
+}
+
+static int make(struct reconcile *r, const struct first_set *set, struct error *err) {
+    struct document volume;
+
+    for (unsigned i = 0; i < set->count; i++)
+        set->ids[i] = work_uuid(r->work);
+    if (make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
+        return -1;
+    side_put_spec(r, &r->config, "policy", json_incref(set->policy));
+    return tell_places(r, set, err);
+}
+
+int reconcile_create(struct reconcile *r, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const json_t *spec = side_spec(&r->config);
+    int64_t bytes = tree_bytes(json_object_get(spec, "capacity"), "storage");
+    struct first_set set = {
+        .count = (unsigned)json_integer_value(
+            json_object_get(json_object_get(spec, "provision"), "replicaCount")),
+        .capacity = quantity_text(arena, bytes),
+    };
+    int result;
+
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    if (json_object_get(spec, "cstorVolumeSource")) /* P63: never an empty one in its place */
+        return reconcile_fail(
+            r, REASON, "spec.cstorVolumeSource: volumes are not made of snapshots yet.", err);
+    set.pools = arena_alloc(arena, set.count * sizeof(*set.pools) + 1);
+    set.ids = arena_alloc(arena, set.count * sizeof(*set.ids) + 1);
+    result = take_policy(r, &set.policy, err);
+    if (result > 0)
+        result = place(r, set.policy, set.count, bytes, set.pools, err);
+    return result > 0 ? make(r, &set, err) : result;
+}
+
+/* ---- bound ---- */
+
+/* 1: each is made; 0: one is not. */
+static int all_are_made(struct reconcile *r, struct error *err) {
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const char *phase = replica_phase(replica);
+
+        if (text_is(phase, "Healthy"))
+            continue;
+        return text_is(phase, "Error")
+                   ? reconcile_fail(r, REASON,
+                                    arena_format(r->work->arena, "Pool %s: %s",
+                                                 replica_pool_of(replica),
+                                                 tree_text(replica->status, "message")),
+                                    err)
+                   : 0;
+    }
+    return r->count > 0;
+}
+
+static json_t *reference_to(const struct document *volume) {
+    return json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", DOCUMENT_API_VERSION, "kind",
+                     volume->kind->name, "name", volume->name, "uid", volume->id);
+}
+
+/* P17, P18: all in one change. */
+int reconcile_bind(struct reconcile *r, struct error *err) {
+    const char *capacity = tree_text(side_spec(&r->volume), "capacity");
+    int made = all_are_made(r, err);
+    json_t *pools;
+
+    if (made <= 0)
+        return made;
+    pools = json_array();
+    for (unsigned i = 0; i < r->count; i++)
+        json_array_append_new(pools, json_string(replica_pool_of(&r->replicas[i])));
+    side_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
+    side_put_status(r, &r->config, "phase", json_string("Bound"));
+    side_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
+    side_put_status(r, &r->config, "poolInfo", pools);
+    return reconcile_tell(r, "Normal", "Provisioned", "The volume is there.", err);
+}

@@ -1,0 +1,300 @@
+/*
+ * Replicas come and go with the pools that the config's policy names.
+ *
+ * One that comes is empty, and is rebuilt from the others before its pool counts (P64).  One that
+ * goes leaves the vote first, while all others are healthy, and its data go only then (P65).
+ */
+#include "provision/reconcile.private.h"
+
+#include "provision/condition.h"
+#include "provision/replica_placement.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- one more ---- */
+
+json_t *replica_entry(const char *id, const struct replica_pool *pool) {
+    return json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool->id, "nodeId", pool->node,
+                     "path", pool->path);
+}
+
+static json_t *replica_body(struct arena *arena, const struct document *volume,
+                            const struct replica_pool *pool, const char *capacity, unsigned factor,
+                            json_t *members) {
+    json_t *body =
+        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
+                  "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
+                  capacity, "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
+
+    if (members)
+        json_object_set(json_object_get(body, "spec"), "members", members);
+    return json_keep(arena, body);
+}
+
+int replica_make(struct reconcile *r, const struct document *volume,
+                 const struct replica_pool *pool, const char *capacity, unsigned factor,
+                 const char *id, json_t *members, struct error *err) {
+    struct arena *arena = r->work->arena;
+    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", members ? "Init" : "Recreate"));
+    struct document made;
+
+    return document_own_create_as(r->work, id, &kind_volume_replica, volume,
+                                  arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
+                                  replica_body(arena, volume, pool, capacity, factor, members),
+                                  status, pool->node, &made, err);
+}
+
+int replica_delete(struct reconcile *r, struct document *replica, struct error *err) {
+    struct document gone = *replica;
+
+    gone.deleted_at = r->work->now_us;
+    r->writes = true;
+    if (!r->looks && document_own_write(r->work, replica, &gone, err) < 0)
+        return -1;
+    *replica = gone;
+    return 0;
+}
+
+/* ---- what is wanted ---- */
+
+/* NULL: as many as there are, where they are. */
+static const json_t *wanted_pools(const struct reconcile *r) {
+    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+    const json_t *list = json_object_get(policy, "replicaPoolInfo");
+
+    return json_array_size(list) > 0 ? list : NULL;
+}
+
+static bool is_wanted(const struct reconcile *r, const struct document *replica) {
+    const json_t *list = wanted_pools(r);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "poolName"), replica_pool_of(replica)))
+            return true;
+    return !list;
+}
+
+/* One that is there, or that is still going. */
+static bool has_replica(const struct reconcile *r, const char *pool) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(replica_pool_of(&r->replicas[i]), pool))
+            return true;
+    return false;
+}
+
+/* Has its pool ever counted? */
+static bool is_counted(const struct reconcile *r, const struct document *replica) {
+    const json_t *pools = json_object_get(side_status(&r->config), "poolInfo");
+
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
+            return true;
+    return false;
+}
+
+/* ---- how it is ---- */
+
+/* As the target has it; NULL: it says nothing of it. */
+static const json_t *mode_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
+            return json_array_get(list, i);
+    return NULL;
+}
+
+bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
+    return !replica->deleted_at && text_is(replica_phase(replica), "Healthy") &&
+           text_is(tree_text(mode_of(r, replica), "mode"), "Healthy");
+}
+
+/* The first of the others that is not; NULL: all are. */
+static const struct document *sick_other(const struct reconcile *r,
+                                         const struct document *replica) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (&r->replicas[i] != replica && !replica_is_healthy(r, &r->replicas[i]))
+            return &r->replicas[i];
+    return NULL;
+}
+
+static void wait_for(struct reconcile *r, const char *reason, const char *message) {
+    if (r->scaling)
+        return;
+    r->scaling = reason;
+    r->scaling_message = message;
+}
+
+/* ---- one less ---- */
+
+static struct document *replica_with(struct reconcile *r, const char *id) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(r->replicas[i].id, id))
+            return &r->replicas[i];
+    return NULL;
+}
+
+/* It votes no more: now its data may go. */
+static int take_away(struct reconcile *r, struct document *replica, struct error *err) {
+    side_put_spec(r, &r->volume, "removing", NULL);
+    return replica_delete(r, replica, err);
+}
+
+static int go_on_removing(struct reconcile *r, const char *id, struct error *err) {
+    struct document *replica = replica_with(r, id);
+
+    if (!replica || replica->deleted_at || is_wanted(r, replica)) {
+        side_put_spec(r, &r->volume, "removing", NULL);
+        return 0;
+    }
+    if (volume_is_served(r) && !mode_of(r, replica))
+        return take_away(r, replica, err);
+    wait_for(r, "ScaleDown",
+             arena_format(r->work->arena, "The target takes the replica on pool %s out.",
+                          replica_pool_of(replica)));
+    return 0;
+}
+
+/* P65: of those that count, only while all others are healthy. */
+static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *pool = replica_pool_of(replica);
+    const struct document *sick = sick_other(r, replica);
+
+    if (!volume_is_served(r)) {
+        wait_for(
+            r, "ScaleDown",
+            arena_format(arena, "The replica on pool %s leaves while the volume is served.", pool));
+        return 0;
+    }
+    if (sick && (is_counted(r, replica) || replica_is_healthy(r, replica))) {
+        wait_for(r, "ScaleDown",
+                 arena_format(arena, "The replica on pool %s leaves when that on %s is healthy.",
+                              pool, replica_pool_of(sick)));
+        return 0;
+    }
+    side_put_spec(r, &r->volume, "removing", json_string(replica->id));
+    wait_for(r, "ScaleDown",
+             arena_format(arena, "The target takes the replica on pool %s out.", pool));
+    return reconcile_tell(r, "Normal", "ScaleDown",
+                          arena_format(arena, "The replica on pool %s goes.", pool), err);
+}
+
+static unsigned living(const struct reconcile *r) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < r->count; i++)
+        count += !r->replicas[i].deleted_at;
+    return count;
+}
+
+static int scale_down(struct reconcile *r, struct error *err) {
+    const char *removing = tree_text(side_spec(&r->volume), "removing");
+
+    if (*removing && go_on_removing(r, removing, err) < 0)
+        return -1;
+    if (*tree_text(side_spec(&r->volume), "removing"))
+        return 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+
+        if (!replica->deleted_at && !is_wanted(r, replica) && living(r) > 1)
+            return begin_removing(r, replica, err);
+    }
+    return 0;
+}
+
+/* ---- more ---- */
+
+/* 1: *ret can take one; 0: it cannot, and that was told. */
+static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
+                     struct error *err) {
+    int found = replica_pool_find(r->work, name, ret, err);
+    const char *fault = "is not there";
+
+    if (found < 0)
+        return -1;
+    if (found)
+        fault = replica_placement_fault(ret, tree_bytes(side_spec(&r->volume), "capacity"));
+    if (!fault)
+        return 1;
+    return reconcile_fail(r, "ScaleUp", arena_format(r->work->arena, "Pool %s %s.", name, fault),
+                          err);
+}
+
+static int add(struct reconcile *r, const char *name, unsigned factor, struct error *err) {
+    struct arena *arena = r->work->arena;
+    struct replica_pool pool;
+    int found;
+
+    wait_for(r, "ScaleUp", arena_format(arena, "There is no replica on pool %s yet.", name));
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    found = find_pool(r, name, &pool, err);
+    if (found <= 0)
+        return found;
+    if (replica_make(r, &r->volume.before, &pool, tree_text(side_spec(&r->volume), "capacity"),
+                     factor, work_uuid(r->work), NULL, err) < 0)
+        return -1;
+    return reconcile_tell(r, "Normal", "ScaleUp",
+                          arena_format(arena, "A replica is made on pool %s.", name), err);
+}
+
+/* Those that are made now are among the others from the next look on, which their making brings. */
+static int scale_up(struct reconcile *r, struct error *err) {
+    const json_t *list = wanted_pools(r);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *pool = tree_text(json_array_get(list, i), "poolName");
+
+        if (!has_replica(r, pool) && add(r, pool, (unsigned)json_array_size(list), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the volume's list ---- */
+
+static json_t *entry_of(const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+
+    return json_pack("{s:s, s:s, s:s, s:s}", "uid", replica->id, "poolName",
+                     tree_text(spec, "poolName"), "nodeId", tree_text(spec, "nodeId"), "path",
+                     tree_text(spec, "path"));
+}
+
+/* P66 */
+static void put_replicas(struct reconcile *r) {
+    const char *removing = tree_text(side_spec(&r->volume), "removing");
+    unsigned factor = living(r) - (*removing ? 1 : 0);
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at)
+            json_array_append_new(list, entry_of(&r->replicas[i]));
+    side_put_spec(r, &r->volume, "replicas", list);
+    side_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
+    side_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
+}
+
+static void put_policy(struct reconcile *r) {
+    static const char *const copied[] = { "queueDepth", "luWorkers" };
+    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+
+    for (size_t i = 0; i < 2; i++) {
+        json_t *value = json_object_get(json_object_get(policy, "target"), copied[i]);
+
+        if (value)
+            side_put_spec(r, &r->volume, copied[i], json_incref(value));
+    }
+}
+
+int reconcile_replicas(struct reconcile *r, struct error *err) {
+    if (scale_down(r, err) < 0 || scale_up(r, err) < 0)
+        return -1;
+    put_replicas(r);
+    put_policy(r);
+    return 0;
+}

@@ -1,0 +1,104 @@
+/*
+ * What the config says of it all, and its end.
+ */
+#include "provision/reconcile.private.h"
+
+#include "provision/condition.h"
+#include "json/json.h"
+
+/* ---- settled ---- */
+
+static bool is_listed(const json_t *pools, const char *pool) {
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        if (text_is(json_string_value(json_array_get(pools, i)), pool))
+            return true;
+    return false;
+}
+
+/* The pools that count: a new one when its replica is healthy, an old one until its data are gone.
+ * False: one that is to come is not there yet, or one that is to go is. */
+static bool put_pools(struct reconcile *r) {
+    const json_t *old = json_object_get(side_status(&r->config), "poolInfo");
+    json_t *pools = json_array();
+    bool all = true;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const char *pool = replica_pool_of(replica);
+
+        if (is_listed(old, pool) || replica_is_healthy(r, replica))
+            json_array_append_new(pools, json_string(pool));
+        else
+            all = false;
+        all = all && !replica->deleted_at;
+    }
+    side_put_status(r, &r->config, "poolInfo", pools);
+    return all;
+}
+
+static void put_scaling(struct reconcile *r) {
+    json_t *conditions = side_conditions(r);
+    const struct condition now = { CONDITION_SCALING, "True", r->scaling, r->scaling_message };
+    bool changed = r->scaling ? condition_put(conditions, &now, r->work->now_us)
+                              : condition_drop(conditions, CONDITION_SCALING);
+
+    if (changed)
+        side_put_conditions(r, conditions);
+}
+
+int reconcile_settle(struct reconcile *r, struct error *err) {
+    bool is_bound = text_is(side_phase(&r->config), "Bound");
+
+    if (!put_pools(r) && !r->scaling) {
+        r->scaling = "Scaling";
+        r->scaling_message = "A replica is being filled, or its data go.";
+    }
+    put_scaling(r);
+    if (r->scaling) { /* P20 */
+        side_put_status(r, &r->config, "phase", json_string("Reconciling"));
+        return 0;
+    }
+    if (is_bound || !volume_is_done(r))
+        return 0;
+    side_put_status(r, &r->config, "phase", json_string("Bound"));
+    return reconcile_tell(r, "Normal", "PolicySync", "The policy holds.", err);
+}
+
+/* ---- deleted ---- */
+
+static json_t *others_finalizers(struct reconcile *r) {
+    const struct document *config = &r->config.before;
+    json_t *finalizers = json_keep(r->work->arena, json_array());
+
+    for (size_t i = 0; i < json_array_size(config->finalizers); i++) {
+        json_t *name = json_array_get(config->finalizers, i);
+
+        if (!text_is(json_string_value(name), config->kind->finalizer))
+            json_array_append(finalizers, name);
+    }
+    return finalizers;
+}
+
+/* With the last of its replicas it goes. */
+static int delete_volume(struct reconcile *r, struct error *err) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at && replica_delete(r, &r->replicas[i], err) < 0)
+            return -1;
+    if (!r->volume.before.deleted_at)
+        r->volume.after.deleted_at = r->work->now_us;
+    return 0;
+}
+
+/* P44 */
+int reconcile_delete(struct reconcile *r, struct error *err) {
+    json_t *finalizers = others_finalizers(r);
+
+    if (r->has_volume) {
+        if (reconcile_target(r, "", err) < 0)
+            return -1;
+        return r->volume.after.node ? 0 : delete_volume(r, err);
+    }
+    if (json_array_size(finalizers) < json_array_size(r->config.before.finalizers))
+        r->config.after.finalizers = finalizers;
+    return 0;
+}

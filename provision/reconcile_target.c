@@ -1,0 +1,48 @@
+/*
+ * Where the volume is served.  documents.node is who acts on it: it is not another's before the
+ * node that had it has said of this very spec, in which it is wanted nowhere, that it serves it no
+ * more.  So there are never two.
+ */
+#include "provision/reconcile.private.h"
+#include "json/json.h"
+
+/* Its node has nothing of it any more. */
+static bool is_released(const struct reconcile *r) {
+    return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
+           volume_is_done(r) && !json_object_get(side_status(&r->volume), "target");
+}
+
+static int give(struct reconcile *r, const char *node, struct error *err) {
+    side_put_spec(r, &r->volume, "nodeId", json_string(node));
+    r->volume.after.node = node;
+    return reconcile_tell(r, "Normal", "Publishing",
+                          arena_format(r->work->arena, "Node %s is to serve the volume.", node),
+                          err);
+}
+
+static int release(struct reconcile *r, struct error *err) {
+    const char *node = r->volume.before.node;
+
+    r->volume.after.node = NULL;
+    return reconcile_tell(r, "Normal", "Unpublished",
+                          arena_format(r->work->arena, "Node %s serves the volume no more.", node),
+                          err);
+}
+
+int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
+    const char *holder = r->volume.after.node;
+
+    if (holder && text_is(holder, node)) {
+        side_put_spec(r, &r->volume, "nodeId", json_string(node));
+        return 0;
+    }
+    if (holder) {
+        if (!is_released(r)) {
+            side_put_spec(r, &r->volume, "nodeId", json_string(""));
+            return 0;
+        }
+        if (release(r, err) < 0)
+            return -1;
+    }
+    return *node ? give(r, node, err) : 0;
+}

@@ -1,0 +1,533 @@
+#include "tests/lib/declared.h"
+
+#define BOUND       "\"Bound\""
+#define PENDING     "\"Pending\""
+#define RECONCILING "\"Reconciling\""
+
+/* One that is bound, on pools a to c. */
+static const char *bound(struct work *work) {
+    const char *id;
+
+    put_pools(work, 4);
+    id = declare(
+        work, &kind_volume_config,
+        DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    return id;
+}
+
+/* The same, served by host-a. */
+static const char *served(struct work *work) {
+    const char *id = bound(work);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    return id;
+}
+
+WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
+    struct document *replicas = NULL;
+    const char *id;
+
+    (void)err;
+    put_pools(work, 4);
+    id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 3, ""));
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status"), "{\"phase\":\"Pending\"}");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    ck_assert_str_eq(replicas[0].name, "db-pool-a");
+    ck_assert_str_eq(replicas[1].node, "host-b");
+    ck_assert_str_eq(at(work, &replicas[2], "status.phase"), "\"Init\"");
+    ck_assert_str_eq(at(work, &replicas[2], "spec.members"),
+                     arena_format(work->arena, "[\"%s\",\"%s\",\"%s\"]", replicas[0].id,
+                                  replicas[1].id, replicas[2].id));
+    ck_assert_str_eq(volume_of(work, id).name, "db");
+    ck_assert_ptr_null(volume_of(work, id).node);
+    ck_assert_str_eq(last_event(work, id),
+                     "Normal Provisioning 1: 3 replicas are made on pool-a, pool-b, pool-c.");
+
+    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    say(work, &replicas[1], "{\"phase\":\"Healthy\"}");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
+    say(work, &replicas[2], "{\"phase\":\"Healthy\"}");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status"),
+                     "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"10Gi\"},"
+                     "\"poolInfo\":[\"pool-a\",\"pool-b\",\"pool-c\"]}");
+    ck_assert_str_eq(config_at(work, id, "spec.cstorVolumeRef.uid"),
+                     arena_format(work->arena, "\"%s\"", volume_of(work, id).id));
+    ck_assert_str_eq(last_event(work, id), "Normal Provisioned 1: The volume is there.");
+}
+
+WORK_TEST(the_volume_is_what_the_policy_says) {
+    const char *id;
+
+    (void)err;
+    put_pools(work, 3);
+    declare(work, &kind_volume_policy,
+            "{\"metadata\":{\"name\":\"fast\"},\"spec\":{\"provision\":{\"blockSize\":512},"
+            "\"target\":{\"queueDepth\":\"64\",\"luWorkers\":8}}}");
+    id = declare(work, &kind_volume_config,
+                 "{\"metadata\":{\"name\":\"db\",\"annotations\":{\"openebs.io/volume-policy\":"
+                 "\"fast\"}},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                 "\"provision\":{\"replicaCount\":3}}}");
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "spec.policy.target.luWorkers"), "8");
+    ck_assert_str_eq(volume_at(work, id, "spec.blockSize"), "512");
+    ck_assert_str_eq(volume_at(work, id, "spec.queueDepth"), "\"64\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "8");
+    ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "3");
+    ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "2");
+    say_made(work, id);
+    settle(work, id);
+    sql(work, "UPDATE documents SET body = replace(body, '\"luWorkers\":8', '\"luWorkers\":9') "
+              "WHERE kind = 'CStorVolumePolicy'");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "8");
+}
+
+WORK_TEST(without_a_policy_the_defaults_count) {
+    const char *id;
+
+    (void)err;
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ""));
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "spec.policy.target.queueDepth"), "\"32\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "6");
+    ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "1");
+}
+
+WORK_TEST(a_policy_that_is_missing_is_told_and_waited_for) {
+    static const char named[] =
+        "{\"metadata\":{\"name\":\"db\",\"labels\":{\"openebs.io/volume-policy\":\"fast\"}},"
+        "\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"provision\":{\"replicaCount\":1}}}";
+    const char *id;
+
+    put_pools(work, 1);
+    context_of(work)->project_id = OTHER; /* whose policies are not ours, by name or by uid */
+    declare(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    context_of(work)->project_id = PROJECT;
+    id = declare(work, &kind_volume_config, named);
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_str_eq(config_at(work, id, "status"), "{\"phase\":\"Pending\"}");
+    ck_assert_str_eq(last_event(work, id),
+                     "Warning Provisioning 2: There is no volume policy fast.");
+    declare(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 1);
+}
+
+WORK_TEST(too_few_pools_make_nothing_and_are_told) {
+    const char *id;
+    int64_t version;
+
+    put_pools(work, 2);
+    id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 3, ""));
+    version = last_version(work);
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_int_eq(last_version(work), version);
+    ck_assert_str_eq(last_event(work, id),
+                     "Warning Provisioning 1: 3 replicas need 3 pools, and 2 of 2 can be used: 0 "
+                     "are offline, 0 take no writes, 0 have no room for 10Gi.");
+    put_pools(work, 3);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+}
+
+WORK_TEST(a_replica_that_cannot_be_made_is_told) {
+    struct document *replicas = NULL;
+    const char *id;
+
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ""));
+    settle(work, id);
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[0], "{\"phase\":\"Error\",\"message\":\"No space left on device\"}");
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_str_eq(last_event(work, id),
+                     "Warning Provisioning 1: Pool pool-a: No space left on device");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
+}
+
+WORK_TEST(a_clone_is_never_an_empty_volume) {
+    const char *id;
+
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config,
+                 DECLARED("db", "1Gi", 1, ",\"cstorVolumeSource\":\"a@b\""));
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 1);
+    ck_assert_str_eq(last_event(work, id), "Warning Provisioning 1: spec.cstorVolumeSource: "
+                                           "volumes are not made of snapshots yet.");
+}
+
+WORK_TEST(a_bound_config_stays_bound_whatever_becomes_of_its_replicas) {
+    const char *id = bound(work);
+    struct document *replicas = NULL;
+
+    (void)err;
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[0], "{\"phase\":\"Error\",\"message\":\"gone\"}");
+    say(work, &replicas[1], "{\"phase\":\"Offline\"}");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+}
+
+/* ---- where it is served ---- */
+
+WORK_TEST(nobody_serves_it_before_it_is_bound) {
+    const char *id;
+
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config,
+                 "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                 "\"provision\":{\"replicaCount\":1}},\"publish\":{\"nodeId\":\"host-x\"}}");
+    settle(work, id);
+    ck_assert_ptr_null(volume_of(work, id).node);
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    say_made(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-x");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-x\"");
+}
+
+WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
+    const char *id = served(work);
+    int64_t generation;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    /* It has not seen this spec: what it said of the last is no answer. */
+    generation = volume_of(work, id).generation;
+    say(work, &(struct document[]){ volume_of(work, id) }[0],
+        arena_format(work->arena,
+                     "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd}",
+                     (intmax_t)generation - 1));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_served(work, id, -1, NULL); /* it has, and is still at it */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
+}
+
+WORK_TEST(who_is_asked_again_goes_on) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_ptr_null(volume_of(work, id).node);
+    ck_assert_str_eq(last_event(work, id),
+                     "Normal Unpublished 1: Node host-a serves the volume no more.");
+}
+
+/* ---- size ---- */
+
+WORK_TEST(a_volume_that_nobody_serves_grows_at_once) {
+    const char *id = bound(work);
+
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"20Gi\"");
+    ck_assert_str_eq(volume_at(work, id, "status.capacity"), "\"20Gi\"");
+    ck_assert_str_eq(last_event(work, id), "Normal VolumeResizeSuccessful 1: The volume has 20Gi.");
+}
+
+WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"10Gi\"");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"),
+                     "[{\"type\":\"Resizing\",\"status\":\"True\",\"lastUpdateTime\":\"2027-01-"
+                     "15T08:00:00Z\",\"lastTransitionTime\":\"2027-01-15T08:00:00Z\",\"reason\":"
+                     "\"Resizing\",\"message\":\"The volume grows.\"}]");
+    ck_assert_str_eq(last_event(work, id),
+                     "Normal Resizing 1: The volume grows from 10Gi to 20Gi.");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
+    const char *id = served(work);
+    struct document volume;
+
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
+    OK(settle(work, id));
+    volume = volume_of(work, id);
+    say(work, &volume,
+        "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"target\":{\"nodeId\":\"host-a\","
+        "\"state\":\"Serving\"},\"conditions\":[{\"type\":\"VolumeResizeFailed\",\"status\":"
+        "\"True\",\"message\":\"no answer\"}]}");
+    OK(settle(work, id));
+    OK(settle(work, id));
+    ck_assert_str_eq(last_event(work, id), "Warning VolumeResizeFailed 1: no answer");
+    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "\"Resizing\""));
+    ck_assert_ptr_nonnull(
+        strstr(config_at(work, id, "status.conditions"), "\"VolumeResizeFailed\""));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"10Gi\"");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
+}
+
+WORK_TEST(a_size_that_is_asked_for_before_it_is_bound_comes_after) {
+    struct document *replicas = NULL;
+    const char *id;
+
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 1, ""));
+    settle(work, id);
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"10Gi\"");
+    say_made(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
+    replicas_of(work, id, &replicas);
+    ck_assert_str_eq(at(work, &replicas[0], "spec.capacity"), "\"10Gi\"");
+    ck_assert_int_eq(replicas[0].generation, 1);
+}
+
+/* ---- policy and pools ---- */
+
+WORK_TEST(an_edited_policy_is_reconciling_until_the_node_has_made_it_true) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"spec\":{\"policy\":{\"target\":{\"luWorkers\":9}}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+    ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "9");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    ck_assert_str_eq(last_event(work, id), "Normal PolicySync 1: The policy holds.");
+}
+
+#define FOUR                                                                                   \
+    "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" POOL("pool-a") "," POOL("pool-b") "," POOL( \
+        "pool-c") "," POOL("pool-d") "]}}}"
+#define TWO "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" POOL("pool-a") "," POOL("pool-c") "]}}}"
+
+WORK_TEST(a_new_pool_counts_when_its_replica_has_been_rebuilt) {
+    const char *id = served(work);
+    struct document *replicas = NULL;
+
+    OK(edit(work, id, FOUR, err));
+    OK(settle(work, id));
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 4);
+    ck_assert_str_eq(at(work, &replicas[3], "status.phase"), "\"Recreate\"");
+    ck_assert_str_eq(at(work, &replicas[3], "spec.members"), "null");
+    ck_assert_str_eq(replicas[3].node, "host-d");
+    ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "4");
+    ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "3");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+    ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-c\"]");
+    say_served(work, id, 3, "Rebuilding");
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+    say(work, &replicas[3], "{\"phase\":\"Healthy\"}");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    ck_assert_str_eq(config_at(work, id, "status.poolInfo"),
+                     "[\"pool-a\",\"pool-b\",\"pool-c\",\"pool-d\"]");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+WORK_TEST(a_pool_that_cannot_take_a_replica_is_told_and_waited_for) {
+    const char *id = served(work);
+
+    put_pool(work, "pool-d", "host-d", 9 * GIB);
+    OK(edit(work, id, FOUR, err));
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+    ck_assert_str_eq(last_event(work, id), "Warning ScaleUp 1: Pool pool-d has no room.");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+    put_pool(work, "pool-d", "host-d", 10 * GIB);
+    OK(settle(work, id));
+    ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 4);
+}
+
+WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
+    const char *id = served(work);
+    struct document *replicas = NULL;
+
+    OK(edit(work, id, TWO, err));
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"),
+                     arena_format(work->arena, "\"%s\"", replicas[1].id));
+    ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "2");
+    ck_assert_int_eq(replicas[1].deleted_at, 0);
+    say_served(work, id, -1, NULL); /* it has seen that, and has it in the vote still */
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_eq(replicas[1].deleted_at, 0);
+    say_served(work, id, 1, NULL);
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_ne(replicas[1].deleted_at, 0);
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-c\"]");
+    say(work, &replicas[1], "{\"phase\":\"Deleted\"}");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
+    ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
+    const char *id = served(work);
+    struct document *replicas = NULL;
+
+    say_served(work, id, 2, "Offline");
+    OK(edit(work, id, TWO, err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    ck_assert_ptr_nonnull(
+        strstr(config_at(work, id, "status.conditions"), "leaves when that on pool-c is healthy."));
+    say_served(work, id, -1, NULL);
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[0], "{\"phase\":\"Degraded\"}");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    say_made(work, id);
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    ck_assert_ptr_nonnull(
+        strstr(config_at(work, id, "status.conditions"), "leaves while the volume is served."));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+}
+
+WORK_TEST(what_was_asked_of_the_pools_can_be_taken_back) {
+    const char *id = served(work);
+
+    say_served(work, id, 2, "Offline");
+    OK(edit(work, id, TWO, err));
+    OK(settle(work, id));
+    REFUSED(edit(work, id, FOUR, err), CONFLICT);
+    OK(edit(work, id,
+            "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" POOL("pool-c") "," POOL(
+                "pool-a") "," POOL("pool-b") "]}}}",
+            err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 3);
+}
+
+/* ---- the end ---- */
+
+static void drop(struct work *work, const char *id) {
+    struct document config = config_of(work, id), after;
+    struct error err = { 0 };
+
+    ck_assert_msg(document_delete(work, &config, false, &after, &err) == 0, "%s", err.message);
+}
+
+WORK_TEST(a_deleted_config_leaves_nothing_when_the_data_are_gone) {
+    const char *id = bound(work);
+    struct document *replicas = NULL;
+
+    drop(work, id);
+    OK(settle(work, id));
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_ne(replicas[i].deleted_at, 0);
+        ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 5 - i);
+        say(work, &replicas[i], "{\"phase\":\"Deleted\"}");
+        OK(settle(work, id));
+    }
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM document_events"), 0);
+}
+
+WORK_TEST(data_go_when_nobody_serves_them_any_more) {
+    const char *id = served(work);
+    struct document *replicas = NULL;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    drop(work, id);
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_eq(replicas[0].deleted_at, 0);
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_stopped(work, id);
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_ne(replicas[0].deleted_at, 0);
+}
+
+WORK_TEST(a_config_that_never_had_a_volume_goes_at_once) {
+    const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
+
+    drop(work, id);
+    OK(settle(work, id));
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
+    OK(reconcile_config(work, id, err)); /* and who comes late finds nothing */
+    OK(reconcile_look(work, id, err));
+}
+
+/* P46: nothing is without its owner, whoever took that away. */
+WORK_TEST(nothing_outlives_its_owner) {
+    const char *id = bound(work);
+
+    (void)err;
+    sql(work, "DELETE FROM documents WHERE id = '%s'", id);
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
+}
+
+CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
+           the_volume_is_what_the_policy_says, without_a_policy_the_defaults_count,
+           a_policy_that_is_missing_is_told_and_waited_for, too_few_pools_make_nothing_and_are_told,
+           a_replica_that_cannot_be_made_is_told, a_clone_is_never_an_empty_volume,
+           a_bound_config_stays_bound_whatever_becomes_of_its_replicas,
+           nobody_serves_it_before_it_is_bound,
+           another_node_gets_it_when_the_first_has_said_that_it_stopped, who_is_asked_again_goes_on,
+           a_volume_that_nobody_serves_grows_at_once,
+           a_volume_in_use_has_grown_when_its_node_says_so,
+           a_growth_that_failed_is_told_once_and_goes_on,
+           a_size_that_is_asked_for_before_it_is_bound_comes_after,
+           an_edited_policy_is_reconciling_until_the_node_has_made_it_true,
+           a_new_pool_counts_when_its_replica_has_been_rebuilt,
+           a_pool_that_cannot_take_a_replica_is_told_and_waited_for,
+           a_replica_leaves_the_vote_and_then_its_data_go,
+           no_replica_leaves_while_another_is_not_healthy_or_nobody_serves,
+           what_was_asked_of_the_pools_can_be_taken_back,
+           a_deleted_config_leaves_nothing_when_the_data_are_gone,
+           data_go_when_nobody_serves_them_any_more, a_config_that_never_had_a_volume_goes_at_once,
+           nothing_outlives_its_owner)
