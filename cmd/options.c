@@ -12,6 +12,7 @@
 #include "identity/own_user.h"
 #include "ledger/settings.h"
 #include "policy/rule.h"
+#include "provision/controller.h"
 #include "rpc/amqp/amqp.h"
 
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
@@ -94,6 +95,7 @@ static const struct option service_options[] = {
 static const struct option *tables[TABLES_MOST + 1] = {
     service_options, settings_options,       identity_options, authtoken_options, policy_options,
     amqp_options,    compute_client_options, agent_options,    own_user_options,  csi_options,
+    controller_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -35,6 +35,7 @@ struct parts {
     struct servers *servers;     /* who is asked about them; NULL: nobody is */
     struct identity *keystone;   /* of the API when there is an authtoken */
     struct api *api;
+    struct controller *controller; /* beside the API */
     struct http_server *http;
     struct own_user *agent_user;
     struct hypervisor *hypervisor;
@@ -62,6 +63,10 @@ void part_gate_stop(struct parts *parts);
 
 int part_api_start(struct parts *parts, struct error *err);
 void part_api_stop(struct parts *parts);
+
+/* What makes declared volumes true. */
+int part_controller_start(struct parts *parts, struct error *err);
+void part_controller_stop(struct parts *parts);
 
 int part_messages_start(struct parts *parts, struct error *err);
 int part_messages_flow(struct parts *parts, struct error *err); /* from here on they come in */

@@ -39,6 +39,7 @@ static const struct {
     { PART_MANAGER, part_lock_take },
     { PART_MANAGER, part_manager_start },
     { PARTS_LISTENING, part_listener_start },
+    { PART_API, part_controller_start },
     { PART_AGENT, part_agent_start },
     /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be
      * there to take it. */
@@ -55,6 +56,7 @@ static void (*const stops[])(struct parts *parts) = {
     part_gate_close,
     part_agent_stop,
     part_messages_stop,
+    part_controller_stop,
     part_manager_stop,
     part_api_stop,
     part_gate_stop,
