@@ -10,7 +10,6 @@
 
 #define LABELS_MOST      64
 #define ANNOTATIONS_MOST 64
-#define FINALIZERS_MOST  16
 #define NAME_MOST        253
 
 /* ---- reading ---- */

@@ -30,6 +30,8 @@ struct document_form {
     json_t *labels, *annotations, *finalizers, *body; /* in normal form */
 };
 
+#define FINALIZERS_MOST 16
+
 /* Of one of this kind; `before`: it is an edit of that one; NULL: a new one. ERROR_BAD_REQUEST. */
 int document_read(struct arena *arena, const struct document_kind *kind,
                   const struct document *before, const json_t *given, struct document_form *ret,

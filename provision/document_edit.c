@@ -35,17 +35,37 @@ static int check_room(struct work *work, const struct document_kind *kind, const
     return 0;
 }
 
-/* What the service itself has to do before one goes is said by it, and by nobody else. */
-static json_t *with_finalizer(struct work *work, const struct document_kind *kind, json_t *given) {
+static bool has_finalizer(const struct document *document, const char *name) {
+    for (size_t i = 0; i < json_array_size(document->finalizers); i++)
+        if (strcmp(json_string_value(json_array_get(document->finalizers, i)), name) == 0)
+            return true;
+    return false;
+}
+
+/* What the service itself has to do before one goes is said by it, and by nobody else: a new one
+ * (NULL) has it, another as it was. */
+static int put_finalizers(struct work *work, const struct document *before, const json_t *given,
+                          struct document *ret, struct error *err) {
+    const char *own = ret->kind->finalizer;
     json_t *finalizers = json_keep(work->arena, json_array());
 
-    if (kind->finalizer)
-        json_array_append_new(finalizers, json_string(kind->finalizer));
+    if (own && (!before || has_finalizer(before, own)))
+        json_array_append_new(finalizers, json_string(own));
     for (size_t i = 0; i < json_array_size(given); i++)
-        if (!kind->finalizer ||
-            strcmp(json_string_value(json_array_get(given, i)), kind->finalizer) != 0)
+        if (!own || strcmp(json_string_value(json_array_get(given, i)), own) != 0)
             json_array_append(finalizers, json_array_get(given, i));
-    return finalizers;
+    if (json_array_size(finalizers) > FINALIZERS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "metadata.finalizers: with the service's own there are more than %d.",
+                         FINALIZERS_MOST);
+    ret->finalizers = finalizers;
+    return 0;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), size = strlen(end);
+
+    return length >= size && strcmp(text + length - size, end) == 0;
 }
 
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
@@ -56,6 +76,11 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         return -1;
     if (!form.name)
         return error_set(err, ERROR_BAD_REQUEST, "metadata.name is missing.");
+    if (ends_with(form.name, ".json"))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "metadata.name: %s ends with .json, which paths of this API may do "
+                         "without.",
+                         form.name);
     if (form.version || form.id)
         return error_set(err, ERROR_BAD_REQUEST, "metadata.%s: a new document has none yet.",
                          form.version ? "resourceVersion" : "uid");
@@ -67,12 +92,12 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         .generation = 1,
         .labels = form.labels,
         .annotations = form.annotations,
-        .finalizers = with_finalizer(work, kind, form.finalizers),
         .body = form.body,
         .status = json_keep(work->arena, json_loads(kind->initial_status, 0, NULL)),
         .created_at = work->now_us,
     };
-    if ((kind->check && kind->check(work, ret, err) < 0) || check_bytes(work, ret, err) < 0 ||
+    if (put_finalizers(work, NULL, form.finalizers, ret, err) < 0 ||
+        (kind->check && kind->check(work, ret, err) < 0) || check_bytes(work, ret, err) < 0 ||
         check_room(work, kind, form.name, err) < 0)
         return -1;
     if (tries)
@@ -108,13 +133,6 @@ static int check_form(const struct document *before, const struct document_form 
     return 0;
 }
 
-static bool has_finalizer(const struct document *document, const json_t *name) {
-    for (size_t i = 0; i < json_array_size(document->finalizers); i++)
-        if (json_equal(json_array_get(document->finalizers, i), name))
-            return true;
-    return false;
-}
-
 /* Of what is deleted nothing is wanted any more but its end. */
 static int check_deleted(const struct document *before, const struct document *after,
                          struct error *err) {
@@ -124,7 +142,7 @@ static int check_deleted(const struct document *before, const struct document *a
         return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", before->kind->label,
                          before->name);
     for (size_t i = 0; i < json_array_size(after->finalizers); i++)
-        if (!has_finalizer(before, json_array_get(after->finalizers, i)))
+        if (!has_finalizer(before, json_string_value(json_array_get(after->finalizers, i))))
             return error_set(err, ERROR_CONFLICT,
                              "metadata.finalizers: %s %s is being deleted; none can be added.",
                              before->kind->label, before->name);
@@ -143,10 +161,10 @@ int document_replace(struct work *work, const struct document *before, const jso
     *ret = *before;
     ret->labels = form.labels;
     ret->annotations = form.annotations;
-    ret->finalizers = with_finalizer(work, kind, form.finalizers);
     ret->body = form.body;
     ret->status = json_keep(work->arena, json_deep_copy(before->status));
-    if (check_deleted(before, ret, err) < 0)
+    if (put_finalizers(work, before, form.finalizers, ret, err) < 0 ||
+        check_deleted(before, ret, err) < 0)
         return -1;
     if (is_same(before, ret))
         return 0;

@@ -68,6 +68,14 @@ static const struct schema_field fields[] = {
 };
 /* clang-format on */
 
+static int64_t storage_of(const json_t *holder) {
+    const char *text =
+        json_string_value(json_object_get(json_object_get(holder, "capacity"), "storage"));
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
 static json_t *spec_of(const struct document *config) {
     return json_object_get(config->body, "spec");
 }
@@ -96,6 +104,10 @@ static int check_config(struct work *work, struct document *config, struct error
     if (!json_object_get(provision, "capacity"))
         json_object_set_new(provision, "capacity",
                             json_deep_copy(json_object_get(spec, "capacity")));
+    if (storage_of(provision) > storage_of(spec))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.capacity.storage: it is less than "
+                         "spec.provision.capacity.storage.");
     return pool_list_check(policy, "spec.policy", err);
 }
 
@@ -141,14 +153,6 @@ static int check_pools(struct arena *arena, const struct document *before, const
                          "is %s.",
                          phase_of(before));
     return pool_list_compare(pools_of(arena, before, old_policy), policy, "spec.policy", err);
-}
-
-static int64_t storage_of(const json_t *holder) {
-    const char *text =
-        json_string_value(json_object_get(json_object_get(holder, "capacity"), "storage"));
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
 }
 
 /* P59: one size after the other. */

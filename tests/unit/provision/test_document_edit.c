@@ -1,6 +1,7 @@
 #include "provision/document_edit.h"
 
 #include "common/cleanup.h"
+#include "provision/document_own.h"
 #include "tests/lib/work_test.h"
 #include "json/json.h"
 
@@ -133,6 +134,11 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
         { "{\"metadata\":{},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":3}}}",
           "metadata.name is missing." },
+        { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+          "\"provision\":{\"replicaCount\":3,\"capacity\":{\"storage\":\"2Gi\"}}}}",
+          "spec.capacity.storage: it is less than spec.provision.capacity.storage." },
+        { CONFIG("db.json", "", "1Gi"),
+          "metadata.name: db.json ends with .json, which paths of this API may do without." },
         { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":0}}}",
           "spec.provision.replicaCount: '0' is not an integer from 1 to 7." },
@@ -280,6 +286,46 @@ WORK_TEST(pools_come_and_go_as_replicas_can) {
     }
 }
 
+WORK_TEST(pools_that_were_chosen_are_the_configs_as_if_it_had_named_them) {
+    static const char *const cases[][2] = {
+        { POOLS(POOL("a") "," POOL("d")),
+          "spec.policy.replicaPoolInfo: a replica does not move from pool b to d; add the new pool "
+          "first, and take the old one away when its replica is healthy." },
+        { POOLS(POOL("a") "," POOL("b") "," POOL("c")), NULL },
+        { POOLS(POOL("b")), NULL },
+    };
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    set_status(work, "db", "{\"phase\":\"Bound\",\"poolInfo\":[\"a\",\"b\"]}");
+    config = found(work, "db");
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        int result = document_patch(work, &config, parse(work, cases[i][0]), true, &after, err);
+
+        ck_assert_int_eq(result, cases[i][1] ? -1 : 0);
+        if (cases[i][1])
+            ck_assert_str_eq(err->message, cases[i][1]);
+    }
+}
+
+WORK_TEST(the_last_pool_stays) {
+    struct document
+        config =
+            made(work,
+                 "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                 "\"provision\":{\"replicaCount\":1},\"policy\":{\"replicaPoolInfo\":[" POOL(
+                     "a") "]}}}"),
+        after;
+
+    set_status(work, "db", "{\"phase\":\"Bound\",\"poolInfo\":[\"a\"]}");
+    config = found(work, "db");
+    REFUSED(document_patch(work, &config,
+                           parse(work, "{\"spec\":{\"policy\":{\"replicaPoolInfo\":null}}}"), false,
+                           &after, err),
+            BAD_REQUEST);
+    ck_assert_str_eq(err->message,
+                     "spec.policy.replicaPoolInfo: pool a has the last replica, which stays.");
+}
+
 WORK_TEST(a_second_size_waits_for_the_first) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
@@ -342,6 +388,41 @@ WORK_TEST(what_has_finalizers_is_deleted_and_stays_until_they_are_gone) {
                     "SELECT COUNT(*) FROM document_labels WHERE key = \'a\' AND value = \'b\'") -
        1);
     ck_assert_int_eq(count, 1);
+}
+
+/* The service has done its part, and the client's own comes last. */
+WORK_TEST(what_is_left_of_finalizers_is_taken_away_by_whose_they_are) {
+    struct document config = made(work, CONFIG("db", ",\"finalizers\":[\"mine\"]", "1Gi"));
+    struct document deleted, after;
+
+    OK(document_delete(work, &config, false, &deleted, err));
+    after = deleted;
+    after.finalizers = parse(work, "[\"mine\"]");
+    OK(document_own_write(work, &deleted, &after, err));
+    config = found(work, "db");
+    OK(document_patch(work, &config, parse(work, "{}"), false, &after, err));
+    ck_assert_int_eq(after.version, config.version);
+    OK(document_patch(work, &config, parse(work, "{\"metadata\":{\"finalizers\":[]}}"), false,
+                      &after, err));
+    REFUSED(document_find(work, &kind_volume_config, "db", &after, err), NOT_FOUND);
+}
+
+WORK_TEST(a_document_has_no_more_finalizers_than_can_be_sent_back) {
+    json_t *given = parse(work, CONFIG("db", "", "1Gi")), *finalizers = json_array();
+    struct document config, after;
+
+    json_object_set_new(json_object_get(given, "metadata"), "finalizers", finalizers);
+    for (int i = 0; i < 15; i++)
+        json_array_append_new(finalizers, json_sprintf("f%d", i));
+    OK(document_create(work, &kind_volume_config, given, false, &config, err));
+    OK(document_replace(work, &config, parse(work, whole(work, &config)), false, &after, err));
+    ck_assert_int_eq(after.version, config.version);
+    json_array_append_new(finalizers, json_string("more"));
+    REFUSED(document_replace(work, &config, given, false, &after, err), BAD_REQUEST);
+    ck_assert_str_eq(err->message,
+                     "metadata.finalizers: with the service's own there are more than 16.");
+    json_object_set_new(json_object_get(given, "metadata"), "name", json_string("web"));
+    REFUSED(document_create(work, &kind_volume_config, given, false, &after, err), BAD_REQUEST);
 }
 
 WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
@@ -569,9 +650,12 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
            an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
-           pools_come_and_go_as_replicas_can, a_second_size_waits_for_the_first,
-           what_the_service_wrote_into_a_spec_is_not_the_clients,
+           pools_come_and_go_as_replicas_can,
+           pools_that_were_chosen_are_the_configs_as_if_it_had_named_them, the_last_pool_stays,
+           a_second_size_waits_for_the_first, what_the_service_wrote_into_a_spec_is_not_the_clients,
            what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
+           what_is_left_of_finalizers_is_taken_away_by_whose_they_are,
+           a_document_has_no_more_finalizers_than_can_be_sent_back,
            what_has_none_goes_at_once_and_leaves_its_last_number,
            what_is_tried_is_told_and_not_written,
            a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
