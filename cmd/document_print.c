@@ -9,10 +9,25 @@
 
 #define INDENT 2
 
-static const char *metadata_of(const json_t *document, const char *key) {
-    const char *text = json_text_of(json_object_get(document, "metadata"), key);
+/* What others have written has no word to say to a terminal: what controls one becomes '?'. */
+static int put_text(const char *text) {
+    int cells = 0;
 
-    return text ? text : "-";
+    for (; *text; text++, cells++) {
+        unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
+        bool longer = first == 0xC2 && second >= 0x80 && second <= 0x9F;
+
+        putchar(first < ' ' || first == 0x7F || longer ? '?' : first);
+        text += longer;
+    }
+    return cells;
+}
+
+/* At least `width` wide, and two blanks. */
+static void put_cell(const char *text, int width) {
+    int cells = put_text(text);
+
+    printf("%*s  ", cells < width ? width - cells : 0, "");
 }
 
 static const char *text_or_dash(const char *text) {
@@ -21,6 +36,10 @@ static const char *text_or_dash(const char *text) {
 
 static const char *member_text(const json_t *object, const char *key) {
     return text_or_dash(json_text_of(object, key));
+}
+
+static const char *metadata_of(const json_t *document, const char *key) {
+    return member_text(json_object_get(document, "metadata"), key);
 }
 
 /* What it has, or else what it is to have: each kind says it in a form of its own. */
@@ -46,16 +65,25 @@ static const char *node_of(const json_t *document) {
     return text_or_dash(node ? node : json_text_of(json_object_get(document, "spec"), "nodeId"));
 }
 
+static void put_row(const char *const cells[6]) {
+    static const int widths[] = { 30, 12, 8, 16, 20 };
+
+    for (size_t i = 0; i < LENGTH(widths); i++)
+        put_cell(cells[i], widths[i]);
+    put_text(cells[LENGTH(widths)]);
+    putchar('\n');
+}
+
 void document_print_table(const json_t *list) {
-    printf("%-30s  %-12s  %-8s  %-16s  %-20s  %s\n", "name", "phase", "capacity", "node", "created",
-           "uid");
+    put_row((const char *const[]){ "name", "phase", "capacity", "node", "created", "uid" });
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *document = json_array_get(list, i);
 
-        printf("%-30s  %-12s  %-8s  %-16s  %-20s  %s\n", metadata_of(document, "name"),
-               member_text(json_object_get(document, "status"), "phase"), capacity_of(document),
-               node_of(document), metadata_of(document, "creationTimestamp"),
-               metadata_of(document, "uid"));
+        put_row((const char *const[]){ metadata_of(document, "name"),
+                                       member_text(json_object_get(document, "status"), "phase"),
+                                       capacity_of(document), node_of(document),
+                                       metadata_of(document, "creationTimestamp"),
+                                       metadata_of(document, "uid") });
     }
 }
 
@@ -66,11 +94,13 @@ void document_print_pools(const json_t *list) {
         const json_t *pool = json_array_get(list, i);
         bool up = json_is_true(json_object_get(pool, "up"));
 
-        printf("%-30s  %-16s  %-10s  %15jd  %15jd  %s\n", member_text(pool, "name"),
-               member_text(pool, "node"), up ? member_text(pool, "state") : "Offline",
-               (intmax_t)json_integer_value(json_object_get(pool, "free_bytes")),
-               (intmax_t)json_integer_value(json_object_get(pool, "total_bytes")),
-               member_text(pool, "path"));
+        put_cell(member_text(pool, "name"), 30);
+        put_cell(member_text(pool, "node"), 16);
+        put_cell(up ? member_text(pool, "state") : "Offline", 10);
+        printf("%15jd  %15jd  ", (intmax_t)json_integer_value(json_object_get(pool, "free_bytes")),
+               (intmax_t)json_integer_value(json_object_get(pool, "total_bytes")));
+        put_text(member_text(pool, "path"));
+        putchar('\n');
     }
 }
 
@@ -78,9 +108,9 @@ void document_print_pools(const json_t *list) {
 
 static void print_value(const json_t *value) {
     if (json_is_string(value))
-        fputs(json_string_value(value), stdout);
+        put_text(json_string_value(value));
     else
-        json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
+        json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
 static bool is_empty(const json_t *value) {
@@ -93,7 +123,9 @@ static void print_tree(const json_t *value, int depth);
 static void print_member(const char *name, const json_t *value, int depth) {
     bool below = (json_is_object(value) || json_is_array(value)) && !is_empty(value);
 
-    printf("%*s%s:%s", depth, "", name, below ? "\n" : " ");
+    printf("%*s", depth, "");
+    put_text(name);
+    fputs(below ? ":\n" : ": ", stdout);
     if (below) {
         print_tree(value, depth + INDENT);
         return;
@@ -124,9 +156,13 @@ static void print_conditions(const json_t *list) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *condition = json_array_get(list, i);
 
-        printf("  %-24s  %-8s  since %-20s  %s: %s\n", member_text(condition, "type"),
-               member_text(condition, "status"), member_text(condition, "lastTransitionTime"),
-               member_text(condition, "reason"), member_text(condition, "message"));
+        fputs("  ", stdout);
+        put_cell(member_text(condition, "type"), 24);
+        put_cell(member_text(condition, "status"), 8);
+        put_cell(member_text(condition, "lastTransitionTime"), 20);
+        put_cell(member_text(condition, "reason"), 0);
+        put_text(member_text(condition, "message"));
+        putchar('\n');
     }
 }
 
@@ -146,10 +182,13 @@ void document_print_events(const json_t *list) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *event = json_array_get(list, i);
 
-        printf("  %-8s  %-20s  %5jd times, last %s  %s\n", member_text(event, "type"),
-               member_text(event, "reason"),
-               (intmax_t)json_integer_value(json_object_get(event, "count")),
-               member_text(event, "lastTimestamp"), member_text(event, "message"));
+        fputs("  ", stdout);
+        put_cell(member_text(event, "type"), 8);
+        put_cell(member_text(event, "reason"), 20);
+        printf("%5jd times  ", (intmax_t)json_integer_value(json_object_get(event, "count")));
+        put_cell(member_text(event, "lastTimestamp"), 20);
+        put_text(member_text(event, "message"));
+        putchar('\n');
     }
 }
 
@@ -166,7 +205,9 @@ static void tell(struct change *change, const char *path, const json_t *before,
     change->count++;
     if (!change->prints)
         return;
-    printf("  %s: ", path);
+    fputs("  ", stdout);
+    put_text(path);
+    fputs(": ", stdout);
     if (before)
         print_value(before);
     else

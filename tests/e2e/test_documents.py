@@ -110,6 +110,19 @@ class Documents(ServiceCase):
                      "-f", "-", text="kind: CStorVolumeReplica\nmetadata: {name: x}\nspec: {}\n")
         self.assertEqual(self.done("delete", "cvc", "db"), "CStorVolumeConfig/db deleted\n")
 
+    def test_what_others_have_written_does_not_speak_to_the_terminal(self):
+        node = "a\x1b[2J\u009b1m\x7f\n\u00e9"
+        self.api.ask("POST", "/volume_configs", {"volume_config": {
+            "metadata": {"name": "loud", "annotations": {"a": node}},
+            "spec": {"capacity": {"storage": "1Gi"}, "provision": {"replicaCount": 1}},
+            "publish": {"nodeId": node}, "versionDetails": {node: [node]}}})
+        for said in (self.done("get", "cvc"), self.done("describe", "cvc", "loud")):
+            self.assertIn("a?[2J?1m??\u00e9", said)
+            self.assertFalse(any(c != "\n" and (c < " " or "\x7f" <= c <= "\x9f") for c in said),
+                             repr(said))
+        self.api.ask("PATCH", "/volume_configs/loud", {"volume_config": {"publish": None}})
+        self.done("delete", "cvc", "loud")
+
     def test_pools_are_told_as_their_nodes_have_said(self):
         self.api.ask("PUT", "/replica_pools/pool-a", {"replica_pool": {
             "node": "host-a", "path": "/pools/a", "total_bytes": 2000, "free_bytes": 1000}})
