@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define BLOCK_MOST 131072
+
 /* ---- trees ---- */
 
 const char *tree_text(const json_t *object, const char *key) {
@@ -96,6 +98,12 @@ int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
                    struct error *err) {
     r->again = true;
     return reconcile_tell(r, "Warning", reason, message, err);
+}
+
+int64_t reconcile_wanted_bytes(const struct reconcile *r) {
+    int64_t bytes = tree_bytes(json_object_get(side_spec(&r->config), "capacity"), "storage");
+
+    return (bytes + BLOCK_MOST - 1) / BLOCK_MOST * BLOCK_MOST;
 }
 
 /* ---- what is ---- */

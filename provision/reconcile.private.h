@@ -48,6 +48,9 @@ int reconcile_tell(struct reconcile *r, const char *type, const char *reason, co
 /* It cannot go on, and nobody will say when it can. */
 int reconcile_fail(struct reconcile *r, const char *reason, const char *message, struct error *err);
 
+/* What the config asks for, in whole blocks of every size that there may be. */
+int64_t reconcile_wanted_bytes(const struct reconcile *r);
+
 /* ---- what is ---- */
 
 const char *replica_phase(const struct document *replica);

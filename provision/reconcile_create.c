@@ -180,7 +180,7 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
 int reconcile_create(struct reconcile *r, struct error *err) {
     struct arena *arena = r->work->arena;
     const json_t *spec = side_spec(&r->config);
-    int64_t bytes = tree_bytes(json_object_get(spec, "capacity"), "storage");
+    int64_t bytes = reconcile_wanted_bytes(r);
     struct first_set set = {
         .count = (unsigned)json_integer_value(
             json_object_get(json_object_get(spec, "provision"), "replicaCount")),

@@ -8,10 +8,6 @@
 #include "provision/condition.h"
 #include "json/json.h"
 
-static int64_t wanted_bytes(const struct reconcile *r) {
-    return tree_bytes(json_object_get(side_spec(&r->config), "capacity"), "storage");
-}
-
 /* What clients of the config have. */
 static int64_t real_bytes(const struct reconcile *r) {
     return tree_bytes(json_object_get(side_status(&r->config), "capacity"), "storage");
@@ -69,7 +65,7 @@ static int put_conditions(struct reconcile *r, bool grows, const char *failure, 
 }
 
 int reconcile_size(struct reconcile *r, struct error *err) {
-    int64_t wanted = wanted_bytes(r), has;
+    int64_t wanted = reconcile_wanted_bytes(r), has;
 
     if (wanted <= real_bytes(r))
         return put_conditions(r, false, NULL, err);

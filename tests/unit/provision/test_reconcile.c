@@ -317,6 +317,24 @@ WORK_TEST(a_size_that_is_asked_for_before_it_is_bound_comes_after) {
     ck_assert_int_eq(replicas[0].generation, 1);
 }
 
+WORK_TEST(a_volume_has_whole_blocks) {
+    const char *id;
+
+    put_pools(work, 1);
+    id = declare(work, &kind_volume_config, DECLARED("db", "10000001", 1, ""));
+    settle(work, id);
+    say_made(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"9856Ki\"");
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"9856Ki\"");
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"10000002\"}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"9856Ki\"");
+    OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"10G\"}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"9765632Ki\"");
+}
+
 /* ---- policy and pools ---- */
 
 WORK_TEST(an_edited_policy_is_reconciling_until_the_node_has_made_it_true) {
@@ -521,7 +539,7 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            a_volume_that_nobody_serves_grows_at_once,
            a_volume_in_use_has_grown_when_its_node_says_so,
            a_growth_that_failed_is_told_once_and_goes_on,
-           a_size_that_is_asked_for_before_it_is_bound_comes_after,
+           a_size_that_is_asked_for_before_it_is_bound_comes_after, a_volume_has_whole_blocks,
            an_edited_policy_is_reconciling_until_the_node_has_made_it_true,
            a_new_pool_counts_when_its_replica_has_been_rebuilt,
            a_pool_that_cannot_take_a_replica_is_told_and_waited_for,
