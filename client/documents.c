@@ -52,14 +52,16 @@ static const char *uid_of(const json_t *document) {
 const json_t *documents_fetch(const struct client *client, struct arena *arena,
                               const struct remote_documents *kind, struct error *err) {
     json_t *all = json_keep(arena, json_array());
+    const char *query = arena_join(arena, "sort=id:asc", kind->node ? "&node=" : "",
+                                   kind->node ? http_encode(arena, kind->node) : "", NULL);
     const char *marker = NULL;
     size_t count;
 
     do {
         const struct client_call call = {
             .method = "GET",
-            .path = client_page(arena, place_of(arena, kind, NULL, false), "sort=id:asc", marker,
-                                PAGE_MOST),
+            .path =
+                client_page(arena, place_of(arena, kind, NULL, false), query, marker, PAGE_MOST),
         };
         const json_t *page = client_ask_for(client, arena, &call, kind->collection, err);
 
@@ -90,5 +92,23 @@ int document_drop(const struct client *client, struct arena *arena,
                                       .path = place_of(arena, kind, name, true) };
     struct http_answer answer;
 
+    return client_call(client, arena, &call, &answer, err);
+}
+
+int document_tell(const struct client *client, struct arena *arena,
+                  const struct remote_documents *kind, const char *uid, const json_t *status,
+                  struct error *err) {
+    json_t *body = json_keep(arena, json_object());
+    struct client_call call = {
+        .method = "PUT",
+        .path = arena_join(arena, "/", kind->collection, NULL),
+        .id = uid,
+        .behind = "/status",
+    };
+    struct http_answer answer;
+
+    json_object_set_new(body, "nodeId", json_string(kind->node));
+    json_object_set(body, "status", (json_t *)(uintptr_t)status);
+    call.body = json_text(arena, body);
     return client_call(client, arena, &call, &answer, err);
 }

@@ -9,6 +9,7 @@
 struct remote_documents {
     const char *collection, *word;
     bool dry_run; /* changes are checked, and nothing is changed */
+    const char *node; /* lists have its, of all projects; NULL: those of the project */
 };
 
 /* By name.  Trees are the arena's.  ERROR_NOT_FOUND. */
@@ -19,7 +20,7 @@ const json_t *document_fetch(const struct client *client, struct arena *arena,
 const json_t *document_fetch_below(const struct client *client, struct arena *arena,
                                    const struct remote_documents *kind, const char *name,
                                    const char *below, const char *key, struct error *err);
-/* All of the project, an array. */
+/* An array of them. */
 const json_t *documents_fetch(const struct client *client, struct arena *arena,
                               const struct remote_documents *kind, struct error *err);
 /* Makes one, or changes what `document` says of the one with this name (a merge patch); as it is
@@ -32,3 +33,8 @@ const json_t *document_change(const struct client *client, struct arena *arena,
                               const json_t *document, struct error *err);
 int document_drop(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *name, struct error *err);
+/* What is, as the node sees it, in place of what it has said before.  ERROR_CONFLICT: another node
+ * is the one to say. */
+int document_tell(const struct client *client, struct arena *arena,
+                  const struct remote_documents *kind, const char *uid, const json_t *status,
+                  struct error *err);

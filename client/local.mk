@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	client/groups.c client/groups.h \
 	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \
+	client/replica_pools.c client/replica_pools.h \
 	client/servers.c client/servers.h \
 	client/snapshots.c client/snapshots.h \
 	client/version_range.c client/version_range.h \

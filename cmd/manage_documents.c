@@ -60,7 +60,9 @@ static int open_talk(struct talk *talk, const struct config *config, const char 
 }
 
 static struct remote_documents place_of(const struct talk *talk, const struct document_kind *kind) {
-    return (struct remote_documents){ kind->collection, kind->word, talk->dry_run };
+    return (struct remote_documents){ .collection = kind->collection,
+                                      .word = kind->word,
+                                      .dry_run = talk->dry_run };
 }
 
 /* No documents, but for looking at them they are alike. */

@@ -1,0 +1,42 @@
+#include "client/replica_pools.h"
+
+#include "http/exchange.h"
+#include "json/out.h"
+
+static const char *place_of(struct arena *arena, const char *name) {
+    return arena_join(arena, "/replica_pools/", http_encode(arena, name), NULL);
+}
+
+int replica_pools_report(const struct client *api, struct arena *arena,
+                         const struct remote_replica_pool *pool, struct error *err) {
+    struct client_call call = { .method = "PUT", .path = place_of(arena, pool->name) };
+    struct http_answer answer;
+    struct json_out out;
+
+    json_out_init(&out, arena, 512);
+    out_begin_object(&out);
+    out_key(&out, "replica_pool");
+    out_begin_object(&out);
+    out_put_text(&out, "node", pool->node);
+    out_put_text(&out, "path", pool->path);
+    out_key(&out, "labels");
+    out_value(&out, pool->labels);
+    out_put_bool(&out, "read_only", pool->read_only);
+    out_put_int(&out, "total_bytes", pool->total_bytes);
+    out_put_int(&out, "free_bytes", pool->free_bytes);
+    out_put_text(&out, "state", pool->state);
+    out_end_object(&out);
+    out_end_object(&out);
+    call.body = json_out_text(&out);
+    return client_call(api, arena, &call, &answer, err);
+}
+
+int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
+                        struct error *err) {
+    const struct client_call call = { .method = "GET", .path = place_of(arena, name) };
+    struct error failure;
+
+    if (client_ask_for(api, arena, &call, "replica_pool", &failure))
+        return 1;
+    return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+}

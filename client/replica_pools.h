@@ -1,0 +1,23 @@
+/*
+ * The places for replicas' files, as the volume API (volumes_client()) keeps them.  Failures are
+ * client.h's.
+ */
+#pragma once
+
+#include "client/client.h"
+
+struct remote_replica_pool {
+    const char *name, *node;
+    const char *path;     /* absolute, on the node */
+    const json_t *labels; /* an object */
+    bool read_only;
+    int64_t total_bytes, free_bytes;
+    const char *state;
+};
+
+/* A sign of life, and how it is.  ERROR_CONFLICT: another node's that is up has this name. */
+int replica_pools_report(const struct client *api, struct arena *arena,
+                         const struct remote_replica_pool *pool, struct error *err);
+/* Has it ever been reported?  1, 0, -1. */
+int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
+                        struct error *err);
