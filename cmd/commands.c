@@ -27,16 +27,19 @@ static const struct listener agent_listener = {
 /* clang-format off */
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
-      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI,
-                .optional = PART_AGENT | PART_CSI, .listener = &api_listener } },
+      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI | PART_STORAGE,
+                .optional = PART_AGENT | PART_CSI | PART_STORAGE, .listener = &api_listener } },
     { .name = "api", .help = "HTTP API only",
       .role = { .parts = PART_API, .listener = &api_listener } },
     { .name = "manager", .help = "volume manager of the configured backends",
       .role = { .parts = PART_MANAGER } },
     { .name = "compute", .help = "agent of one hypervisor host",
-      .role = { .parts = PART_AGENT, .listener = &agent_listener } },
+      .role = { .parts = PART_AGENT | PART_STORAGE, .optional = PART_STORAGE,
+                .listener = &agent_listener } },
     { .name = "csi", .help = "driver for Kubernetes, in front of the HTTP API",
-      .role = { .parts = PART_CSI } },
+      .role = { .parts = PART_CSI | PART_STORAGE, .optional = PART_STORAGE } },
+    { .name = "storage", .help = "agent of one node's pools and of replicated volumes served there",
+      .role = { .parts = PART_STORAGE } },
     { .name = "manage", .help = "for operators: what there is, and whether it agrees",
       .run = manage_run, .words = manage_words },
     { 0 },
@@ -45,8 +48,12 @@ const struct command commands[] = {
 /* clang-format on */
 
 static bool is_wanted(const struct config *config, unsigned part) {
-    return part == PART_AGENT ? config_bool(config, "compute_agent", "enabled")
-                              : config_given(config, "csi", "endpoint");
+    if (part == PART_AGENT)
+        return config_bool(config, "compute_agent", "enabled");
+    if (part == PART_STORAGE)
+        return config_bool(config, "storage", "enabled") ||
+               config_item(config, "storage", "enabled_pools", 0);
+    return config_given(config, "csi", "endpoint");
 }
 
 const struct command *command_find(const char *name) {
@@ -57,7 +64,7 @@ const struct command *command_find(const char *name) {
 }
 
 unsigned role_parts(const struct role *role, const struct config *config) {
-    static const unsigned optional[] = { PART_AGENT, PART_CSI };
+    static const unsigned optional[] = { PART_AGENT, PART_CSI, PART_STORAGE };
     unsigned parts = role->parts;
 
     for (unsigned i = 0; i < LENGTH(optional); i++)

@@ -112,7 +112,7 @@ static bool of_listener(const struct role *role) {
 }
 
 static bool of_driver(const struct role *role) {
-    return role->parts == PART_CSI;
+    return role->parts & PART_CSI && !role->listener;
 }
 
 static bool of_tool(const struct role *role) {

@@ -14,6 +14,7 @@
 #include "policy/rule.h"
 #include "provision/controller.h"
 #include "rpc/amqp/amqp.h"
+#include "storage/agent.h"
 
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
@@ -93,9 +94,9 @@ static const struct option service_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options, settings_options,       identity_options, authtoken_options, policy_options,
-    amqp_options,    compute_client_options, agent_options,    own_user_options,  csi_options,
-    controller_options,
+    service_options,  settings_options, identity_options,       authtoken_options,
+    policy_options,   amqp_options,     compute_client_options, agent_options,
+    own_user_options, csi_options,      controller_options,     storage_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -42,6 +42,8 @@ struct parts {
     struct agent *agent;
     struct own_user *csi_user;
     struct csi_driver *csi;
+    struct own_user *storage_user;
+    struct storage_agent *storage;
 };
 
 /* An option of [DEFAULT]. */
@@ -92,3 +94,6 @@ void part_agent_stop(struct parts *parts);
 const char *part_csi_endpoint(const struct config *config);
 int part_csi_start(struct parts *parts, struct error *err);
 void part_csi_stop(struct parts *parts);
+
+int part_storage_start(struct parts *parts, struct error *err);
+void part_storage_stop(struct parts *parts);

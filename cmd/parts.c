@@ -24,7 +24,7 @@ const char *parts_node(const struct config *config) {
 
 /* Hypervisors run guests as users of their own, who have to get through to the images; nothing in
  * it can be listed or read by others. */
-static int make_directories(const char *path, struct error *err) {
+int parts_make_directories(const char *path, struct error *err) {
     autofree char *part = heap_text(path);
 
     for (char *c = part + 1;; c++) {
@@ -35,8 +35,7 @@ static int make_directories(const char *path, struct error *err) {
         *c = '\0';
         if (mkdir(part, 0711) < 0 && errno != EEXIST &&
             !(errno == EROFS && access(part, F_OK) == 0))
-            return error_errno(err, ERROR_BAD_REQUEST, "state directory %s: cannot make %s", path,
-                               part);
+            return error_errno(err, ERROR_BAD_REQUEST, "directory %s: cannot make %s", path, part);
         if (end)
             return 0;
         *c = '/';
@@ -48,8 +47,8 @@ static int check_state_directory(const char *path, struct error *err) {
 
     if (*path != '/')
         return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no absolute path", path);
-    if (make_directories(path, err) < 0)
-        return -1;
+    if (parts_make_directories(path, err) < 0)
+        return error_context(err, "state_path");
     if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
         return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no directory", path);
     if (access(path, W_OK) < 0)

@@ -25,3 +25,5 @@ int parts_find_backends(const struct config *config, struct manager_backend **re
                         struct error *err);
 /* Option host, or the machine's name. */
 const char *parts_node(const struct config *config);
+/* Of an absolute path; none of them can be listed by others. */
+int parts_make_directories(const char *path, struct error *err);

@@ -11,7 +11,8 @@ enum {
     PART_API = 1,
     PART_MANAGER = 2, /* takes the lock of the state directory */
     PART_AGENT = 4,
-    PART_CSI = 8,                            /* has a socket of its own */
+    PART_CSI = 8, /* has a socket of its own */
+    PART_STORAGE = 16,
     PARTS_STORING = PART_API | PART_MANAGER, /* need the database and messages */
     PARTS_LISTENING = PART_API | PART_AGENT, /* are exposed, by the one listener of the process */
 };

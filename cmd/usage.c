@@ -26,7 +26,7 @@ static void print_general(const struct command *command, bool json, FILE *out) {
     if (command->role.listener)
         fputs("  --listen HOST:PORT   where it answers, or unix:PATH; port 0 takes any free one\n",
               out);
-    if (command->role.parts == PART_CSI)
+    if (command->role.parts & PART_CSI && !command->role.listener)
         fputs("  --endpoint unix:///PATH\n"
               "                       where it answers; else CSI_ENDPOINT says it\n"
               "  --api URL            of the volume API\n"

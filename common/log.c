@@ -53,6 +53,7 @@ static struct {
     { ROOT ".policy", LOG_INFO },
     { ROOT ".provision", LOG_INFO },
     { ROOT ".rpc", LOG_INFO },
+    { ROOT ".storage", LOG_INFO },
     { ROOT ".volume", LOG_INFO },
 };
 

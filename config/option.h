@@ -3,8 +3,8 @@
  * configuration and the option part of the man pages all come from these tables.
  *
  * Sections of backends are named by the user: each name in [DEFAULT] enabled_backends is a section
- * that takes the options whose section is OPTION_BACKEND (and those of its driver).  So are those of
- * pools: each name in [storage] enabled_pools has the options of OPTION_POOL.
+ * that takes the options whose section is OPTION_BACKEND (and those of its driver).  So are those
+ * of pools: each name in [storage] enabled_pools has the options of OPTION_POOL.
  */
 #pragma once
 

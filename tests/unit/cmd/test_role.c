@@ -30,6 +30,11 @@ START_TEST(an_option_leaves_out_the_agent_of_a_whole_service_alone) {
     ck_assert_uint_eq(parts_with("serve", "--csi.endpoint=unix:///run/csi.sock"),
                       PART_API | PART_MANAGER | PART_AGENT | PART_CSI);
     ck_assert_uint_eq(parts_with("csi", off), PART_CSI);
+    ck_assert_uint_eq(parts_with("serve", "--storage.enabled_pools=a"),
+                      PART_API | PART_MANAGER | PART_AGENT | PART_STORAGE);
+    ck_assert_uint_eq(parts_with("compute", "--storage.enabled=true"), PART_AGENT | PART_STORAGE);
+    ck_assert_uint_eq(parts_with("csi", "--storage.enabled=true"), PART_CSI | PART_STORAGE);
+    ck_assert_uint_eq(parts_with("storage", off), PART_STORAGE);
     ck_assert_uint_eq(parts_with("api", on), PART_API);
     ck_assert_uint_eq(parts_with("manager", on), PART_MANAGER);
     ck_assert_uint_eq(parts_with("manage", on), 0);
@@ -122,6 +127,23 @@ START_TEST(the_driver_is_a_service_of_its_own_or_of_a_whole_one) {
 }
 END_TEST
 
+START_TEST(a_node_has_one_storage_agent) {
+    static struct told told;
+    autohome struct home home;
+
+    home_make(&home);
+    begin(&home, "storage --storage.volume_endpoint=http://127.0.0.1:1/v3", "ready\n", &told);
+    assert_refused(&home, "storage", "another agent works in");
+    end(&told, SIGTERM);
+    assert_refused(&home, "storage --storage.enabled_pools=a", "[a] path: an absolute path");
+    assert_refused(&home, "storage --storage.enabled_pools=A --A.path=/x",
+                   "cannot be a pool's name");
+    assert_refused(&home, "storage --storage.enabled_pools=a --a.path=/x --a.labels=odd",
+                   "[a] labels: odd is not key=value");
+    assert_refused(&home, "storage --storage.run_directory=odd", "no absolute path");
+}
+END_TEST
+
 START_TEST(a_manager_is_alone_in_its_directory_and_an_api_is_not) {
     static struct told manager, api;
     autohome struct home home;
@@ -180,6 +202,6 @@ END_TEST
 
 CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
-           the_driver_is_a_service_of_its_own_or_of_a_whole_one,
+           the_driver_is_a_service_of_its_own_or_of_a_whole_one, a_node_has_one_storage_agent,
            a_manager_is_alone_in_its_directory_and_an_api_is_not,
            what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running)

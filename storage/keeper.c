@@ -1,0 +1,154 @@
+#include "storage/keeper.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+static const char *run_of(struct arena *arena, const struct keeper_settings *settings,
+                          const char *uid) {
+    return arena_join(arena, settings->run_directory, "/", uid, NULL);
+}
+
+bool keeper_finds(const struct keeper_settings *settings, const char *uid) {
+    autoarena struct arena *arena = arena_new();
+
+    return access(run_of(arena, settings, uid), F_OK) == 0;
+}
+
+const char *keeper_uid(const struct keeper *keeper) {
+    return keeper->uid;
+}
+
+/* ---- the thread ---- */
+
+/* false: the agent ends. */
+static bool take_news(struct keeper *keeper) {
+    bool ends;
+
+    pthread_mutex_lock(&keeper->lock);
+    if (keeper->news) {
+        wish_release(keeper->wish);
+        keeper->wish = keeper->news;
+        keeper->news = NULL;
+        keeper->retry_us = 0;
+    }
+    ends = keeper->ends;
+    pthread_mutex_unlock(&keeper->lock);
+    return !ends;
+}
+
+/* false: there is news after all. */
+static bool try_end(struct keeper *keeper) {
+    bool ended;
+
+    pthread_mutex_lock(&keeper->lock);
+    ended = keeper->ended = keeper->news == NULL;
+    pthread_mutex_unlock(&keeper->lock);
+    return ended;
+}
+
+static void wait_for(const struct keeper *keeper, int64_t ms) {
+    struct pollfd polled[] = {
+        { .fd = keeper->news_fd, .events = POLLIN },
+        { .fd = keeper->target ? target_fd(keeper->target) : -1, .events = POLLIN },
+    };
+    uint64_t count;
+
+    poll(polled, LENGTH(polled), (int)ms);
+    if (polled[0].revents)
+        (void)!read(keeper->news_fd, &count, sizeof(count));
+}
+
+static void *run(void *arg) {
+    struct keeper *keeper = arg;
+
+    while (take_news(keeper)) {
+        int64_t ms = keeper_work(keeper);
+
+        if (keeper_is_done(keeper)) {
+            keeper_report_none(keeper->settings, keeper->wish);
+            if (try_end(keeper))
+                break;
+            continue;
+        }
+        wait_for(keeper, ms);
+    }
+    keeper_let_go(keeper);
+    return NULL;
+}
+
+/* ---- the others ---- */
+
+static void wake(const struct keeper *keeper) {
+    const uint64_t one = 1;
+
+    (void)!write(keeper->news_fd, &one, sizeof(one));
+}
+
+void keeper_set(struct keeper *keeper, struct wish *wish) {
+    pthread_mutex_lock(&keeper->lock);
+    wish_release(keeper->news);
+    keeper->news = wish_hold(wish);
+    pthread_mutex_unlock(&keeper->lock);
+    wake(keeper);
+}
+
+void keeper_tell_end(struct keeper *keeper) {
+    pthread_mutex_lock(&keeper->lock);
+    keeper->ends = true;
+    pthread_mutex_unlock(&keeper->lock);
+    wake(keeper);
+}
+
+bool keeper_ended(struct keeper *keeper) {
+    bool ended;
+
+    pthread_mutex_lock(&keeper->lock);
+    ended = keeper->ended;
+    pthread_mutex_unlock(&keeper->lock);
+    return ended;
+}
+
+static void free_keeper(struct keeper *keeper) {
+    wish_release(keeper->wish);
+    wish_release(keeper->news);
+    cleanup_close(&keeper->news_fd);
+    pthread_mutex_destroy(&keeper->lock);
+    arena_free(keeper->arena);
+    free(keeper);
+}
+
+bool keeper_join(struct keeper *keeper, int64_t ms) {
+    if (!thread_join_within(keeper->thread, ms))
+        return false;
+    free_keeper(keeper);
+    return true;
+}
+
+int keeper_start(const struct keeper_settings *settings, struct wish *wish, struct keeper **ret,
+                 struct error *err) {
+    struct keeper *keeper = heap_new(sizeof(*keeper));
+    int code;
+
+    keeper->settings = settings;
+    strcpy(keeper->uid, wish->uid);
+    keeper->arena = arena_new();
+    keeper->run = run_of(keeper->arena, settings, keeper->uid);
+    keeper->wish = wish_hold(wish);
+    pthread_mutex_init(&keeper->lock, NULL);
+    keeper->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    code = keeper->news_fd < 0 ? errno : thread_start(&keeper->thread, "target", run, keeper);
+    if (code == 0) {
+        *ret = keeper;
+        return 0;
+    }
+    free_keeper(keeper);
+    return error_set(err, ERROR_INTERNAL, "cannot keep the volume %s: %s", wish->uid,
+                     strerror(code));
+}

@@ -1,0 +1,43 @@
+/*
+ * Keeps one volume's target as its document says: opens it, starts it, watches it, makes replicas
+ * level, rebuilds those that do not vote, lets it grow, stops it, and reports how it is.
+ *
+ * Each has a thread: a pool that hangs or a daemon that does not answer holds up its own volume and
+ * no other.  A keeper that ends because the agent does leaves the daemon to serve; the next one
+ * finds it.
+ */
+#pragma once
+
+#include "storage/reports.h"
+
+struct keeper;
+struct rebuilds;
+
+struct keeper_settings { /* what they point to outlives every keeper */
+    const char *node;
+    const char *run_directory; /* of all volumes */
+    const char *program;       /* NULL: qemu-storage-daemon */
+    struct reports *reports;
+    struct rebuilds *rebuilds;
+    int64_t rebuild_speed; /* bytes a second; 0: as fast as it can */
+    int64_t timeout_ms;    /* of one answer of the daemon; 0: the engine's */
+    int64_t watch_ms;      /* between two looks at one that is well; 0: 1 000 */
+    int64_t retry_ms;      /* before the first repetition of what failed; 0: 1 000 */
+};
+
+/* Holds the wish. */
+int keeper_start(const struct keeper_settings *settings, struct wish *wish, struct keeper **ret,
+                 struct error *err);
+void keeper_set(struct keeper *keeper, struct wish *wish);
+const char *keeper_uid(const struct keeper *keeper);
+
+/* It has stopped its target because nobody wants it here, and does nothing any more. */
+bool keeper_ended(struct keeper *keeper);
+void keeper_tell_end(struct keeper *keeper);
+/* Within `ms`, after it has ended or was told to; false: it hangs, and what it uses is left. */
+bool keeper_join(struct keeper *keeper, int64_t ms);
+
+/* Has this volume something in the run directory, or a daemon? */
+bool keeper_finds(const struct keeper_settings *settings, const char *uid);
+/* Reports that the volume has no target here. */
+void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish);

@@ -1,0 +1,39 @@
+/*
+ * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
+ * wish says.
+ */
+#pragma once
+
+#include "storage/keeper.h"
+
+struct keeper {
+    const struct keeper_settings *settings;
+    char uid[UUID_SIZE];
+    pthread_t thread;
+    int news_fd;          /* readable: there is something below */
+    pthread_mutex_t lock; /* guards what follows */
+    struct wish *news;    /* held; NULL: none */
+    bool ends, ended;
+    /* The thread's own: */
+    struct arena *arena;
+    const char *run;
+    struct wish *wish, *opened; /* what the target was opened with; held */
+    struct target *target;
+    struct target_status status;
+    const char *phase;
+    int64_t generation; /* that has been made true */
+    struct error trouble;
+    unsigned failures;
+    int64_t retry_us; /* nothing is opened and started before that */
+    bool rebuilding;  /* counts among the rebuilds */
+    unsigned rebuild_failures;
+    int64_t rebuild_us; /* no rebuild before that */
+};
+
+/* One step towards what the wish says; how long to wait until the next, at most. */
+int64_t keeper_work(struct keeper *keeper);
+/* Lets the target go as it is. */
+void keeper_let_go(struct keeper *keeper);
+bool keeper_is_wanted(const struct keeper *keeper);
+/* There is no target any more, nor anything of it. */
+bool keeper_is_done(const struct keeper *keeper);

@@ -1,0 +1,277 @@
+#include "storage/keeper.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "storage/keeper_paper.h"
+#include "storage/pool_look.h"
+#include "storage/rebuilds.h"
+#include "storage/target_text.h"
+
+#include <string.h>
+
+#define SOON_MS         100 /* while something goes on */
+#define RETRY_DOUBLINGS 3
+#define REBUILD_FIRST_S 5
+#define REBUILD_MOST    6 /* doublings */
+
+/* ---- opening ---- */
+
+bool keeper_is_wanted(const struct keeper *keeper) {
+    return !keeper->wish->going && strcmp(keeper->wish->volume.node, keeper->settings->node) == 0;
+}
+
+bool keeper_is_done(const struct keeper *keeper) {
+    return !keeper->target && !keeper_is_wanted(keeper) &&
+           !keeper_finds(keeper->settings, keeper->uid);
+}
+
+static int open_target(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    struct target_settings settings = {
+        .run = keeper->run,
+        .program = keeper->settings->program,
+        .volume = keeper->uid,
+        .size_bytes = wanted->size_bytes,
+        .maximum_bytes = wanted->maximum_bytes,
+        .count = wanted->count,
+        .qos = wanted->qos,
+        .timeout_ms = keeper->settings->timeout_ms,
+    };
+
+    for (unsigned i = 0; i < wanted->count; i++)
+        settings.replicas[i] = wanted->replicas[i];
+    if (target_open(&settings, &keeper->target, err) < 0)
+        return -1;
+    paper_write(keeper->run, wanted->text);
+    keeper->opened = wish_hold(keeper->wish);
+    return 0;
+}
+
+void keeper_let_go(struct keeper *keeper) {
+    if (keeper->rebuilding)
+        rebuilds_end(keeper->settings->rebuilds);
+    keeper->rebuilding = false;
+    target_close(keeper->target);
+    keeper->target = NULL;
+    wish_release(keeper->opened);
+    keeper->opened = NULL;
+}
+
+static bool same_replicas(const struct wish_volume *a, const struct wish_volume *b) {
+    if (a->count != b->count || a->maximum_bytes != b->maximum_bytes)
+        return false;
+    for (unsigned i = 0; i < a->count; i++) {
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0 ||
+            strcmp(a->replicas[i].pool, b->replicas[i].pool) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- rebuilds ---- */
+
+static void note_rebuild(struct keeper *keeper) {
+    bool failed = keeper->status.job != TARGET_REBUILT;
+    unsigned doubled =
+        keeper->rebuild_failures < REBUILD_MOST ? keeper->rebuild_failures : REBUILD_MOST;
+
+    rebuilds_end(keeper->settings->rebuilds);
+    keeper->rebuilding = false;
+    keeper->rebuild_failures = failed ? keeper->rebuild_failures + 1 : 0;
+    keeper->rebuild_us =
+        failed ? clock_monotonic_us() + (REBUILD_FIRST_S << doubled) * SECOND_US : 0;
+}
+
+/* A directory below a file system that is not mounted is no place for a replica. */
+static bool may_be_rebuilt(const struct wish_volume *wanted, const struct target_replica *replica) {
+    const char *uid = replica->replica.uid, *name = wish_pool(wanted, uid);
+    struct pool_look pool;
+
+    if (replica->votes || !name || replica->look.health == REPLICA_FAILING ||
+        (wanted->removing && strcmp(wanted->removing, uid) == 0))
+        return false;
+    pool_look(replica->replica.pool, name, &pool);
+    return pool.state == POOL_ONLINE;
+}
+
+static void rebuild_next(struct keeper *keeper) {
+    struct error err;
+
+    if (keeper->rebuilding && keeper->status.job != TARGET_REBUILD)
+        note_rebuild(keeper);
+    if (keeper->rebuilding || clock_monotonic_us() < keeper->rebuild_us)
+        return;
+    for (unsigned i = 0; i < keeper->status.count; i++) {
+        const struct target_replica *replica = &keeper->status.replicas[i];
+
+        if (!may_be_rebuilt(&keeper->opened->volume, replica))
+            continue;
+        if (!rebuilds_begin(keeper->settings->rebuilds))
+            return;
+        keeper->rebuilding = true;
+        log_info(NULL, "replica is rebuilt", "volume_id", keeper->uid, "replica_id",
+                 replica->replica.uid, NULL);
+        target_rebuild(keeper->target, &replica->replica, NULL, keeper->settings->rebuild_speed,
+                       &err);
+        return;
+    }
+}
+
+/* ---- what is wanted ---- */
+
+static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
+    return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
+}
+
+static int adjust(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume, *had = &keeper->opened->volume;
+
+    if (!same_qos(&wanted->qos, &had->qos) && target_set_qos(keeper->target, &wanted->qos, err) < 0)
+        return -1;
+    if (wanted->size_bytes > keeper->status.size_bytes &&
+        target_resize(keeper->target, wanted->size_bytes, err) < 0)
+        return -1;
+    if (keeper->opened != keeper->wish) {
+        paper_write(keeper->run, wanted->text);
+        wish_release(keeper->opened);
+        keeper->opened = wish_hold(keeper->wish);
+    }
+    return 0;
+}
+
+static void look(struct keeper *keeper) {
+    target_status(keeper->target, &keeper->status);
+}
+
+static int serve(struct keeper *keeper, struct error *err) {
+    int outcome = 0;
+
+    if (keeper->target && !same_replicas(&keeper->wish->volume, &keeper->opened->volume))
+        keeper_let_go(keeper); /* the daemon goes on, and is found again */
+    if (!keeper->target && open_target(keeper, err) < 0)
+        return -1;
+    look(keeper);
+    if (keeper->status.state == TARGET_SERVING) {
+        outcome = target_watch(keeper->target, err);
+        look(keeper);
+    }
+    if (keeper->status.state != TARGET_SERVING)
+        outcome = target_start(keeper->target, err);
+    look(keeper);
+    if (outcome < 0 || keeper->status.state != TARGET_SERVING)
+        return outcome;
+    if (adjust(keeper, err) < 0) {
+        look(keeper);
+        return -1;
+    }
+    look(keeper);
+    if (keeper->status.state != TARGET_SERVING)
+        return 1;
+    rebuild_next(keeper);
+    look(keeper);
+    return 0;
+}
+
+static int stop(struct keeper *keeper, struct error *err) {
+    if (!keeper->target && !keeper_finds(keeper->settings, keeper->uid))
+        return 0;
+    if (!keeper->target && open_target(keeper, err) < 0)
+        return -1;
+    if (target_stop(keeper->target, err) < 0)
+        return -1;
+    paper_remove(keeper->run);
+    target_clear(keeper->target);
+    keeper_let_go(keeper);
+    log_info(NULL, "volume is served no more", "volume_id", keeper->uid, NULL);
+    return 0;
+}
+
+/* ---- reports ---- */
+
+static const char *phase_of(const struct keeper *keeper) {
+    const char *before = keeper->wish->volume.phase;
+    bool was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
+
+    if (keeper->target && keeper->status.state == TARGET_SERVING)
+        return keeper->status.voters == keeper->status.count ? "Healthy" : "Degraded";
+    return was_served || keeper->trouble.kind != ERROR_NONE ? "Offline" : "Init";
+}
+
+static void report(struct keeper *keeper) {
+    autoarena struct arena *arena = arena_new();
+    struct target_text text = {
+        .wish = keeper->wish,
+        .node = keeper->settings->node,
+        .run = keeper->run,
+        .phase = phase_of(keeper),
+        .status = &keeper->status,
+        .generation = keeper->generation,
+        .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
+    };
+
+    keeper->phase = text.phase;
+    reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
+                target_text(arena, &text, true), target_text(arena, &text, false));
+}
+
+void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {
+    autoarena struct arena *arena = arena_new();
+    const struct target_text text = {
+        .wish = wish,
+        .phase = wish->volume.phase ? wish->volume.phase : "Init",
+        .generation = wish->generation,
+        .message = "",
+    };
+
+    reports_put_last(settings->reports, WISH_VOLUME, wish->uid, target_text(arena, &text, true));
+}
+
+/* ---- the step ---- */
+
+static void note_trouble(struct keeper *keeper, const struct error *err) {
+    unsigned doubled = keeper->failures < RETRY_DOUBLINGS ? keeper->failures : RETRY_DOUBLINGS;
+
+    if (keeper->trouble.kind == ERROR_NONE || strcmp(keeper->trouble.message, err->message) != 0)
+        log_warning(NULL, "volume is not as wanted", "volume_id", keeper->uid, "reason",
+                    err->message, NULL);
+    keeper->trouble = *err;
+    keeper->failures++;
+    keeper->retry_us = clock_monotonic_us() + (keeper->settings->retry_ms << doubled) * 1000;
+}
+
+static bool is_busy(const struct keeper *keeper, int outcome) {
+    return outcome > 0 || keeper->status.state == TARGET_LEVELLING ||
+           keeper->status.job == TARGET_REBUILD;
+}
+
+static bool is_served(const struct keeper *keeper) {
+    return keeper->target && keeper->status.state == TARGET_SERVING;
+}
+
+/* One that serves is looked at whatever could not be done for it. */
+int64_t keeper_work(struct keeper *keeper) {
+    int64_t now_us = clock_monotonic_us();
+    bool wanted = keeper_is_wanted(keeper);
+    struct error err = { 0 };
+    int outcome;
+
+    if (keeper->retry_us > now_us && !(wanted && is_served(keeper)))
+        return (keeper->retry_us - now_us) / 1000 + 1;
+    outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);
+    if (outcome < 0) {
+        note_trouble(keeper, &err);
+    } else {
+        keeper->failures = 0;
+        keeper->retry_us = 0;
+        keeper->trouble = (struct error){ 0 };
+        if (outcome == 0)
+            keeper->generation = keeper->wish->generation;
+    }
+    if (keeper->target || wanted)
+        report(keeper);
+    if (is_busy(keeper, outcome))
+        return SOON_MS;
+    return outcome < 0 ? keeper->settings->retry_ms : keeper->settings->watch_ms;
+}

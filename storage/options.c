@@ -1,0 +1,46 @@
+#include "storage/agent.h"
+
+#include <stddef.h>
+
+#define SECTION "storage"
+
+/* clang-format off */
+const struct option storage_options[] = {
+    { .section = SECTION, .key = "enabled", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Whether scoria serve, compute and csi serve replicated volumes on this node also when it has no pools. "
+              "With enabled_pools they do." },
+    { .section = SECTION, .key = "enabled_pools", .type = OPTION_LIST,
+      .help = "Pools of this node, each a section of its own with its path: directories that take replicas of volumes. "
+              "Names are unique over all nodes: letters of lower case, digits, '-' and '.', at most 63." },
+    { .section = SECTION, .key = "node", .type = OPTION_TEXT,
+      .help = "Name of this node in replicas and in publish.nodeId of configs. Unset: [DEFAULT] host, or the machine's "
+              "name." },
+    { .section = SECTION, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
+      .help = "Root of the volume API, with /v3. Not given, with a user in section service_user: what the catalog says "
+              "of volumev3 or block-storage." },
+    { .section = SECTION, .key = "volume_token", .type = OPTION_TEXT, .secret = true,
+      .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. Unset: none." },
+    { .section = SECTION, .key = "run_directory", .type = OPTION_TEXT,
+      .help = "Directory of sockets and logs of storage daemons, one below it for each volume; an absolute path of at "
+              "most 66 bytes. Unset: targets in state_path." },
+    { .section = SECTION, .key = "daemon", .type = OPTION_TEXT, .fallback = "qemu-storage-daemon",
+      .help = "QEMU's storage daemon: a name that is looked up in PATH, or an absolute path." },
+    { .section = SECTION, .key = "heartbeat_interval", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 3600,
+      .help = "Seconds between two signs of life of a pool to the volume API." },
+    { .section = SECTION, .key = "rebuilds", .type = OPTION_INT, .fallback = "2", .min = 1, .max = 64,
+      .help = "How many replicas are rebuilt at once, each of another volume." },
+    { .section = SECTION, .key = "rebuild_speed", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 1048576,
+      .help = "Most MiB a second that one rebuild copies; 0: as fast as it can." },
+    { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 600,
+      .help = "Seconds that a storage daemon has for one answer; one that is silent for longer is ended and started "
+              "again." },
+    { .section = OPTION_POOL, .key = "path", .type = OPTION_TEXT,
+      .help = "Directory of the pool, an absolute path. It is marked with a file scoria-pool when it is empty and the API "
+              "has never heard of the pool; later it is used only with that mark, so that an empty mount point is not "
+              "taken for it. Put an empty scoria-pool into a new directory that is to be the pool in place of one that "
+              "was lost." },
+    { .section = OPTION_POOL, .key = "labels", .type = OPTION_LIST,
+      .help = "What is true of the pool, as key=value: disk=ssd,zone=a." },
+    OPTIONS_END,
+};
+/* clang-format on */

@@ -1,0 +1,46 @@
+/*
+ * A pool as it is on the disk: a directory that is marked as the pool of that name.
+ *
+ * The mark tells the pool from the empty directory below it, which is there when its file system is
+ * not mounted, and from another pool that was mounted in its place: where the mark is missing or
+ * another's, nothing is made, removed or believed to be gone.
+ */
+#pragma once
+
+#include "common/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define POOL_MARK "scoria-pool"
+
+enum pool_state {
+    POOL_ONLINE,
+    POOL_READ_ONLY,
+    POOL_GONE,    /* no directory, or an empty one without a mark */
+    POOL_FOREIGN, /* marked as another, or not marked and not empty */
+    POOL_FAILING, /* looking failed otherwise */
+};
+
+enum pool_chance { /* of one that is not marked to become the pool */
+                   POOL_NO_CHANCE,
+                   POOL_EMPTY, /* if it was never seen before: the directory is empty */
+                   POOL_GIVEN, /* its mark is empty: whoever made it says that it is to be the pool */
+};
+
+struct pool_look {
+    enum pool_state state;
+    enum pool_chance chance;
+    struct error why; /* unless it is online */
+    int64_t total_bytes, free_bytes;
+    dev_t device; /* of the directory, to see that it is still the same */
+    ino_t inode;
+};
+
+void pool_look(const char *path, const char *name, struct pool_look *ret);
+/* The directory is the pool from now on. */
+int pool_mark(const char *path, const char *name, struct error *err);
+
+bool pool_is_marked(const struct pool_look *look);
+const char *pool_state_text(enum pool_state state);

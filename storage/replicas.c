@@ -1,0 +1,242 @@
+#include "storage/replicas.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <string.h>
+#include <sys/queue.h>
+
+#define SOON_MS 1000 /* between two looks at one that is not well */
+
+struct file {
+    LIST_ENTRY(file) next;
+    struct wish *wish;
+    bool named; /* by the last wishes */
+    bool made;  /* was there once, as its document or we have seen */
+    const char *phase;
+    int64_t due_us;
+};
+
+struct replicas {
+    struct replicas_settings settings;
+    LIST_HEAD(file_list, file) files;
+};
+
+/* ---- what is said ---- */
+
+static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool figures) {
+    return json_pack("{s:s, s:s}", "used", quantity_text(arena, figures ? look->used_bytes : 0),
+                     "total", quantity_text(arena, look->bytes));
+}
+
+static const char *status_text(struct arena *arena, const struct file *file,
+                               const struct replica_look *look, const char *message, bool figures) {
+    json_t *status =
+        json_pack("{s:s, s:o, s:I}", "phase", file->phase, "message", wish_text(message),
+                  "observedGeneration", (json_int_t)file->wish->generation);
+
+    if (look)
+        json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
+    return json_text(arena, json_keep(arena, status));
+}
+
+static void say(struct replicas *replicas, struct file *file, const char *phase,
+                const struct replica_look *look, const struct error *why) {
+    autoarena struct arena *arena = arena_new();
+    const char *message = why ? why->message : "";
+
+    if (why && (!file->phase || strcmp(file->phase, phase) != 0))
+        log_warning(NULL, "replica is not well", "replica_id", file->wish->uid, "pool",
+                    replicas->settings.pool, "phase", phase, "reason", message, NULL);
+    file->phase = phase;
+    reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+                status_text(arena, file, look, message, true),
+                status_text(arena, file, look, message, false));
+}
+
+/* ---- work ---- */
+
+static struct replica place_of(const struct replicas *replicas, const struct file *file) {
+    return (struct replica){ replicas->settings.path, file->wish->uid };
+}
+
+static bool is_same_pool(const struct replicas *replicas, const struct pool_look *before) {
+    struct pool_look now;
+
+    pool_look(replicas->settings.path, replicas->settings.pool, &now);
+    return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
+}
+
+static void remove_file(struct replicas *replicas, struct file *file,
+                        const struct pool_look *pool) {
+    const struct replica place = place_of(replicas, file);
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+
+    if (replica_delete(&place, &err) == 0 && !is_same_pool(replicas, pool))
+        error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
+    if (err.kind != ERROR_NONE) {
+        say(replicas, file, "DeletionFailed", NULL, &err);
+        return;
+    }
+    file->phase = "Deleted";
+    log_info(NULL, "replica removed", "replica_id", file->wish->uid, "volume_id",
+             file->wish->replica.volume, "pool", replicas->settings.pool, NULL);
+    reports_put_last(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+                     status_text(arena, file, NULL, "", false));
+}
+
+static int make_file(const struct replicas *replicas, const struct file *file, struct error *err) {
+    const struct wish_replica *wanted = &file->wish->replica;
+    const struct replica place = place_of(replicas, file);
+    struct generation first;
+
+    if (file->made || wanted->count == 0)
+        return replica_create(&place, wanted->volume, wanted->maximum_bytes, NULL, err);
+    generation_first(wanted->volume, wanted->size_bytes, wanted->members, wanted->count, &first);
+    return replica_create(&place, wanted->volume, wanted->maximum_bytes, &first, err);
+}
+
+static const char *phase_of(const struct replica_look *look) {
+    switch (look->health) {
+    case REPLICA_GONE:
+        return "Recreate";
+    case REPLICA_DAMAGED:
+    case REPLICA_FAILING:
+        return "Error";
+    default:
+        break;
+    }
+    if (look->state.mark == REPLICA_EMPTY)
+        return look->held ? "Rebuilding" : "Recreate";
+    return look->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
+}
+
+static void keep_file(struct replicas *replicas, struct file *file) {
+    const struct replica place = place_of(replicas, file);
+    const char *volume = file->wish->replica.volume;
+    struct replica_look look;
+    struct error err = { 0 };
+
+    replica_look(&place, volume, &look);
+    if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
+        replica_look(&place, volume, &look);
+    else if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
+        err = look.why;
+    if (look.health == REPLICA_GONE && !file->made) {
+        say(replicas, file, "Init", NULL, &err);
+        return;
+    }
+    file->made = true;
+    say(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
+        err.kind == ERROR_NONE ? NULL : &err);
+}
+
+static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
+    if (strcmp(file->wish->replica.path, replicas->settings.path) == 0)
+        return true;
+    error_set(err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
+              replicas->settings.pool, replicas->settings.path, file->wish->replica.path);
+    return false;
+}
+
+static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
+                    bool ours) {
+    const char *away = file->made ? "Offline" : "Init";
+    struct error err = pool->why;
+    bool well;
+
+    if (pool_is_marked(pool) && !ours)
+        error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
+                  replicas->settings.pool);
+    if (!is_here(replicas, file, &err) || !pool_is_marked(pool) || !ours)
+        say(replicas, file, away, NULL, &err);
+    else if (file->wish->going)
+        remove_file(replicas, file, pool);
+    else
+        keep_file(replicas, file);
+    well = strcmp(file->phase, "Healthy") == 0 || strcmp(file->phase, "Deleted") == 0;
+    file->due_us =
+        clock_monotonic_us() + (well ? replicas->settings.look_ms : (int64_t)SOON_MS) * 1000;
+}
+
+int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
+    int64_t first_us = INT64_MAX;
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        if (file->due_us <= clock_monotonic_us())
+            work_on(replicas, file, pool, ours);
+        if (file->due_us < first_us)
+            first_us = file->due_us;
+    }
+    return first_us;
+}
+
+/* ---- what is wanted ---- */
+
+static struct file *find(const struct replicas *replicas, const char *uid) {
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        if (strcmp(file->wish->uid, uid) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+static void drop(struct file *file) {
+    LIST_REMOVE(file, next);
+    wish_release(file->wish);
+    free(file);
+}
+
+/* Our own reports make new versions, too: only what is wanted anew is due at once. */
+static void take_wish(struct replicas *replicas, struct wish *wish) {
+    struct file *file = find(replicas, wish->uid);
+
+    if (!file) {
+        file = heap_new(sizeof(*file));
+        LIST_INSERT_HEAD(&replicas->files, file, next);
+    } else if (file->wish->generation != wish->generation || file->wish->going != wish->going) {
+        file->due_us = 0;
+    }
+    wish_hold(wish);
+    wish_release(file->wish);
+    file->wish = wish;
+    file->named = true;
+    file->made |= wish->replica.made;
+}
+
+void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count) {
+    struct file *file, *next;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        file->named = false;
+    }
+    for (unsigned i = 0; i < count; i++)
+        take_wish(replicas, wishes[i]);
+    for (file = LIST_FIRST(&replicas->files); file; file = next) {
+        next = LIST_NEXT(file, next);
+        if (!file->named)
+            drop(file);
+    }
+}
+
+struct replicas *replicas_new(const struct replicas_settings *settings) {
+    struct replicas *replicas = heap_new(sizeof(*replicas));
+
+    replicas->settings = *settings;
+    LIST_INIT(&replicas->files);
+    return replicas;
+}
+
+void replicas_free(struct replicas *replicas) {
+    while (!LIST_EMPTY(&replicas->files))
+        drop(LIST_FIRST(&replicas->files));
+    free(replicas);
+}

@@ -1,0 +1,34 @@
+/*
+ * What this node tells the API of its replicas and targets: statuses of documents, each sent when
+ * it has changed, by one thread, so that nobody who works waits for the API.
+ *
+ * Only the last status of a document counts.  Figures, which change all the time, are sent now and
+ * then; everything else at once, and again and again until it is taken or the API says for good
+ * that it does not want it.
+ */
+#pragma once
+
+#include "client/client.h"
+#include "storage/wish.h"
+
+struct reports;
+
+struct reports_settings {
+    struct client api;
+    const char *node;   /* outlives them */
+    int64_t figures_ms; /* least pause between two that differ in figures alone; 0: 30 000 */
+    int64_t retry_ms;   /* before the first repetition; 0: 1 000 */
+};
+
+struct reports *reports_new(const struct reports_settings *settings, struct error *err);
+void reports_free(struct reports *reports); /* NULL is fine; what was not sent is lost */
+
+const struct remote_documents *reports_kind(enum wish_kind kind);
+
+/* `gist`: the status without figures. */
+void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, const char *status,
+                 const char *gist);
+/* There will be no other: it is forgotten once it was taken. */
+void reports_put_last(struct reports *reports, enum wish_kind kind, const char *uid,
+                      const char *status);
+unsigned reports_open(struct reports *reports); /* how many are not sent yet */

@@ -1,0 +1,95 @@
+#include "storage/target_text.h"
+
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <string.h>
+
+static const char *mode_of(const struct target_status *status,
+                           const struct target_replica *replica) {
+    const struct replica_look *look = &replica->look;
+
+    if (replica->votes)
+        return "Healthy";
+    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0)
+        return "Rebuilding";
+    if (look->health == REPLICA_GONE || look->health == REPLICA_FAILING)
+        return "Offline";
+    if (look->health == REPLICA_DAMAGED)
+        return "Error";
+    return look->has_state && look->state.mark == REPLICA_EMPTY ? "NewReplicaDegraded" : "Degraded";
+}
+
+static const char *message_of(const struct target_status *status,
+                              const struct target_replica *replica) {
+    if (replica->votes)
+        return "";
+    if (status->job == TARGET_REBUILD_FAILED &&
+        strcmp(status->job_replica, replica->replica.uid) == 0)
+        return status->job_error.message;
+    return replica->look.health == REPLICA_GOOD ? "" : replica->look.why.message;
+}
+
+/* That there are any is no figure. */
+static json_t *count_json(int64_t count, bool figures) {
+    return json_integer(figures ? count : count > 0);
+}
+
+static json_t *replica_json(const struct target_text *text, const struct target_replica *replica,
+                            bool figures) {
+    const struct target_status *status = text->status;
+    const char *pool = wish_pool(&text->wish->volume, replica->replica.uid);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "replicaId", replica->replica.uid,
+                               "poolName", pool ? pool : "", "mode", mode_of(status, replica),
+                               "message", wish_text(message_of(status, replica)), "mismatches",
+                               count_json(replica->mismatches, figures), "errors",
+                               count_json(replica->errors, figures));
+
+    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+    }
+    return object;
+}
+
+static json_t *target_json(struct arena *arena, const struct target_text *text) {
+    static const char *const states[] = {
+        [TARGET_DOWN] = "Down",
+        [TARGET_LEVELLING] = "Levelling",
+        [TARGET_SERVING] = "Serving",
+    };
+    json_t *target =
+        json_pack("{s:s, s:s}", "nodeId", text->node, "state", states[text->status->state]);
+
+    if (text->status->state == TARGET_SERVING)
+        json_object_set_new(target, "address",
+                            json_string(arena_format(arena, "nbd+unix:///%s?socket=%s/nbd",
+                                                     TARGET_EXPORT, text->run)));
+    return target;
+}
+
+/* What clients see, or saw last. */
+static int64_t size_of(const struct target_text *text) {
+    const struct wish_volume *wanted = &text->wish->volume;
+
+    if (text->status && text->status->state == TARGET_SERVING)
+        return text->status->size_bytes;
+    return wanted->had_bytes > 0 ? wanted->had_bytes : wanted->size_bytes;
+}
+
+const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
+    json_t *status = json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->phase,
+                                                "observedGeneration", (json_int_t)text->generation,
+                                                "message", wish_text(text->message)));
+    json_t *replicas;
+
+    json_object_set_new(status, "capacity", json_string(quantity_text(arena, size_of(text))));
+    if (!text->status)
+        return json_text(arena, status);
+    replicas = json_array();
+    for (unsigned i = 0; i < text->status->count; i++)
+        json_array_append_new(replicas, replica_json(text, &text->status->replicas[i], figures));
+    json_object_set_new(status, "replicaStatuses", replicas);
+    json_object_set_new(status, "target", target_json(arena, text));
+    return json_text(arena, status);
+}

@@ -1,0 +1,18 @@
+/*
+ * The status of a volume's document: how its target is, in the words of documents.
+ */
+#pragma once
+
+#include "storage/wish.h"
+
+struct target_text {
+    const struct wish *wish;
+    const char *node, *run;
+    const char *phase;                  /* of the volume */
+    const struct target_status *status; /* NULL: there is no target */
+    int64_t generation;                 /* that has been made true */
+    const char *message;
+};
+
+/* `figures`: also what changes all the time. */
+const char *target_text(struct arena *arena, const struct target_text *text, bool figures);

@@ -1,0 +1,179 @@
+#include "storage/targets.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "storage/keeper_paper.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define ENDED_MS 5000 /* that the thread of a keeper that has ended may take */
+
+struct entry {
+    LIST_ENTRY(entry) next;
+    struct keeper *keeper;
+};
+
+/* Belongs to the thread that is told what is wanted. */
+struct targets {
+    struct keeper_settings settings;
+    LIST_HEAD(entry_list, entry) entries;
+};
+
+static struct entry *find(const struct targets *targets, const char *uid) {
+    struct entry *entry;
+
+    LIST_FOREACH(entry, &targets->entries, next) {
+        if (strcmp(keeper_uid(entry->keeper), uid) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void begin(struct targets *targets, struct wish *wish) {
+    struct entry *entry = heap_new(sizeof(*entry));
+    struct error err;
+
+    if (keeper_start(&targets->settings, wish, &entry->keeper, &err) == 0) {
+        LIST_INSERT_HEAD(&targets->entries, entry, next);
+        return;
+    }
+    log_error(NULL, "volume is not kept", "volume_id", wish->uid, "reason", err.message, NULL);
+    free(entry);
+}
+
+static void reap(struct targets *targets) {
+    struct entry *entry, *next;
+
+    for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
+        next = LIST_NEXT(entry, next);
+        if (!keeper_ended(entry->keeper) || !keeper_join(entry->keeper, ENDED_MS))
+            continue;
+        LIST_REMOVE(entry, next);
+        free(entry);
+    }
+}
+
+static bool is_wanted(const struct targets *targets, const struct wish *wish) {
+    return !wish->going && strcmp(wish->volume.node, targets->settings.node) == 0;
+}
+
+static void take_wish(struct targets *targets, struct wish *wish) {
+    struct entry *entry = find(targets, wish->uid);
+
+    if (entry)
+        keeper_set(entry->keeper, wish);
+    else if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
+        begin(targets, wish);
+    else if (wish->volume.has_target)
+        keeper_report_none(&targets->settings, wish);
+}
+
+void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count) {
+    reap(targets);
+    for (unsigned i = 0; i < count; i++)
+        take_wish(targets, wishes[i]);
+}
+
+/* ---- what is left of before ---- */
+
+static void adopt(struct targets *targets, const char *uid, const char *run) {
+    autoarena struct arena *arena = arena_new();
+    const char *paper = paper_read(arena, run);
+    struct wish *wish = NULL;
+    struct error err;
+
+    if (!paper ||
+        wish_read(WISH_VOLUME, json_parse(arena, paper, strlen(paper), &err), &wish, &err) < 0)
+        return;
+    if (strcmp(wish->uid, uid) == 0 && is_wanted(targets, wish))
+        begin(targets, wish);
+    wish_release(wish);
+}
+
+const char **targets_held(struct targets *targets, struct arena *arena) {
+    DIR *directory = opendir(targets->settings.run_directory);
+    const char **uids = arena_alloc(arena, sizeof(*uids));
+    const struct dirent *entry;
+    char uid[UUID_SIZE];
+    size_t count = 0, room = 1;
+
+    while (directory && (entry = readdir(directory))) {
+        if (!uuid_parse(entry->d_name, uid) || strcmp(uid, entry->d_name) != 0)
+            continue;
+        if (count + 1 == room) {
+            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+
+            memcpy(more, uids, room * sizeof(*more));
+            uids = more;
+            room *= 2;
+        }
+        uids[count++] = arena_text(arena, uid);
+    }
+    if (directory)
+        closedir(directory);
+    uids[count] = NULL;
+    return uids;
+}
+
+/* What a machine that went down has left is of no use to anybody. */
+static void clear(const char *run) {
+    paper_remove(run);
+    daemon_clear(run);
+}
+
+void targets_adopt(struct targets *targets) {
+    autoarena struct arena *arena = arena_new();
+
+    for (const char **uid = targets_held(targets, arena); *uid; uid++) {
+        const char *run = arena_join(arena, targets->settings.run_directory, "/", *uid, NULL);
+
+        if (daemon_runs(run))
+            adopt(targets, *uid, run);
+        else
+            clear(run);
+    }
+}
+
+/* ---- begin and end ---- */
+
+struct targets *targets_new(const struct keeper_settings *settings) {
+    struct targets *targets = heap_new(sizeof(*targets));
+
+    targets->settings = *settings;
+    if (targets->settings.watch_ms <= 0)
+        targets->settings.watch_ms = 1000;
+    if (targets->settings.retry_ms <= 0)
+        targets->settings.retry_ms = 1000;
+    LIST_INIT(&targets->entries);
+    return targets;
+}
+
+bool targets_stop(struct targets *targets, int64_t ms) {
+    int64_t until_us = clock_monotonic_us() + ms * 1000;
+    struct entry *entry, *next;
+    bool all = true;
+
+    if (!targets)
+        return true;
+    LIST_FOREACH(entry, &targets->entries, next) {
+        keeper_tell_end(entry->keeper);
+    }
+    for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
+        next = LIST_NEXT(entry, next);
+        if (!keeper_join(entry->keeper, (until_us - clock_monotonic_us()) / 1000)) {
+            all = false;
+            continue;
+        }
+        LIST_REMOVE(entry, next);
+        free(entry);
+    }
+    if (all)
+        free(targets);
+    return all;
+}

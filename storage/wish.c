@@ -1,0 +1,203 @@
+#include "storage/wish.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/quantity.h"
+#include "common/utf8.h"
+#include "json/json.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define LARGEST (INT64_C(1) << 60)
+
+struct held {
+    struct wish wish; /* first: the one is the other */
+    struct arena *arena;
+    atomic_uint holders;
+};
+
+json_t *wish_text(const char *message) {
+    size_t length = strlen(message);
+
+    return json_string(utf8_valid(message, length) ? message : "(what was said is no UTF-8)");
+}
+
+const char *wish_pool(const struct wish_volume *volume, const char *replica) {
+    for (unsigned i = 0; i < volume->count; i++) {
+        if (strcmp(volume->replicas[i].uid, replica) == 0)
+            return volume->pools[i];
+    }
+    return NULL;
+}
+
+/* ---- pieces ---- */
+
+static int refuse(struct error *err, const struct wish *wish, const char *what) {
+    return error_set(err, ERROR_BACKEND, "The document %.64s makes no sense: %s.",
+                     wish->uid ? wish->uid : "without uid", what);
+}
+
+static const char *text_of(struct arena *arena, const json_t *object, const char *key) {
+    return arena_text(arena, json_text_of(object, key));
+}
+
+/* NULL: it is none. */
+static const char *uid_of(struct arena *arena, const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+    char uid[UUID_SIZE];
+
+    return text && uuid_parse(text, uid) ? arena_text(arena, uid) : NULL;
+}
+
+static int64_t bytes_of(const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) && bytes < LARGEST ? bytes : 0;
+}
+
+static int64_t count_of(const json_t *object, const char *key) {
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? value : 0;
+}
+
+/* ---- a replica ---- */
+
+static int read_members(struct held *held, const json_t *spec, struct error *err) {
+    struct wish_replica *replica = &held->wish.replica;
+    const json_t *list = json_object_get(spec, "members");
+
+    if (json_array_size(list) > REPLICAS_MOST)
+        return refuse(err, &held->wish, "it has too many members");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        char uid[UUID_SIZE];
+
+        if (!text || !uuid_parse(text, uid))
+            return refuse(err, &held->wish, "a member is no replica");
+        replica->members[replica->count++] = arena_text(held->arena, uid);
+    }
+    return 0;
+}
+
+static bool was_made(const json_t *document) {
+    const char *phase = json_text_of(json_object_get(document, "status"), "phase");
+
+    return phase && *phase && strcmp(phase, "Init") != 0;
+}
+
+static int read_replica(struct held *held, const json_t *document, struct error *err) {
+    const json_t *spec = json_object_get(document, "spec");
+    struct wish_replica *replica = &held->wish.replica;
+
+    *replica = (struct wish_replica){
+        .volume = uid_of(held->arena, spec, "volumeId"),
+        .pool = text_of(held->arena, spec, "poolName"),
+        .path = text_of(held->arena, spec, "path"),
+        .size_bytes = bytes_of(spec, "capacity"),
+        .maximum_bytes = bytes_of(spec, "maximum"),
+        .made = was_made(document),
+    };
+    if (!replica->volume || !replica->pool || !replica->path || replica->path[0] != '/')
+        return refuse(err, &held->wish, "it names no volume, pool and path");
+    if (replica->size_bytes <= 0 || replica->size_bytes > replica->maximum_bytes)
+        return refuse(err, &held->wish, "its capacity");
+    return read_members(held, spec, err);
+}
+
+/* ---- a volume ---- */
+
+static int read_place(struct held *held, const json_t *place, struct error *err) {
+    struct wish_volume *volume = &held->wish.volume;
+    struct replica *replica = &volume->replicas[volume->count];
+
+    replica->uid = uid_of(held->arena, place, "uid");
+    replica->pool = text_of(held->arena, place, "path");
+    volume->pools[volume->count] = text_of(held->arena, place, "poolName");
+    if (!replica->uid || !replica->pool || replica->pool[0] != '/' || !volume->pools[volume->count])
+        return refuse(err, &held->wish, "one of its replicas");
+    volume->count++;
+    return 0;
+}
+
+static int read_places(struct held *held, const json_t *spec, struct error *err) {
+    const json_t *list = json_object_get(spec, "replicas");
+
+    if (json_array_size(list) > REPLICAS_MOST)
+        return refuse(err, &held->wish, "it has too many replicas");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (read_place(held, json_array_get(list, i), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_volume(struct held *held, const json_t *document, struct error *err) {
+    const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
+    const char *node = json_text_of(spec, "nodeId");
+    struct wish_volume *volume = &held->wish.volume;
+
+    *volume = (struct wish_volume){
+        .size_bytes = bytes_of(spec, "capacity"),
+        .maximum_bytes = bytes_of(spec, "maximum"),
+        .node = arena_text(held->arena, node ? node : ""),
+        .has_target = json_object_get(json_object_get(document, "status"), "target") != NULL,
+        .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
+        .had_bytes = bytes_of(json_object_get(document, "status"), "capacity"),
+        .text = json_text(held->arena, document),
+        .qos = { count_of(qos, "iops"), count_of(qos, "bytesPerSecond") },
+        .removing = uid_of(held->arena, spec, "removing"),
+    };
+    if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
+        return refuse(err, &held->wish, "its capacity");
+    return read_places(held, spec, err);
+}
+
+/* ---- the whole ---- */
+
+static int read_metadata(struct held *held, const json_t *document, struct error *err) {
+    const json_t *metadata = json_object_get(document, "metadata");
+    const char *version = json_text_of(metadata, "resourceVersion");
+
+    held->wish.uid = uid_of(held->arena, metadata, "uid");
+    held->wish.generation = count_of(metadata, "generation");
+    held->wish.going = json_text_of(metadata, "deletionTimestamp") != NULL;
+    if (!version || !json_digits(version, &held->wish.version) || !held->wish.uid)
+        return refuse(err, &held->wish, "its metadata");
+    return 0;
+}
+
+int wish_read(enum wish_kind kind, const json_t *document, struct wish **ret, struct error *err) {
+    struct held *held = heap_new(sizeof(*held));
+    int outcome;
+
+    held->arena = arena_new();
+    held->wish.kind = kind;
+    atomic_init(&held->holders, 1);
+    outcome = read_metadata(held, document, err);
+    if (outcome == 0)
+        outcome = kind == WISH_VOLUME ? read_volume(held, document, err)
+                                      : read_replica(held, document, err);
+    if (outcome < 0) {
+        wish_release(&held->wish);
+        return -1;
+    }
+    *ret = &held->wish;
+    return 0;
+}
+
+struct wish *wish_hold(struct wish *wish) {
+    atomic_fetch_add(&((struct held *)wish)->holders, 1);
+    return wish;
+}
+
+void wish_release(struct wish *wish) {
+    struct held *held = (struct held *)wish;
+
+    if (!held || atomic_fetch_sub(&held->holders, 1) > 1)
+        return;
+    arena_free(held->arena);
+    free(held);
+}

@@ -1,0 +1,58 @@
+/*
+ * What one document wants of this node: a volume's target, or a replica's file.  Read from the form
+ * in which documents travel, and checked: what is in a wish makes sense in itself.
+ *
+ * A wish does not change.  Threads share it: each that keeps it holds it, and the last lets it go.
+ */
+#pragma once
+
+#include "engine/target.h"
+
+#include <jansson.h>
+
+enum wish_kind { WISH_VOLUME, WISH_REPLICA };
+
+struct wish_volume {
+    int64_t size_bytes, maximum_bytes;
+    const char *node;  /* where its target is to be; "": nowhere */
+    bool has_target;   /* its status says that there is one */
+    const char *phase; /* that its status says; NULL: none */
+    int64_t had_bytes; /* the capacity that its status says; 0: none */
+    const char *text;  /* the document, to be read again */
+    struct target_qos qos;
+    unsigned count;
+    struct replica replicas[REPLICAS_MOST];
+    const char *pools[REPLICAS_MOST]; /* their names */
+    const char *removing;             /* uid of a replica; NULL: none */
+};
+
+struct wish_replica {
+    const char *volume; /* uid */
+    const char *pool, *path;
+    int64_t size_bytes, maximum_bytes;
+    unsigned count; /* of members; 0: it is made empty */
+    const char *members[REPLICAS_MOST];
+    /* Its file was there once: it is never made with the volume's first generation again, as it
+     * would pass for one that has all that was written. */
+    bool made;
+};
+
+struct wish {
+    enum wish_kind kind;
+    const char *uid;
+    int64_t version, generation;
+    bool going; /* has a deletion time */
+    struct wish_volume volume;
+    struct wish_replica replica;
+};
+
+/* Name of the pool of one of its replicas; NULL: it is none. */
+const char *wish_pool(const struct wish_volume *volume, const char *replica);
+
+/* What a program or the kernel has said, as a member of a status. */
+json_t *wish_text(const char *message);
+
+/* Held by the caller. -1 (ERROR_BACKEND): such a document makes no sense. */
+int wish_read(enum wish_kind kind, const json_t *document, struct wish **ret, struct error *err);
+struct wish *wish_hold(struct wish *wish);
+void wish_release(struct wish *wish); /* NULL is fine */

@@ -1,0 +1,271 @@
+#include "storage/pools.h"
+
+#include "tests/unit/storage/storage_test.h"
+
+#define POOL_PATH "/v3/replica_pools/pool-a"
+
+static struct pools *pools;
+static struct pool_settings of[POOLS];
+
+static void start(void) {
+    struct pools_settings settings = {
+        .pools = of,
+        .count = 1,
+        .node = NODE,
+        .api = api,
+        .reports = reports,
+        .heartbeat_ms = 2000,
+        .look_ms = 5,
+    };
+
+    of[0] = (struct pool_settings){ names[0], paths[0],
+                                    json_keep(arena, json_pack("{s:s}", "disk", "ssd")) };
+    ck_assert_int_eq(pools_start(&settings, &pools, &err), 0);
+}
+
+static void begin(void) {
+    begin_storage();
+    begin_reports(1);
+}
+
+static void end(void) {
+    ck_assert(pools_stop(pools, 60000));
+    end_storage();
+}
+
+static void answer_all(int known, int taken) {
+    script_server_clear(server);
+    answer("GET", POOL_PATH, known, "{\"replica_pool\": {}}");
+    answer("PUT", POOL_PATH, taken, "{}");
+    answer("PUT", NULL, 200, "{}");
+}
+
+static const char *file(unsigned i, const char *name) {
+    return arena_join(arena, paths[0], "/", i < POOLS ? uids[i] : "", i < POOLS ? "/" : "", name,
+                      NULL);
+}
+
+static bool exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static void touch(const char *path) {
+    autoclose int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+    ck_assert_int_ge(fd, 0);
+}
+
+static const char *state_told(void) {
+    unsigned count = script_server_count(server, "PUT", POOL_PATH);
+    const char *body =
+        count > 0 ? script_server_request(server, "PUT", POOL_PATH, count - 1)->body : "{}";
+    const json_t *pool =
+        json_object_get(json_parse(arena, body, strlen(body), NULL), "replica_pool");
+    const char *state = json_text_of(pool, "state");
+
+    return state ? state : "";
+}
+
+static void await_state(const char *state) {
+    while (strcmp(state_told(), state) != 0)
+        poll(NULL, 0, 2);
+}
+
+static void want(json_t *document) {
+    struct wish *wish = wish_of(WISH_REPLICA, document);
+
+    pools_set(pools, &wish, 1);
+    wish_release(wish);
+}
+
+static void look(struct replica_look *ret) {
+    const struct replica replica = { paths[0], uids[0] };
+
+    replica_look(&replica, VOLUME, ret);
+}
+
+START_TEST(an_empty_directory_of_a_new_pool_is_marked_and_told) {
+    const struct script_request *request;
+    const json_t *sent;
+
+    answer_all(404, 200);
+    ck_assert_int_eq(mkdir(file(POOLS, "lost+found"), 0700), 0);
+    start();
+    await_state("Online");
+    ck_assert(exists(file(POOLS, POOL_MARK)));
+    request = script_server_request(server, "PUT", POOL_PATH, 0);
+    sent = json_object_get(json_parse(arena, request->body, strlen(request->body), &err),
+                           "replica_pool");
+    ck_assert_str_eq(json_text_of(sent, "node"), NODE);
+    ck_assert_str_eq(json_text_of(sent, "path"), paths[0]);
+    ck_assert_str_eq(json_text_of(json_object_get(sent, "labels"), "disk"), "ssd");
+    ck_assert(json_is_false(json_object_get(sent, "read_only")));
+    ck_assert_int_gt(json_integer_value(json_object_get(sent, "total_bytes")), 0);
+}
+END_TEST
+
+START_TEST(an_empty_directory_of_a_known_pool_is_not_mounted) {
+    answer_all(200, 200);
+    start();
+    await_state("Gone");
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Init");
+    ck_assert(!exists(file(POOLS, POOL_MARK)));
+    ck_assert(!exists(file(0, "")));
+
+    touch(file(POOLS, POOL_MARK)); /* an operator's word */
+    await_state("Online");
+    await_phase(uids[0], "Healthy");
+}
+END_TEST
+
+START_TEST(nobody_knows_while_the_api_is_silent) {
+    answer_all(503, 200);
+    start();
+    await_state("Gone");
+    ck_assert(script_server_await(server, "GET", POOL_PATH, 3));
+    ck_assert(!exists(file(POOLS, POOL_MARK)));
+    answer_all(404, 200);
+    await_state("Online");
+}
+END_TEST
+
+START_TEST(what_is_not_the_pool_is_not_touched) {
+    answer_all(404, 200);
+    touch(file(POOLS, "precious"));
+    start();
+    await_state("Foreign");
+    ck_assert_int_eq(unlink(file(POOLS, "precious")), 0);
+    ck_assert_int_eq(pool_mark(paths[0], "pool-b", &err), 0);
+    poll(NULL, 0, 20);
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Init");
+    ck_assert_str_eq(state_told(), "Foreign");
+    ck_assert_int_eq(unlink(file(POOLS, POOL_MARK)), 0);
+    ck_assert_int_eq(rmdir(paths[0]), 0);
+    await_state("Gone");
+    ck_assert_int_eq(mkdir(paths[0], 0700), 0);
+    ck_assert_int_eq(pool_mark(paths[0], "pool-a", &err), 0);
+    await_phase(uids[0], "Healthy");
+}
+END_TEST
+
+START_TEST(a_replica_is_made_with_the_first_generation_once) {
+    struct replica_look seen;
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    look(&seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+    ck_assert_int_eq(seen.state.generation.id.number, 1);
+    ck_assert_uint_eq(seen.state.generation.count, 3);
+    ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
+
+    /* It is lost: nothing of what it had comes back by itself. */
+    ck_assert_int_eq(unlink(file(0, "data")), 0);
+    ck_assert_int_eq(unlink(file(0, "state")), 0);
+    want(replica_document(0, 2));
+    await_phase(uids[0], "Recreate");
+    look(&seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+START_TEST(one_that_was_made_before_is_made_empty) {
+    json_t *document = replica_document(0, 1);
+    struct replica_look seen;
+
+    answer_all(404, 200);
+    set_phase(document, "Healthy");
+    start();
+    want(document);
+    await_phase(uids[0], "Recreate");
+    look(&seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+START_TEST(a_later_one_is_made_empty) {
+    json_t *document = replica_document(0, 1);
+
+    json_object_del(json_object_get(document, "spec"), "members");
+    answer_all(404, 200);
+    start();
+    want(document);
+    await_phase(uids[0], "Recreate");
+}
+END_TEST
+
+START_TEST(data_go_only_when_the_document_says_so) {
+    json_t *document = replica_document(0, 2);
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    pools_set(pools, NULL, 0); /* a list that was short */
+    poll(NULL, 0, 20);
+    ck_assert(exists(file(0, "data")));
+
+    set_going(document);
+    want(document);
+    await_phase(uids[0], "Deleted");
+    ck_assert(!exists(file(0, "")));
+}
+END_TEST
+
+START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
+    json_t *document = replica_document(0, 2);
+    const char *away = arena_join(arena, top, "/away", NULL);
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    ck_assert_int_eq(rename(paths[0], away), 0); /* not mounted any more */
+    ck_assert_int_eq(mkdir(paths[0], 0700), 0);
+    answer_all(200, 409); /* and another node's has the name */
+    await_state("Gone");
+    set_going(document);
+    want(document);
+    await_phase(uids[0], "Offline");
+
+    ck_assert_int_eq(rmdir(paths[0]), 0);
+    ck_assert_int_eq(rename(away, paths[0]), 0);
+    await_state("Online");
+    poll(NULL, 0, 20);
+    ck_assert_str_eq(phase_told(uids[0]), "Offline");
+    ck_assert(exists(file(0, "data")));
+    answer_all(200, 200);
+    await_phase(uids[0], "Deleted");
+}
+END_TEST
+
+START_TEST(one_of_another_path_or_volume_is_not_made) {
+    json_t *elsewhere = replica_document(0, 1), *stranger = replica_document(0, 2);
+
+    json_object_set_new(json_object_get(elsewhere, "spec"), "path", json_string("/srv/other"));
+    json_object_set_new(json_object_get(stranger, "spec"), "volumeId", json_string(uids[2]));
+    answer_all(404, 200);
+    start();
+    want(elsewhere);
+    await_phase(uids[0], "Init");
+    want(replica_document(0, 2));
+    await_phase(uids[0], "Healthy");
+    json_object_set_new(json_object_get(stranger, "metadata"), "generation", json_integer(3));
+    want(stranger);
+    await_phase(uids[0], "Error");
+    ck_assert(exists(file(0, "data")));
+}
+END_TEST
+
+CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
+                an_empty_directory_of_a_known_pool_is_not_mounted,
+                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
+                a_replica_is_made_with_the_first_generation_once,
+                one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
+                data_go_only_when_the_document_says_so,
+                data_stay_while_the_pool_is_another_or_not_ours,
+                one_of_another_path_or_volume_is_not_made)

@@ -1,0 +1,283 @@
+#include "storage/targets.h"
+
+#include "engine/daemon.h"
+#include "storage/pool_look.h"
+#include "storage/rebuilds.h"
+#include "tests/lib/checker.h"
+#include "tests/lib/daemons.h"
+#include "tests/unit/storage/storage_test.h"
+
+#define OTHER  "00000000-0000-4000-8000-00000000f001"
+#define BLOCKS 64
+#define STRIDE (INT64_C(512) << 10)
+
+static struct targets *targets;
+static struct keeper_settings settings;
+static char run_directory[96], run[160];
+static struct checker checker;
+static int version;
+
+static struct replica place(unsigned i) {
+    return (struct replica){ paths[i], uids[i] };
+}
+
+static void make_replica(unsigned i) {
+    const struct replica replica = place(i);
+    struct generation first;
+
+    generation_first(VOLUME, SIZE, uids, POOLS, &first);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, INT64_C(1) << 30, &first, &err), 0);
+}
+
+static void begin(void) {
+    begin_storage();
+    begin_reports(1);
+    answer("PUT", NULL, 200, "{}");
+    snprintf(run_directory, sizeof(run_directory), "%s/run", top);
+    snprintf(run, sizeof(run), "%s/" VOLUME, run_directory);
+    ck_assert_int_eq(mkdir(run_directory, 0700), 0);
+    settings = (struct keeper_settings){ .node = NODE,
+                                         .run_directory = run_directory,
+                                         .reports = reports,
+                                         .rebuilds = rebuilds_new(1),
+                                         .watch_ms = 20,
+                                         .retry_ms = 20 };
+    for (unsigned i = 0; i < POOLS; i++) {
+        ck_assert_int_eq(pool_mark(paths[i], names[i], &err), 0);
+        make_replica(i);
+    }
+    checker_init(&checker, BLOCKS, STRIDE, 1);
+    targets = targets_new(&settings);
+    version = 1;
+}
+
+static void end(void) {
+    ck_assert(targets_stop(targets, 60000));
+    daemon_kill(run, 10000, &err);
+    checker_free(&checker);
+    rebuilds_free(settings.rebuilds);
+    end_storage();
+}
+
+static void set(const json_t *document) {
+    struct wish *wish = wish_of(WISH_VOLUME, document);
+
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+}
+
+static void want(const char *node, const char *capacity) {
+    set(volume_document(node, capacity, version++));
+}
+
+static const char *state_told(void) {
+    const char *state = json_text_of(json_object_get(told(VOLUME), "target"), "state");
+
+    return state ? state : "";
+}
+
+static const char *mode_told(unsigned i) {
+    const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
+    const char *mode = json_text_of(json_array_get(list, i), "mode");
+
+    return mode ? mode : "";
+}
+
+static void connect_checker(void) {
+    char path[170];
+
+    snprintf(path, sizeof(path), "%s/nbd", run);
+    while (!checker_connect(&checker, path))
+        poll(NULL, 0, 5);
+}
+
+static void serve(void) {
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_write(&checker, 100));
+}
+
+/* Whatever was answered is there, and all agree about it. */
+static void assert_well(void) {
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+}
+
+static void await_end(void) {
+    while (keeper_finds(&settings, VOLUME))
+        poll(NULL, 0, 5);
+}
+
+/* One that is being started has not written its number yet. */
+static pid_t daemon_pid(void) {
+    char path[170], text[32] = "";
+    autoclose int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/daemon", run);
+    fd = open(path, O_RDONLY);
+    while (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+        poll(NULL, 0, 5);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
+    const json_t *target;
+
+    serve();
+    target = json_object_get(told(VOLUME), "target");
+    ck_assert_str_eq(json_text_of(target, "nodeId"), NODE);
+    ck_assert_str_eq(json_text_of(target, "state"), "Serving");
+    ck_assert_str_eq(json_text_of(target, "address"),
+                     arena_format(arena, "nbd+unix:///volume?socket=%s/nbd", run));
+    ck_assert_str_eq(json_text_of(told(VOLUME), "capacity"), "64Mi");
+    ck_assert_str_eq(mode_told(2), "Healthy");
+    checker_disconnect(&checker);
+
+    want("", "64Mi");
+    await_end();
+    await_phase(VOLUME, "Init"); /* as its document says */
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
+    want("", "64Mi");
+    ck_assert(!keeper_finds(&settings, VOLUME));
+
+    want(NODE, "64Mi"); /* in good order: nothing is to be made level */
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    checker_disconnect(&checker);
+    want("another", "64Mi");
+    await_end();
+}
+END_TEST
+
+START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
+    pid_t pid;
+
+    serve();
+    pid = daemon_pid();
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert(checker_write(&checker, 30));
+
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
+    while (strcmp(mode_told(1), "Rebuilding") != 0) /* so somebody watches */
+        poll(NULL, 0, 5);
+    assert_well();
+    ck_assert_int_eq(daemon_pid(), pid);
+}
+END_TEST
+
+START_TEST(a_daemon_that_died_is_started_again) {
+    serve();
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = daemon_pid();
+
+        checker_send(&checker, 10);
+        kill(pid, SIGKILL);
+        checker_wait(&checker);
+        checker_disconnect(&checker);
+        while (!daemon_runs(run) || daemon_pid() == pid)
+            poll(NULL, 0, 5);
+        assert_well();
+    }
+}
+END_TEST
+
+START_TEST(a_replica_that_was_lost_is_rebuilt) {
+    serve();
+    ck_assert_int_eq(rename(paths[2], arena_join(arena, top, "/away", NULL)),
+                     0); /* its pool is gone */
+    await_phase(VOLUME, "Degraded");
+    ck_assert_str_eq(mode_told(2), "Offline");
+    ck_assert(checker_write(&checker, 30));
+    ck_assert_int_eq(mkdir(paths[2], 0700), 0); /* what is below it is no pool */
+    poll(NULL, 0, 100);
+    ck_assert_int_eq(rmdir(paths[2]), 0);
+    ck_assert_int_eq(rename(arena_join(arena, top, "/away", NULL), paths[2]), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(a_volume_grows) {
+    serve();
+    checker_disconnect(&checker);
+    want(NODE, "128Mi");
+    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+        poll(NULL, 0, 5);
+    assert_well();
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != 2)
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+START_TEST(too_few_replicas_are_waited_for) {
+    const char *away[] = { arena_join(arena, top, "/one", NULL),
+                           arena_join(arena, top, "/two", NULL) };
+
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(rename(paths[i], away[i]), 0);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "1 of 2"));
+    ck_assert_int_eq(rename(away[0], paths[0]), 0);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(rename(away[1], paths[1]), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(one_that_hangs_holds_up_no_other) {
+    json_t *document = volume_document(NODE, "64Mi", 9);
+    struct replica replica = place(0);
+    struct generation first;
+    struct wish *wish;
+
+    json_object_set_new(json_object_get(document, "metadata"), "uid", json_string(OTHER));
+    json_object_set_new(
+        json_object_get(document, "spec"), "replicas",
+        json_pack("[{s:s, s:s, s:s}]", "uid", VOLUME, "poolName", names[0], "path", paths[0]));
+    replica.uid = VOLUME;
+    generation_first(OTHER, SIZE, (const char *[]){ VOLUME }, 1, &first);
+    ck_assert_int_eq(replica_create(&replica, OTHER, INT64_C(1) << 30, &first, &err), 0);
+    serve();
+    kill(daemon_pid(), SIGSTOP);
+    wish = wish_of(WISH_VOLUME, document);
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+    await_phase(OTHER, "Healthy");
+    kill(daemon_pid(), SIGCONT);
+    ck_assert(checker_write(&checker, 10));
+    set_going(document);
+    wish = wish_of(WISH_VOLUME, document);
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+    while (keeper_finds(&settings, OTHER))
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+START_TEST(what_a_machine_that_went_down_has_left_goes) {
+    serve();
+    checker_disconnect(&checker);
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert_ptr_null(targets_held(targets, arena)[0]);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
+                a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
+                a_daemon_outlives_the_agent_and_is_found_without_the_api,
+                a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
+                a_volume_grows, too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
+                what_a_machine_that_went_down_has_left_goes)

@@ -1,0 +1,153 @@
+#include "storage/wanted.h"
+
+#include "tests/unit/storage/storage_test.h"
+
+#include <stdatomic.h>
+
+#define REPLICAS_PATH "/v3/volume_replicas?sort=id:asc&node=host-a&limit=1000"
+#define VOLUMES_PATH  "/v3/replicated_volumes?sort=id:asc&node=host-a&limit=1000"
+#define ONE_PATH      "/v3/replicated_volumes/" VOLUME
+
+/* What was handed over: how often, and how many the last time. */
+static struct { atomic_uint calls, count, version; } replicas, volumes;
+static bool holds; /* something of the volume is left here */
+static char node_wanted[16];
+static struct wanted *wanted;
+
+static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
+    (void)arg;
+    atomic_store(&replicas.count, count);
+    atomic_store(&replicas.version, count > 0 ? (unsigned)wishes[0]->version : 0);
+    atomic_fetch_add(&replicas.calls, 1);
+}
+
+static void set_volumes(void *arg, struct wish *const *wishes, unsigned count) {
+    (void)arg;
+    snprintf(node_wanted, sizeof(node_wanted), "%s", count > 0 ? wishes[0]->volume.node : "");
+    atomic_store(&volumes.count, count);
+    atomic_fetch_add(&volumes.calls, 1);
+}
+
+static const char **held(void *arg, struct arena *memory) {
+    const char **list = arena_alloc(memory, 2 * sizeof(*list));
+
+    (void)arg;
+    list[0] = holds ? VOLUME : NULL;
+    return list;
+}
+
+static void begin_wanted(void) {
+    const struct wanted_settings settings = {
+        .api = api,
+        .node = NODE,
+        .period_ms = 5,
+        .set_replicas = set_replicas,
+        .set_volumes = set_volumes,
+        .held = held,
+    };
+
+    ck_assert_int_eq(wanted_start(&settings, &wanted, &err), 0);
+}
+
+static void end(void) {
+    ck_assert(wanted_stop(wanted, 60000));
+    end_storage();
+}
+
+/* A list with so many of these documents, on one page. */
+static void answer_list(const char *path, const char *word, json_t *first, json_t *second) {
+    json_t *list = json_array();
+
+    if (first)
+        json_array_append(list, first);
+    if (second)
+        json_array_append(list, second);
+    answer("GET", path, 200, json_text(arena, json_keep(arena, json_pack("{s:o}", word, list))));
+    answer("GET", arena_join(arena, path, "&marker=*", NULL), 200,
+           arena_format(arena, "{\"%s\": []}", word));
+}
+
+static void await_calls(atomic_uint *calls, unsigned count) {
+    while (atomic_load(calls) < count)
+        poll(NULL, 0, 2);
+}
+
+static void await_rounds(unsigned more) {
+    unsigned seen = script_server_count(server, "GET", VOLUMES_PATH);
+
+    ck_assert(script_server_await(server, "GET", VOLUMES_PATH, seen + more));
+}
+
+START_TEST(what_has_not_changed_is_not_handed_over_again) {
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), replica_document(1, 1));
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    await_rounds(3);
+    ck_assert_uint_eq(atomic_load(&replicas.calls), 1);
+    ck_assert_uint_eq(atomic_load(&replicas.count), 2);
+    ck_assert_uint_eq(atomic_load(&volumes.calls), 1);
+
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 2), replica_document(1, 1));
+    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    await_calls(&replicas.calls, 2);
+    await_calls(&volumes.calls, 2);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 2);
+    ck_assert_str_eq(node_wanted, NODE);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_or_understood_changes_nothing) {
+    json_t *strange = replica_document(0, 2);
+
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    begin_wanted();
+    await_calls(&replicas.calls, 1);
+    script_server_clear(server);
+    answer(NULL, NULL, 503, NULL);
+    poll(NULL, 0, 30);
+    json_object_set_new(json_object_get(strange, "spec"), "path", json_string("odd"));
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", strange, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    await_rounds(3);
+    ck_assert_uint_eq(atomic_load(&replicas.calls), 1);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 1);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_left_here_is_asked_for_by_itself) {
+    holds = true;
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    answer("GET", ONE_PATH, 200,
+           json_text(arena, json_keep(arena, json_pack("{s:O}", "replicated_volume",
+                                                       volume_document("other", "64Mi", 4)))));
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+    ck_assert_str_eq(node_wanted, "other");
+    await_rounds(3); /* asked now and then only, and known meanwhile */
+    ck_assert_uint_eq(script_server_count(server, "GET", ONE_PATH), 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+}
+END_TEST
+
+START_TEST(one_that_the_api_does_not_know_is_left_alone) {
+    holds = true;
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    answer("GET", ONE_PATH, 404, "{}");
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    await_rounds(2);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 0);
+}
+END_TEST
+
+CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
+                what_cannot_be_asked_or_understood_changes_nothing,
+                a_volume_that_is_left_here_is_asked_for_by_itself,
+                one_that_the_api_does_not_know_is_left_alone)
