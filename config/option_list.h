@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Sections stay together: DEFAULT first, those of option_names last, the others as they come.  A key
- * that several tables describe (drivers do) stands once, as the first of them says. */
+/* Sections stay together: DEFAULT first, those of option_names last, the others as they come.  A
+ * key that several tables describe (drivers do) stands once, as the first of them says. */
 struct option_list {
     const struct option **options;
     size_t count;

@@ -26,7 +26,7 @@ enum pool_state {
 enum pool_chance { /* of one that is not marked to become the pool */
                    POOL_NO_CHANCE,
                    POOL_EMPTY, /* if it was never seen before: the directory is empty */
-                   POOL_GIVEN, /* its mark is empty: whoever made it says that it is to be the pool */
+                   POOL_GIVEN, /* its mark is an empty file: an operator says that it is the pool */
 };
 
 struct pool_look {
