@@ -8,7 +8,7 @@
 /* Where those of a kind are: "volume_policies", and what stands around one: "volume_policy". */
 struct remote_documents {
     const char *collection, *word;
-    bool dry_run; /* changes are checked, and nothing is changed */
+    bool dry_run;     /* changes are checked, and nothing is changed */
     const char *node; /* lists have its, of all projects; NULL: those of the project */
 };
 
