@@ -135,12 +135,13 @@ START_TEST(what_is_not_the_pool_is_not_touched) {
     touch(file(POOLS, "precious"));
     start();
     await_state("Foreign");
-    ck_assert_int_eq(unlink(file(POOLS, "precious")), 0);
     ck_assert_int_eq(pool_mark(paths[0], "pool-b", &err), 0);
+    ck_assert_int_eq(unlink(file(POOLS, "precious")), 0);
     poll(NULL, 0, 20);
     want(replica_document(0, 1));
     await_phase(uids[0], "Init");
     ck_assert_str_eq(state_told(), "Foreign");
+    answer_all(200, 200); /* the name is known */
     ck_assert_int_eq(unlink(file(POOLS, POOL_MARK)), 0);
     ck_assert_int_eq(rmdir(paths[0]), 0);
     await_state("Gone");
