@@ -73,7 +73,7 @@ int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
                  const char *id, json_t *members, struct error *err);
 /* Nobody wants it any more; it stays until its node has removed the data (P45). */
-int replica_delete(struct reconcile *r, struct document *replica, struct error *err);
+int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err);
 
 /* ---- steps ---- */
 

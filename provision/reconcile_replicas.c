@@ -45,7 +45,7 @@ int replica_make(struct reconcile *r, const struct document *volume,
                                   status, pool->node, &made, err);
 }
 
-int replica_delete(struct reconcile *r, struct document *replica, struct error *err) {
+int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err) {
     struct document gone = *replica;
 
     gone.deleted_at = r->work->now_us;
@@ -138,7 +138,7 @@ static struct document *replica_with(struct reconcile *r, const char *id) {
 /* It votes no more: now its data may go. */
 static int take_away(struct reconcile *r, struct document *replica, struct error *err) {
     side_put_spec(r, &r->volume, "removing", NULL);
-    return replica_delete(r, replica, err);
+    return reconcile_drop_replica(r, replica, err);
 }
 
 static int go_on_removing(struct reconcile *r, const char *id, struct error *err) {

@@ -82,7 +82,7 @@ static json_t *others_finalizers(struct reconcile *r) {
 /* With the last of its replicas it goes. */
 static int delete_volume(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++)
-        if (!r->replicas[i].deleted_at && replica_delete(r, &r->replicas[i], err) < 0)
+        if (!r->replicas[i].deleted_at && reconcile_drop_replica(r, &r->replicas[i], err) < 0)
             return -1;
     if (!r->volume.before.deleted_at)
         r->volume.after.deleted_at = r->work->now_us;
