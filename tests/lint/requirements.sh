@@ -12,7 +12,7 @@ wrong() {
     status=1
 }
 
-for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..3} S{1..6} N{1..8} G{1..5} G{10..15} E{1..6} C{1..20} D{1..10} U{1..10} L{1..7}; do
+for id in R{1..62} X{1..49} A{1..33} K{1..35} O{1..3} S{1..6} N{1..8} G{1..5} G{10..15} E{1..6} C{1..20} D{1..10} U{1..10} L{1..7} P{1..15} P22 P{50..54}; do
     rows=$(grep -c "^| $id |" "$document")
     [[ $rows -eq 1 ]] || wrong "$id has $rows rows"
 done
@@ -39,7 +39,7 @@ check_row() {
 }
 
 while IFS= read -r row; do
-    [[ $row =~ ^\|\ ([RXAKOSNGE][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
+    [[ $row =~ ^\|\ ([RXAKOSNGEP][0-9]+)\ \| ]] && check_row "${BASH_REMATCH[1]}" "$row"
 done <"$document"
 
 # docs/security.md: the rows of its tables "what must hold | proved by".

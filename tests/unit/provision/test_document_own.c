@@ -206,6 +206,16 @@ WORK_TEST(a_status_is_its_nodes_and_whole) {
     ck_assert_int_eq(replica.version, 5);
 }
 
+static struct document served_volume(struct work *work, const char *node) {
+    struct document config = config_made(work, "db"), volume = volume_made(work, &config);
+    struct document after = volume;
+    struct error err = { 0 };
+
+    after.node = node;
+    ck_assert_int_eq(document_own_write(work, &volume, &after, &err), 0);
+    return after;
+}
+
 WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
     static const char *const cases[][2] = {
         { "{}", "status.phase is missing." },
@@ -224,12 +234,8 @@ WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
         { "{\"phase\":\"Init\",\"capacity\":\"much\"}",
           "status.capacity: 'much' is not a quantity, like 10Gi, below 8Ei." },
     };
-    struct document config = config_made(work, "db"), volume = volume_made(work, &config), after;
+    struct document volume = served_volume(work, "host-a"), after;
 
-    after = volume;
-    after.node = "host-a";
-    OK(document_own_write(work, &volume, &after, err));
-    volume = after;
     for (size_t i = 0; i < LENGTH(cases); i++) {
         REFUSED(put(work, &volume, "host-a", cases[i][0], &after, err), BAD_REQUEST);
         ck_assert_str_eq(err->message, cases[i][1]);
@@ -237,15 +243,23 @@ WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
     ck_assert_int_eq(number(work, "SELECT version FROM document_versions"), 3);
 }
 
+WORK_TEST(conditions_are_taken_by_either_name) {
+    struct document volume = served_volume(work, "host-a"), after;
+
+    OK(put(work, &volume, "host-a", "{\"phase\":\"Init\",\"condition\":[{\"type\":\"x\"}]}", &after,
+           err));
+    ck_assert_str_eq(json_text(work->arena, after.status),
+                     "{\"phase\":\"Init\",\"conditions\":[{\"type\":\"x\"}]}");
+    REFUSED(put(work, &after, "host-a", "{\"phase\":\"Init\",\"condition\":[],\"conditions\":[]}",
+                &volume, err),
+            BAD_REQUEST);
+}
+
 /* A list of anything has no bound of its own. */
 WORK_TEST(a_status_has_a_size) {
-    struct document config = config_made(work, "db"), volume = volume_made(work, &config), after;
+    struct document volume = served_volume(work, "host-a"), after;
     char *long_text = arena_alloc(work->arena, DOCUMENT_STATUS_BYTES_MOST + 1);
 
-    after = volume;
-    after.node = "host-a";
-    OK(document_own_write(work, &volume, &after, err));
-    volume = after;
     memset(long_text, 'x', DOCUMENT_STATUS_BYTES_MOST);
     long_text[DOCUMENT_STATUS_BYTES_MOST] = '\0';
     REFUSED(put(work, &volume, "host-a",
@@ -360,7 +374,8 @@ CHECK_MAIN("document_own", what_belongs_to_a_document_is_of_its_project_and_foun
            what_the_service_writes_is_held_to_its_table,
            a_change_has_a_number_and_what_is_wanted_a_generation,
            who_has_read_it_before_another_change_writes_nothing, a_status_is_its_nodes_and_whole,
-           a_status_that_is_none_is_refused_with_its_place, a_status_has_a_size,
+           a_status_that_is_none_is_refused_with_its_place, conditions_are_taken_by_either_name,
+           a_status_has_a_size,
            a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it,
            a_config_goes_behind_its_volume, how_many_there_are_is_known_without_counting,
            what_happens_again_is_told_once_with_how_often,
