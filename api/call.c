@@ -123,6 +123,7 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     request->http->reply_header_count = call->headers;
     request->status = 0;
     request->view = NULL;
+    request->watch = NULL;
     json_out_init(&request->out, request->http->arena, 1024);
 }
 
@@ -164,11 +165,23 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
+static void call_watch(struct call *call) {
+    struct request *request = &call->request;
+    struct error err;
+
+    log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
+              request->http->peer, NULL);
+    if (watchers_put(request->api->watchers, request, &err) < 0)
+        call_fail(call, &err);
+}
+
 static void call_end(struct call *call, int result, const struct error *err) {
     if (result < 0 && release_ask(call, err))
         return;
     if (result < 0)
         call_fail(call, err);
+    else if (call->request.watch)
+        call_watch(call);
     else if (call->request.wait_operation)
         waiting_put(call->request.api->waiting, &call->waiter, WAIT_MS);
     else

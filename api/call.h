@@ -9,6 +9,7 @@
 #include "api/seats.h"
 #include "api/settings.h"
 #include "api/waiting.h"
+#include "api/watchers.h"
 #include "volume/attachment.h"
 
 #include <regex.h>
@@ -18,6 +19,7 @@ struct api {
     struct api_settings settings;
     struct route_table *routes;
     struct waiting *waiting;
+    struct watchers *watchers;
     struct seats *seats;         /* NULL: nobody counts */
     const char *public_endpoint; /* without slash at the end; NULL: from the request */
     struct arena *arena;

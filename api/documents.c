@@ -1,6 +1,7 @@
 #include "api/documents.h"
 
 #include "api/answer.h"
+#include "api/document_watch.h"
 #include "api/page.h"
 #include "api/page_pairs.h"
 #include "provision/document_edit.h"
@@ -128,6 +129,10 @@ static int narrow(struct request *request, struct page *page, struct error *err)
     return 0;
 }
 
+static int watch(struct request *request, struct error *err) {
+    return document_watch(request, kind_of(request), err);
+}
+
 static int list(struct request *request, struct page *page, struct error *err) {
     struct document *documents = NULL;
     int count = document_list(&request->work, &page->query, &documents, err);
@@ -142,6 +147,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
     RESOURCE_ROW(struct document), .load = load, .table = "documents", .alias = "d", \
     .default_sort = "created_at", .links_word = collection_ "_links", .by_project = true, \
     .large = true, .filter = filter, .other_filter = "labels", .narrow = narrow, .list = list, \
+    .watch = watch, \
     .view = view, .shape = &(shape_)
 
 const struct resource volume_policy_resource = {

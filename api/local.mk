@@ -19,6 +19,7 @@ libscoria_a_SOURCES += \
 	api/group_types.c \
 	api/hosts.c api/hosts.h \
 	api/literal.c api/literal.h \
+	api/document_watch.c api/document_watch.h \
 	api/existing.c \
 	api/messages.c \
 	api/alone.c api/alone.h \
@@ -67,7 +68,8 @@ libscoria_a_SOURCES += \
 	api/volume_resource.c api/volume_resource.h \
 	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \
-	api/waiting.c api/waiting.h
+	api/waiting.c api/waiting.h \
+	api/watchers.c api/watchers.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -77,6 +79,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_consistency_groups \
 	tests/unit/api/test_default_types \
 	tests/unit/api/test_dict_text \
+	tests/unit/api/test_document_watch \
 	tests/unit/api/test_documents \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_copies \

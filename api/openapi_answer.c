@@ -101,6 +101,11 @@ static json_t *list_schema(const struct resource *resource, bool detail, json_t 
         openapi_since(count, MV_WITH_COUNT);
         json_object_set_new(properties, "count", count);
     }
+    if (resource->watch) {
+        json_object_set_new(properties, "metadata",
+                            only("resourceVersion", json_pack("{s:s}", "type", "string")));
+        json_array_append_new(json_object_get(schema, "required"), json_string("metadata"));
+    }
     return schema;
 }
 

@@ -65,6 +65,11 @@ static void add_page(json_t *list, const struct resource *resource) {
     add_sort(list, resource);
     if (resource->by_project)
         add_query(list, "all_tenants", typed("string"), since);
+    if (resource->watch) {
+        add_query(list, "watch", typed("boolean"), since);
+        add_query(list, "resourceVersion", typed("string"), since);
+        add_query(list, "timeoutSeconds", typed("integer"), since);
+    }
     if (resource->counted)
         add_query(list, "with_count", typed("boolean"), later(since, MV_WITH_COUNT));
 }

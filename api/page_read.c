@@ -56,9 +56,8 @@ static int page_read_count(struct request *request, struct page *page, struct er
     return boolean_read("with_count", asked, &page->with_count, err);
 }
 
-/* The project that the caller is held to, or NULL. all_tenants of others than admins is nothing. */
-static int page_read_project(struct request *request, const struct resource *resource,
-                             const char **ret, struct error *err) {
+int page_read_project(struct request *request, const struct resource *resource, const char **ret,
+                      struct error *err) {
     const char *asked = request_query(request, "all_tenants");
     bool all = false;
 
@@ -74,12 +73,15 @@ static int page_read_project(struct request *request, const struct resource *res
     return 0;
 }
 
-static bool parameter_is_paging(const struct request *request, const char *name) {
+static bool parameter_is_paging(const struct request *request, const struct resource *resource,
+                                const char *name) {
     static const char *const names[] = { "limit",    "marker",   "offset",     "sort",
                                          "sort_key", "sort_dir", "all_tenants" };
+    static const char *const of_watches[] = { "watch", "resourceVersion", "timeoutSeconds" };
 
     return words_have(names, LENGTH(names), name) ||
-           (strcmp(name, "with_count") == 0 && request->minor >= MV_WITH_COUNT);
+           (strcmp(name, "with_count") == 0 && request->minor >= MV_WITH_COUNT) ||
+           (resource->watch && words_have(of_watches, LENGTH(of_watches), name));
 }
 
 /* Of a parameter that comes twice the last one counts. */
@@ -90,7 +92,7 @@ static int page_read_filters(struct request *request, struct page *page, struct 
     for (unsigned i = 0; i < count; i++) {
         const struct pair *parameter = &parameters[i];
 
-        if (parameter_is_paging(request, parameter->key) ||
+        if (parameter_is_paging(request, page->resource, parameter->key) ||
             request_query(request, parameter->key) != parameter->value)
             continue;
         if (page_filter(request, page, parameter, err) < 0)

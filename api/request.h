@@ -19,6 +19,7 @@
 #include "json/out.h"
 
 struct api;
+struct watch;
 struct route;
 
 struct request {
@@ -48,6 +49,8 @@ struct request {
     /* answer only when this operation has ended: then route->after runs */
     const char *wait_operation;
     const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
+    /* answer in pieces, as what is watched changes; or NULL */
+    const struct watch *watch;
 
     /* private: see request_query(), request_links(), and owner */
     const struct pair *queries;

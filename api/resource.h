@@ -96,6 +96,9 @@ struct resource {
                   struct error *err);
     /* Conditions that no parameter asks for; or NULL. */
     int (*narrow)(struct request *request, struct page *page, struct error *err);
+    /* A list of documents goes on with watch=true, and then this is all there is to do
+     * (document_watch.h); each tells from which version on it does.  NULL: of others. */
+    int (*watch)(struct request *request, struct error *err);
     /* Reads page->query into page->rows; how many. */
     int (*list)(struct request *request, struct page *page, struct error *err);
 

@@ -1,8 +1,26 @@
 /*
  * Handlers that need nothing but the row of their resource: lists and a plain show.
  */
+#include "api/document_watch.h"
 #include "api/page_read.h"
 #include "api/routes.h"
+#include "provision/document_store.h"
+
+#include <inttypes.h>
+
+/* The version from which a watch goes on. */
+static int put_version(struct request *request, struct error *err) {
+    int64_t version;
+
+    if (document_last_version(&request->work, &version, err) < 0)
+        return -1;
+    out_key(&request->out, "metadata");
+    out_begin_object(&request->out);
+    out_put_text(&request->out, "resourceVersion",
+                 arena_format(request->work.arena, "%" PRId64, version));
+    out_end_object(&request->out);
+    return 0;
+}
 
 /* The conditions of the page.  Before the resource's list looked at queries, only the link to the
  * next page has what was asked. */
@@ -79,11 +97,18 @@ static int list(struct request *request, bool detail, struct error *err) {
         page_put_links(request, &page, shown, total, detail);
     if (resource->counted && page.with_count)
         out_put_int(&request->out, "count", total);
+    if (resource->watch && put_version(request, err) < 0)
+        return -1;
     out_end_object(&request->out);
     return 0;
 }
 
 int resource_list(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
+    int watches = resource->watch ? document_watch_asked(request, err) : 0;
+
+    if (watches != 0)
+        return watches < 0 ? -1 : resource->watch(request, err);
     return list(request, false, err);
 }
 

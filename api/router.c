@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <time.h>
 
+#define WATCHERS_MOST      500
 #define ASKERS             4 /* threads that wait for the compute service's answers */
 #define PROJECT_REGEX      "[0-9a-f\\-]+"
 #define PROJECT_CHARACTERS "0123456789abcdef-"
@@ -262,6 +263,10 @@ void api_handle(void *arg, struct http_exchange *http) {
         call_identified(call, outcome, &err);
 }
 
+void api_documents_changed(struct api *api) {
+    watchers_look(api->watchers);
+}
+
 void api_operations_ended(struct api *api) {
     waiting_look(api->waiting);
 }
@@ -311,7 +316,13 @@ static int api_prepare(struct api *api, struct error *err) {
         api->askers = worker_pool_new("servers", ASKERS);
     if (api->settings.seats > 0)
         api->seats = seats_new(api->settings.seats);
-    return api->waiting ? 0 : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
+    api->watchers =
+        watchers_new(api->settings.db, api->settings.settings,
+                     api->settings.watchers > 0 ? api->settings.watchers : WATCHERS_MOST,
+                     !api->settings.inline_transactions);
+    return api->waiting && api->watchers
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
 }
 
 int api_new(const struct api_settings *settings, struct api **ret, struct error *err) {
@@ -338,6 +349,7 @@ void api_free(struct api *api) {
         nanosleep(&moment, NULL);
     if (api->askers)
         worker_pool_stop(api->askers);
+    watchers_free(api->watchers);
     if (api->waiting)
         waiting_free(api->waiting);
     seats_free(api->seats);

@@ -13,6 +13,8 @@ struct api;
 int api_new(const struct api_settings *settings, struct api **ret, struct error *err);
 /* An http_handler; arg is the struct api. */
 void api_handle(void *api, struct http_exchange *exchange);
+/* Documents have changed (any thread): those who watch are told. */
+void api_documents_changed(struct api *api);
 /* Some operations ended (any thread): requests that wait for one look again. */
 void api_operations_ended(struct api *api);
 /* Waits for writes that are queued (so before db_close()); ends requests that wait with 503. */

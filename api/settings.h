@@ -19,7 +19,8 @@ struct api_settings {
     const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
     const char *public_endpoint;      /* NULL: from the request's Host */
     const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
-    unsigned seats; /* of clients that wait for backends (seats.h); 0: nobody counts them */
+    unsigned seats;    /* of clients that wait for backends (seats.h); 0: nobody counts them */
+    unsigned watchers; /* most clients that watch at once; 0: 500 */
     /* Does its server use the disk?  1, 0, or -1: nobody can tell (err).  Blocks for a while, from
      * several threads; NULL: nobody is asked, and it does. */
     int (*server_uses)(void *arg, struct arena *arena, const struct attachment *attachment,

@@ -90,6 +90,7 @@ int part_api_start(struct parts *parts, struct error *err) {
         .origin = parts->authtoken ? NULL : &parts->origin,
         .public_endpoint = part_text(parts, "public_endpoint"),
         .seats = quarter_of_clients(parts),
+        .watchers = 2 * quarter_of_clients(parts),
     };
 
     if (policy_load(&policy, &parts->policy, err) < 0 ||

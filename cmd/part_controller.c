@@ -1,3 +1,4 @@
+#include "api/router.h"
 #include "cmd/part.h"
 #include "db/db.h"
 #include "provision/controller.h"
@@ -7,6 +8,7 @@ static void documents_changed(void *arg) {
     const struct parts *parts = arg;
 
     controller_wake(parts->controller);
+    api_documents_changed(parts->api);
 }
 
 int part_controller_start(struct parts *parts, struct error *err) {

@@ -60,7 +60,8 @@ schema_texts = \
 	db/schema/0023_operations_that_read.sql \
 	db/schema/0024_documents.sql \
 	db/schema/0025_snapshot_pages.sql \
-	db/schema/0026_documents_owned.sql
+	db/schema/0026_documents_owned.sql \
+	db/schema/0027_document_moves.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

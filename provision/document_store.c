@@ -7,11 +7,6 @@
 
 #define ROWS_MOST 100 /* of a page: each may be large, and an engine may read all of them at once */
 
-#define DOCUMENT_SELECT                                                                      \
-    "SELECT d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "    \
-    "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at, " \
-    "d.node FROM documents d"
-
 /* ---- reading ---- */
 
 static int read_json(struct work *work, const struct db_rows *rows, unsigned column, json_t **ret,
@@ -36,7 +31,8 @@ static int read_texts(struct work *work, const struct db_rows *rows, struct docu
     return 0;
 }
 
-static int read_row(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
+int document_row_read(struct work *work, const struct db_rows *rows, void *item,
+                      struct error *err) {
     struct document *document = item;
     struct arena *arena = work->arena;
 
@@ -71,7 +67,7 @@ int document_find(struct work *work, const struct document_kind *kind, const cha
                  DB_TEXT(kind->name), DB_TEXT(id_or_name), DB_TEXT(context->project_id),
                  DB_BOOL(context->is_admin));
 
-    return error_if_none(query_one(work, rows, read_row, ret, err), err, ERROR_NOT_FOUND,
+    return error_if_none(query_one(work, rows, document_row_read, ret, err), err, ERROR_NOT_FOUND,
                          "%s %s could not be found.", kind->label, id_or_name);
 }
 
@@ -82,11 +78,11 @@ int document_owned(struct work *work, const char *owner_id, const struct documen
         DOCUMENT_SELECT " WHERE d.owner_id = $1 AND d.kind = $2 ORDER BY d.first_version, d.id",
         DB_TEXT(owner_id), DB_TEXT(kind->name));
 
-    return query_all(work, rows, read_row, ret, err);
+    return query_all(work, rows, document_row_read, ret, err);
 }
 
 /* In memory a tree is larger than its text. */
-static size_t tree_bytes(const struct db_rows *rows) {
+size_t document_row_bytes(const struct db_rows *rows) {
     return 16 * (strlen(db_text(rows, 8)) + strlen(db_text(rows, 9)) + strlen(db_text(rows, 10)));
 }
 
@@ -108,9 +104,9 @@ int document_list(struct work *work, const struct query *asked, struct document 
             break;
         }
         documents = query_grow(work->arena, documents, count, sizeof *documents);
-        if (read_row(work, rows, &documents[count++], err) < 0)
+        if (document_row_read(work, rows, &documents[count++], err) < 0)
             return -1;
-        bytes += tree_bytes(rows);
+        bytes += document_row_bytes(rows);
     }
     if (more < 0)
         return -1;
@@ -218,6 +214,23 @@ int document_insert(struct work *work, const struct document *document, struct e
     return write_labels(work, document, err);
 }
 
+static bool is_same_text(const char *one, const char *other) {
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Who watches by what has changed is told: he may find it no longer. */
+static int note_move(struct work *work, const struct document *before, const struct document *after,
+                     struct error *err) {
+    if (json_equal(before->labels, after->labels) && is_same_text(before->node, after->node))
+        return 0;
+    if (db_change(work->tx, err,
+                  "INSERT INTO document_moves (version, kind, document_id) VALUES ($1, $2, $3)",
+                  DB_INT(after->version), DB_TEXT(after->kind->name), DB_TEXT(after->id)) < 0)
+        return -1;
+    return db_change(work->tx, err, "DELETE FROM document_moves WHERE kind = $1 AND version <= $2",
+                     DB_TEXT(after->kind->name), DB_INT(after->version - DOCUMENT_CHANGES_KEPT));
+}
+
 static int update_row(struct work *work, const struct document *before,
                       const struct document *after, struct error *err) {
     int rows =
@@ -232,7 +245,8 @@ static int update_row(struct work *work, const struct document *before,
                DB_TIME(after->deleted_at), DB_TEXT(after->node));
 
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
-                      before->kind->label, before->name) < 0)
+                      before->kind->label, before->name) < 0 ||
+        note_move(work, before, after, err) < 0)
         return -1;
     return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
 }
@@ -273,7 +287,7 @@ static int find_owner(struct work *work, const struct document *document, struct
     struct db_rows *rows =
         db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1", DB_TEXT(document->owner_id));
 
-    return query_one(work, rows, read_row, ret, err);
+    return query_one(work, rows, document_row_read, ret, err);
 }
 
 /* The document, and who has waited for nothing else: its owner, that one's, and so on. */

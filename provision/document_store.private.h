@@ -5,6 +5,15 @@
 
 #include "provision/document_store.h"
 
+#define DOCUMENT_COLUMNS                                                                     \
+    "d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "           \
+    "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at, " \
+    "d.node"
+#define DOCUMENT_SELECT "SELECT " DOCUMENT_COLUMNS " FROM documents d"
+/* A query_read of one into a struct document, and how much memory its trees take. */
+int document_row_read(struct work *work, const struct db_rows *rows, void *item, struct error *err);
+size_t document_row_bytes(const struct db_rows *rows);
+
 /* The number of the change that this transaction makes; until it ends, nobody has another one. */
 int document_next_version(struct work *work, int64_t *ret, struct error *err);
 

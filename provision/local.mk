@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	provision/condition.c provision/condition.h \
 	provision/controller.c provision/controller.h \
 	provision/document.c provision/document.h \
+	provision/document_changes.c provision/document_changes.h \
 	provision/document_edit.c provision/document_edit.h \
 	provision/document_store.c provision/document_store.h provision/document_store.private.h \
 	provision/document_own.c provision/document_own.h \
@@ -32,6 +33,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_backoff \
 	tests/unit/provision/test_condition \
 	tests/unit/provision/test_controller \
+	tests/unit/provision/test_document_changes \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_reconcile \

@@ -1,5 +1,6 @@
 #include "tests/lib/exchange.h"
 
+#include "http/stream.h"
 #include "tests/lib/answers.h"
 #include "json/json.h"
 
@@ -9,8 +10,17 @@
 #include <string.h>
 #include <strings.h>
 
+struct test_stream {
+    struct http_stream stream;
+    struct test_exchange *test;
+    char *text;
+    size_t size;
+    bool holds, left, ended;
+};
+
 struct test_exchange {
     struct http_exchange exchange;
+    struct test_stream pieces;
     const struct http_header *headers;
     pthread_mutex_t lock; /* guards `answered` */
     pthread_cond_t changed;
@@ -29,13 +39,67 @@ static const char *find_header(const struct http_exchange *exchange, const char 
 static void keep_answer(struct http_exchange *exchange) {
     struct test_exchange *test = exchange->transport;
 
-    answer_judge(exchange);
+    if (!test->pieces.test)
+        answer_judge(exchange);
     pthread_mutex_lock(&test->lock);
     assert(!test->answered);
     test->answered = true;
     pthread_cond_broadcast(&test->changed);
     pthread_mutex_unlock(&test->lock);
 }
+
+/* ---- pieces ---- */
+
+static enum http_stream_state put(struct http_stream *stream, const char *bytes, size_t size) {
+    struct test_stream *pieces = (struct test_stream *)stream; /* its first member */
+
+    assert(!pieces->ended);
+    if (pieces->left)
+        return HTTP_STREAM_OVER;
+    if (pieces->holds)
+        return HTTP_STREAM_FULL;
+    pieces->text = realloc(pieces->text, pieces->size + size + 1);
+    assert(pieces->text);
+    memcpy(pieces->text + pieces->size, bytes, size);
+    pieces->size += size;
+    pieces->text[pieces->size] = '\0';
+    return HTTP_STREAM_TAKEN;
+}
+
+static void end(struct http_stream *stream) {
+    struct test_stream *pieces = (struct test_stream *)stream;
+
+    assert(!pieces->ended);
+    pieces->ended = true;
+}
+
+static struct http_stream *open_pieces(struct http_exchange *exchange) {
+    struct test_exchange *test = exchange->transport;
+
+    assert(!test->pieces.test);
+    test->pieces = (struct test_stream){ .stream = { .put = put, .end = end }, .test = test };
+    return &test->pieces.stream;
+}
+
+const char *test_exchange_pieces(struct test_exchange *test) {
+    if (!test->pieces.test)
+        return NULL;
+    return test->pieces.text ? test->pieces.text : "";
+}
+
+void test_exchange_hold(struct test_exchange *test, bool holds) {
+    test->pieces.holds = holds;
+}
+
+void test_exchange_leave(struct test_exchange *test) {
+    test->pieces.left = true;
+}
+
+bool test_exchange_ended(struct test_exchange *test) {
+    return test->pieces.ended;
+}
+
+/* ---- exchanges ---- */
 
 struct test_exchange *test_exchange_new(const char *method, const char *path,
                                         const struct http_header *headers, const char *body) {
@@ -55,6 +119,7 @@ struct test_exchange *test_exchange_new(const char *method, const char *path,
         .body_size = body ? strlen(body) : 0,
         .find_header = find_header,
         .send = keep_answer,
+        .open = open_pieces,
         .transport = test,
     };
     return test;
@@ -62,6 +127,7 @@ struct test_exchange *test_exchange_new(const char *method, const char *path,
 
 void test_exchange_free(struct test_exchange *test) {
     arena_free(test->exchange.arena);
+    free(test->pieces.text);
     pthread_cond_destroy(&test->changed);
     pthread_mutex_destroy(&test->lock);
     free(test);

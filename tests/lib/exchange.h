@@ -19,5 +19,16 @@ struct http_exchange *test_exchange_of(struct test_exchange *test);
 bool test_exchange_answered(struct test_exchange *test);
 /* Waits for the answer; its status. A second answer to one exchange asserts. */
 int test_exchange_await(struct test_exchange *test);
+
+/* ---- an answer in pieces (http/stream.h) ---- */
+
+/* What was put so far; NULL: the answer is none. */
+const char *test_exchange_pieces(struct test_exchange *test);
+/* From now on the client takes nothing, or takes all again. */
+void test_exchange_hold(struct test_exchange *test, bool holds);
+/* The client has gone. */
+void test_exchange_leave(struct test_exchange *test);
+bool test_exchange_ended(struct test_exchange *test); /* by its writer */
+
 const char *test_exchange_header(struct test_exchange *test, const char *name); /* of the answer */
 const json_t *test_exchange_json(struct test_exchange *test); /* of the answer; lives as long */

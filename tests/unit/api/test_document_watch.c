@@ -1,0 +1,289 @@
+#include "api/watchers.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+#include "tests/lib/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define POLICY(name, labels)                                                                  \
+    "{\"volume_policy\": {\"metadata\": {\"name\": \"" name "\", \"labels\": {" labels "}}, " \
+    "\"spec\": {}}}"
+
+static void expect(struct world *world, const char *method, const char *path, const char *body,
+                   int status) {
+    ck_assert_msg(world_call(world, method, path, body) == status, "%s %s %s: %d %s", method, path,
+                  body ? body : "", world->status, world->answer_text);
+    api_documents_changed(world->api);
+}
+
+static void make(struct world *world, const char *name) {
+    char body[256];
+
+    snprintf(body, sizeof(body), POLICY("%s", ""), name);
+    expect(world, "POST", "/volume_policies", body, 201);
+}
+
+static void drop(struct world *world, const char *name) {
+    char path[128];
+
+    snprintf(path, sizeof(path), "/volume_policies/%s", name);
+    expect(world, "DELETE", path, NULL, 204);
+}
+
+/* Of `query` as `token`; NULL when it is refused: world->status says how. */
+static struct test_exchange *ask_as(struct world *world, const char *token, const char *path,
+                                    const char *query) {
+    static const struct http_header none = { NULL, NULL };
+    static struct http_header headers[3];
+    struct test_exchange *test;
+
+    headers[0] = (struct http_header){ "X-Auth-Token", token };
+    headers[1] = (struct http_header){ "OpenStack-API-Version", "volume 3.71" };
+    headers[2] = none;
+    test = test_exchange_new("GET", path, headers, NULL);
+    test_exchange_of(test)->query = query;
+    api_handle(world->api, test_exchange_of(test));
+    world->status = test_exchange_await(test);
+    if (test_exchange_pieces(test))
+        return test;
+    test_exchange_free(test);
+    return NULL;
+}
+
+static struct test_exchange *watch(struct world *world, const char *query) {
+    struct test_exchange *test = ask_as(world, world->token, "/v3/volume_policies", query);
+
+    ck_assert_msg(test != NULL, "%s: %d", query, world->status);
+    return test;
+}
+
+/* The events so far: "ADDED a 1;". */
+static const char *told(struct test_exchange *test) {
+    static char text[4096];
+    const char *line = test_exchange_pieces(test), *end;
+
+    text[0] = '\0';
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        json_t *event = json_loadb(line, (size_t)(end - line), 0, NULL);
+        const json_t *metadata = json_object_get(json_object_get(event, "object"), "metadata");
+        const char *name = json_string_value(json_object_get(metadata, "name"));
+
+        ck_assert_ptr_nonnull(event);
+        sprintf(text + strlen(text), "%s %s %s;", json_string_value(json_object_get(event, "type")),
+                name ? name : "-", json_string_value(json_object_get(metadata, "resourceVersion")));
+        json_decref(event);
+    }
+    ck_assert_str_eq(line, "");
+    return text;
+}
+
+START_TEST(a_list_tells_from_where_it_goes_on) {
+    autoworld struct world *world = world_new(NULL);
+    const char *version;
+    struct test_exchange *test;
+
+    make(world, "a");
+    make(world, "b");
+    expect(world, "GET", "/volume_policies?limit=1", NULL, 200);
+    version = json_string_value(
+        json_object_get(json_object_get(world->answer, "metadata"), "resourceVersion"));
+    ck_assert_str_eq(version, "2");
+    test = watch(world, "watch=true&resourceVersion=2");
+    ck_assert_str_eq(told(test), "");
+    make(world, "c");
+    expect(world, "PATCH", "/volume_policies/a",
+           "{\"volume_policy\": {\"metadata\": {\"labels\": {\"x\": \"1\"}}}}", 200);
+    drop(world, "b");
+    ck_assert_str_eq(told(test), "ADDED c 3;MODIFIED a 4;DELETED b 5;");
+    test_exchange_leave(test);
+    api_documents_changed(world->api);
+    ck_assert(test_exchange_ended(test));
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(a_watch_from_the_beginning_tells_all_there_is_first) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *empty = watch(world, "watch=true"), *test;
+
+    ck_assert_str_eq(told(empty), "BOOKMARK - 0;");
+    make(world, "a");
+    make(world, "b");
+    drop(world, "a");
+    test = watch(world, "watch=1&resourceVersion=");
+    ck_assert_str_eq(told(test), "ADDED b 2;BOOKMARK - 3;");
+    ck_assert_str_eq(told(empty), "BOOKMARK - 0;ADDED a 1;ADDED b 2;DELETED a 3;");
+    make(world, "c");
+    ck_assert_str_eq(told(test), "ADDED b 2;BOOKMARK - 3;ADDED c 4;");
+    world_free(take(world));
+    ck_assert(test_exchange_ended(empty));
+    ck_assert(test_exchange_ended(test));
+    test_exchange_free(empty);
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(who_was_away_is_told_what_has_become_of_all) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *test;
+
+    make(world, "a");
+    make(world, "b");
+    world_restart(world);
+    drop(world, "a");
+    make(world, "c");
+    test = watch(world, "watch=true&resourceVersion=1");
+    ck_assert_str_eq(told(test), "ADDED b 2;DELETED a 3;ADDED c 4;");
+    world_free(take(world));
+    test_exchange_free(test);
+}
+END_TEST
+
+START_TEST(who_does_not_read_is_told_later_what_is_true_then) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *test = watch(world, "watch=true&resourceVersion=0");
+    struct test_exchange *other = watch(world, "watch=true&resourceVersion=0");
+
+    make(world, "a");
+    test_exchange_hold(test, true);
+    make(world, "b");
+    make(world, "c");
+    drop(world, "b");
+    ck_assert_str_eq(told(test), "ADDED a 1;");
+    ck_assert_str_eq(told(other), "ADDED a 1;ADDED b 2;ADDED c 3;DELETED b 4;");
+    test_exchange_hold(test, false);
+    api_documents_changed(world->api);
+    ck_assert_str_eq(told(test), "ADDED a 1;ADDED c 3;DELETED b 4;");
+    make(world, "d");
+    ck_assert_str_eq(told(test), "ADDED a 1;ADDED c 3;DELETED b 4;ADDED d 5;");
+    world_free(take(world));
+    test_exchange_free(test);
+    test_exchange_free(other);
+}
+END_TEST
+
+START_TEST(a_version_that_is_not_kept_is_refused_and_ends_a_watch) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *slow, *quick;
+
+    make(world, "a");
+    slow = watch(world, "watch=true&resourceVersion=1");
+    quick = watch(world, "watch=true&resourceVersion=1");
+    test_exchange_hold(slow, true);
+    make(world, "b");
+    world_sql(world, "UPDATE document_versions SET version = version + 10000");
+    make(world, "c");
+    ck_assert(test_exchange_ended(slow));
+    ck_assert(!test_exchange_ended(quick));
+    ck_assert_str_eq(told(quick), "ADDED b 2;ADDED c 10003;");
+    ck_assert_ptr_null(
+        ask_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=2"));
+    ck_assert_int_eq(world->status, 410);
+    ck_assert_ptr_null(
+        ask_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=10004"));
+    ck_assert_int_eq(world->status, 410);
+    world_free(take(world));
+    test_exchange_free(slow);
+    test_exchange_free(quick);
+}
+END_TEST
+
+START_TEST(each_hears_what_he_may_see_and_has_asked_for) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *own = watch(world, "watch=true&resourceVersion=0");
+    struct test_exchange *ssd =
+        watch(world, "watch=true&resourceVersion=0&labels=%7B'disk'%3A'ssd'%7D");
+    struct test_exchange *named = watch(world, "watch=true&resourceVersion=0&name=b");
+    struct test_exchange *other =
+        ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true&resourceVersion=0");
+    struct test_exchange *all = watch(world, "watch=true&resourceVersion=0&all_tenants=true");
+
+    ck_assert_ptr_nonnull(other);
+    expect(world, "POST", "/volume_policies", POLICY("a", "\"disk\": \"ssd\""), 201);
+    expect(world, "POST", "/volume_policies", POLICY("b", ""), 201);
+    expect(world, "PATCH", "/volume_policies/a",
+           "{\"volume_policy\": {\"metadata\": {\"labels\": {\"disk\": \"tape\"}}}}", 200);
+    expect(world, "PATCH", "/volume_policies/b",
+           "{\"volume_policy\": {\"metadata\": {\"labels\": {\"disk\": \"ssd\"}}}}", 200);
+    world->token = "user:" WORLD_OTHER;
+    make(world, "mine");
+    ck_assert_str_eq(told(own), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;");
+    ck_assert_str_eq(told(ssd), "ADDED a 1;DELETED a 3;MODIFIED b 4;");
+    ck_assert_str_eq(told(named), "ADDED b 2;MODIFIED b 4;");
+    ck_assert_str_eq(told(other), "ADDED mine 5;");
+    ck_assert_str_eq(told(all), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;ADDED mine 5;");
+    world_free(take(world));
+    test_exchange_free(own);
+    test_exchange_free(ssd);
+    test_exchange_free(named);
+    test_exchange_free(other);
+    test_exchange_free(all);
+}
+END_TEST
+
+START_TEST(a_query_that_makes_no_sense_is_refused) {
+    static const char *const queries[] = {
+        "watch=perhaps",
+        "watch=true&resourceVersion=-1",
+        "watch=true&resourceVersion=x",
+        "watch=true&resourceVersion=99999999999999999999",
+        "watch=true&timeoutSeconds=0",
+        "watch=true&timeoutSeconds=601",
+        "watch=true&limit=5",
+        "watch=true&marker=x",
+        "watch=true&node=host-a",
+        "watch=true&labels=disk",
+        "watch=true&labels=%7B'a'%3A1%7D",
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    for (size_t i = 0; i < LENGTH(queries); i++) {
+        ck_assert_ptr_null(ask_as(world, world->token, "/v3/volume_policies", queries[i]));
+        ck_assert_msg(world->status == 400, "%s: %d", queries[i], world->status);
+    }
+    expect(world, "GET", "/volume_policies?watch=false", NULL, 200);
+    ck_assert_ptr_null(ask_as(world, world->token, "/v3/volumes", "watch=true"));
+}
+END_TEST
+
+START_TEST(the_head_of_a_watch_is_no_watch) {
+    autoworld struct world *world = world_new(NULL);
+
+    ck_assert_int_eq(world_call(world, "HEAD", "/volume_policies?watch=true", NULL), 200);
+}
+END_TEST
+
+START_TEST(a_project_watches_in_as_many_places_as_it_leaves_to_others) {
+    autoworld struct world *world = world_new(NULL);
+    struct api_settings settings = world_api_settings(world);
+    struct test_exchange *tests[4], *other;
+    struct error err;
+    struct api *api = world->api;
+
+    settings.watchers = 4;
+    ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
+    for (size_t i = 0; i < 2; i++)
+        tests[i] = watch(world, "watch=true");
+    ck_assert_ptr_null(ask_as(world, world->token, "/v3/volume_policies", "watch=true"));
+    ck_assert_int_eq(world->status, 503);
+    other = ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true");
+    ck_assert_ptr_null(other); /* the same address */
+    test_exchange_leave(tests[0]);
+    api_documents_changed(world->api);
+    tests[2] = watch(world, "watch=true");
+    api_free(world->api);
+    world->api = api;
+    for (size_t i = 0; i < 3; i++)
+        test_exchange_free(tests[i]);
+}
+END_TEST
+
+CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
+           a_watch_from_the_beginning_tells_all_there_is_first,
+           who_was_away_is_told_what_has_become_of_all,
+           who_does_not_read_is_told_later_what_is_true_then,
+           a_version_that_is_not_kept_is_refused_and_ends_a_watch,
+           each_hears_what_he_may_see_and_has_asked_for, a_query_that_makes_no_sense_is_refused,
+           the_head_of_a_watch_is_no_watch,
+           a_project_watches_in_as_many_places_as_it_leaves_to_others)
