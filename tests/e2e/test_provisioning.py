@@ -1,0 +1,187 @@
+"""
+A declared volume from its declaration to its end, with real storage daemons: bound, published,
+written to while everything dies in turn, a pool lost and replaced, grown, deleted, and nothing left.
+"""
+
+import os
+import shutil
+import signal
+import tempfile
+
+from block_storage import until
+from case import NODE, ServiceCase
+from nbd import BLOCK, Disk, Gone
+
+MIB = 1 << 20
+POOLS = ("pool-a", "pool-b", "pool-c")
+BLOCKS = range(0, 64 * MIB // BLOCK, 256)
+MARK = "scoria-pool"
+
+
+class Provisioning(ServiceCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="scoria-e2e-")
+        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
+        cls.run_directory = os.path.join(cls.place, "run")
+        for pool in POOLS:
+            os.mkdir(cls.path(pool))
+        cls.options = ("--compute_agent.enabled=false", f"--storage.enabled_pools={','.join(POOLS)}",
+                       f"--storage.run_directory={cls.run_directory}",
+                       *(f"--{pool}.path={cls.path(pool)}" for pool in POOLS))
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        for pool in POOLS:
+            assert os.listdir(cls.path(pool)) == [MARK], os.listdir(cls.path(pool))
+        assert os.listdir(cls.run_directory) == ["lock"], os.listdir(cls.run_directory)
+
+    @classmethod
+    def path(cls, pool):
+        return os.path.join(cls.place, pool)
+
+    # ---- what is asked and seen ----
+
+    def config(self, name):
+        return self.api.ask("GET", f"/volume_configs/{name}")["volume_config"]
+
+    def change(self, name, **parts):
+        self.api.ask("PATCH", f"/volume_configs/{name}", {"volume_config": parts})
+
+    def volume_of(self, name):
+        return self.api.ask("GET", f"/volume_configs/{name}/volume")["replicated_volume"]
+
+    def declare(self, name, replicas=3, size="64Mi"):
+        until(lambda: len([pool for pool in self.api.ask("GET", "/replica_pools")["replica_pools"]
+                           if pool["up"] and pool["state"] == "Online"]) == len(POOLS), 60,
+              "all pools to be there")
+        self.api.ask("POST", "/volume_configs", {"volume_config": {
+            "metadata": {"name": name},
+            "spec": {"capacity": {"storage": size}, "provision": {"replicaCount": replicas}}}})
+        until(lambda: self.config(name)["status"]["phase"] == "Bound", 60, f"{name} to be Bound")
+
+    def await_phase(self, name, phase):
+        def reached():
+            status = self.volume_of(name).get("status", {})
+            return status if status.get("phase") == phase and status.get("target") else None
+        return until(reached, 120, f"{name} to be {phase}")
+
+    def publish(self, name):
+        """A client of it."""
+        self.change(name, publish={"nodeId": NODE})
+        address = self.await_phase(name, "Healthy")["target"]["address"]
+        disk = Disk(address.partition("socket=")[2])
+        self.addCleanup(disk.close)
+        return disk.connected()
+
+    def daemon(self, name):
+        run = os.path.join(self.run_directory, self.volume_of(name)["metadata"]["uid"])
+        def number():
+            with open(os.path.join(run, "daemon"), encoding="ascii") as file:
+                return int(file.read() or 0)
+        return until(number, 60, "a daemon")
+
+    def end(self, name, disk):
+        disk.close()
+        self.change(name, publish={"nodeId": ""})
+        until(lambda: "target" not in self.volume_of(name).get("status", {}), 60,
+              "the target to end")
+        self.api.ask("DELETE", f"/volume_configs/{name}")
+        for collection in ("volume_configs", "replicated_volumes", "volume_replicas"):
+            until(lambda which=collection: not [
+                document for document in self.api.ask("GET", f"/{which}")[which]
+                if document["metadata"]["name"].startswith(name)], 60, f"{collection} to go")
+
+    def restarted(self):
+        self.service.start()
+        self.api = self.connect()
+
+    # ---- tests ----
+
+    def test_data_survive_whoever_dies(self):
+        self.declare("survivor")
+        disk = self.publish("survivor")
+        self.assertEqual(disk.size, 64 * MIB)
+        disk.write(BLOCKS)
+
+        os.kill(self.daemon("survivor"), signal.SIGKILL)
+        with self.assertRaises(Gone):
+            disk.write(BLOCKS)
+        disk.connected().check()
+
+        daemon = self.daemon("survivor")
+        self.service.kill()  # API, controller and agent: the daemon serves on
+        disk.write(BLOCKS)
+        self.restarted()
+        self.await_phase("survivor", "Healthy")
+        disk.write(BLOCKS)
+        disk.check()
+        self.assertEqual(self.daemon("survivor"), daemon)
+        self.assertEqual(self.service.stop(), 0)  # in good order it goes on as well
+        disk.write(BLOCKS)
+        self.restarted()
+        self.await_phase("survivor", "Healthy")
+        self.assertEqual(self.daemon("survivor"), daemon)
+        disk.check()
+        self.end("survivor", disk)
+
+    def test_a_volume_grows(self):
+        self.declare("grower")
+        disk = self.publish("grower")
+        disk.write(BLOCKS)
+        self.change("grower", spec={"capacity": {"storage": "128Mi"}})
+        until(lambda: self.config("grower")["status"]["capacity"]["storage"] == "128Mi", 120,
+              "the new size")
+        self.assertEqual(disk.connected().size, 128 * MIB)
+        disk.check()
+        disk.write([128 * MIB // BLOCK - 1])
+        self.end("grower", disk)
+
+    def test_a_pool_that_was_lost_is_filled_again(self):
+        self.declare("loser")
+        disk = self.publish("loser")
+        disk.write(BLOCKS)
+        away = self.path("away")
+        os.rename(self.path("pool-b"), away)  # not mounted any more: what is below is empty
+        os.mkdir(self.path("pool-b"))
+        status = self.await_phase("loser", "Degraded")
+        self.assertEqual([replica["mode"] for replica in status["replicaStatuses"]
+                          if replica["poolName"] == "pool-b"], ["Offline"])
+        disk.write(BLOCKS)
+        disk.check()
+        self.assertEqual(os.listdir(self.path("pool-b")), [])
+
+        os.rmdir(self.path("pool-b"))  # it comes back, and is stale
+        os.rename(away, self.path("pool-b"))
+        self.await_phase("loser", "Healthy")
+        disk.write(BLOCKS)
+
+        shutil.rmtree(self.path("pool-b"))  # it is lost for good, and a new disk comes in its place
+        os.mkdir(self.path("pool-b"))
+        self.await_phase("loser", "Degraded")
+        disk.write(BLOCKS)
+        with open(os.path.join(self.path("pool-b"), MARK), "w", encoding="ascii"):
+            pass
+        self.await_phase("loser", "Healthy")
+        disk.check()
+
+        shutil.rmtree(self.path("pool-a"))  # so what was rebuilt has all that counts
+        os.mkdir(self.path("pool-a"))
+        self.await_phase("loser", "Degraded")
+        disk.check()
+        with open(os.path.join(self.path("pool-a"), MARK), "w", encoding="ascii"):
+            pass
+        self.await_phase("loser", "Healthy")
+        self.end("loser", disk)
+
+    def test_too_few_pools_make_nothing(self):
+        self.api.ask("POST", "/volume_configs", {"volume_config": {
+            "metadata": {"name": "greedy"},
+            "spec": {"capacity": {"storage": "64Mi"}, "provision": {"replicaCount": 5}}}})
+        until(lambda: self.api.ask("GET", "/volume_configs/greedy/events")["events"], 60,
+              "an event that says why")
+        self.assertEqual(self.config("greedy")["status"]["phase"], "Pending")
+        self.api.ask("DELETE", "/volume_configs/greedy")
+        until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")
