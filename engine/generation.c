@@ -32,6 +32,15 @@ void generation_add(struct generation *generation, const char *replica) {
     strcpy(generation->members[generation->count++], replica);
 }
 
+bool generation_follows(const struct generation *before, const struct generation *next) {
+    unsigned left = 0;
+
+    for (unsigned i = 0; i < before->count; i++)
+        left += !generation_has(next, before->members[i]);
+    return left < generation_needed(before) && next->count >= generation_needed(next) &&
+           next->count <= next->wanted;
+}
+
 void generation_first(const char *volume, int64_t size_bytes, const char *const *replicas,
                       unsigned count, struct generation *ret) {
     char digest[MD5_HEX_SIZE];

@@ -25,7 +25,7 @@ struct generation_id {
 
 struct generation {
     struct generation_id id, base;
-    unsigned wanted;    /* how many replicas the volume is to have: odd; a majority of it serves */
+    unsigned wanted;    /* how many replicas the volume is to have: a majority of it serves */
     int64_t size_bytes; /* what clients see */
     unsigned count;     /* members: they have every write that was answered */
     char members[REPLICAS_MOST][UUID_SIZE];
@@ -58,6 +58,12 @@ void generation_next(const struct generation *base, const struct clock *clock,
                      struct generation *ret);
 /* Up to REPLICAS_MOST. */
 void generation_add(struct generation *generation, const char *replica);
+/*
+ * May a volume go on with `next` from `before`?  It has the majority that it asks for, and those
+ * that it leaves behind are none of what was asked for before: they cannot believe that they are
+ * the volume.
+ */
+bool generation_follows(const struct generation *before, const struct generation *next);
 
 /* One line of JSON and one with its checksum. */
 const char *replica_state_text(struct arena *arena, const struct replica_state *state);

@@ -6,17 +6,19 @@ libscoria_a_SOURCES += \
 	engine/replica.c engine/replica.h \
 	engine/target.c engine/target.h engine/target.private.h \
 	engine/target_graph.c engine/target_level.c engine/target_rebuild.c \
-	engine/target_state.c engine/target_watch.c
+	engine/target_scale.c engine/target_state.c engine/target_watch.c
 
 EXTRA_DIST += tests/unit/engine/target_test.h
 
 if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
-	tests/unit/engine/test_target_faults
+	tests/unit/engine/test_target_faults \
+	tests/unit/engine/test_target_scale
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
+	tests/unit/engine/test_quorum_worlds \
 	tests/unit/engine/test_replica
 endif

@@ -46,6 +46,31 @@ static int64_t highest(const char *volume, states_t states, unsigned count) {
     return number;
 }
 
+/*
+ * Who has only the base of the generation may have gone on with another one made from it, together
+ * with others that cannot be reached, unless those who vote would be a majority of the base.
+ */
+static bool has_base(states_t states, unsigned count, const bool *votes,
+                     const struct generation *generation) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct generation *base = votes[i] ? &states[i]->generation : NULL;
+        unsigned found = 0;
+
+        if (!base || generation_same(&base->id, &generation->id))
+            continue;
+        for (unsigned j = 0; j < count; j++)
+            found += votes[j] && generation_has(base, states[j]->replica);
+        if (found < generation_needed(base))
+            return false;
+    }
+    return true;
+}
+
+static bool is_majority(states_t states, unsigned count, const bool *votes, unsigned voters,
+                        const struct generation *generation) {
+    return voters >= generation_needed(generation) && has_base(states, count, votes, generation);
+}
+
 /* Of the highest generations the one with a majority; if none has, the first is shown. */
 static void choose(const char *volume, states_t states, unsigned count, struct quorum_plan *plan) {
     int64_t number = highest(volume, states, count);
@@ -54,19 +79,21 @@ static void choose(const char *volume, states_t states, unsigned count, struct q
         const struct generation *one = is_usable(states[i], volume) ? &states[i]->generation : NULL;
         bool votes[REPLICAS_MOST] = { false };
         unsigned voters;
+        bool counts;
 
         if (!one || one->id.number != number ||
             (plan->needed > 0 && generation_same(&one->id, &plan->current.id)))
             continue;
         voters = count_votes(volume, states, count, one, votes);
-        if (plan->verdict == QUORUM_SERVES && voters >= generation_needed(one)) {
+        counts = is_majority(states, count, votes, voters, one);
+        if (plan->verdict == QUORUM_SERVES && counts) {
             plan->verdict = QUORUM_AMBIGUOUS;
-        } else if (plan->needed == 0 || voters >= generation_needed(one)) {
+        } else if (plan->needed == 0 || counts) {
             plan->current = *one;
             plan->voters = voters;
             plan->needed = generation_needed(one);
             memcpy(plan->votes, votes, sizeof(votes));
-            if (voters >= plan->needed)
+            if (counts)
                 plan->verdict = QUORUM_SERVES;
         }
     }
@@ -114,6 +141,8 @@ static bool is_disputed(states_t states, unsigned count, const struct quorum_pla
 
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  bool trust, struct quorum_plan *ret) {
+    bool whole;
+
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
     choose(volume, states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
@@ -122,12 +151,13 @@ void quorum_plan(const char *volume, const struct replica_state *const *states, 
     if (ret->stopped_clean || ret->voters == 1)
         return;
     ret->verdict = QUORUM_LEVEL;
-    if (ret->voters > ret->needed)
-        ret->level_votes = ret->needed;
-    else if (trust || (is_complete(states, count, ret) && !is_disputed(states, count, ret)))
-        ret->level_votes = 1;
+    whole = trust || (is_complete(states, count, ret) && !is_disputed(states, count, ret));
+    if (ret->voters == ret->needed)
+        ret->level_votes = whole ? 1 : ret->voters;
+    else if (whole && (ret->voters + 1) / 2 < ret->needed)
+        ret->level_votes = (ret->voters + 1) / 2;
     else
-        ret->level_votes = ret->voters;
+        ret->level_votes = ret->needed;
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

@@ -8,16 +8,21 @@
  * or a common replica knows both, and who has missed a write is in no generation that counts:
  *
  *   - a replica votes for a generation that names it and that it has itself, or whose base it has
- *     (then writing the generation was interrupted);
+ *     (then writing the generation was interrupted, and a majority of the base is asked for, too);
  *   - the highest generation counts, and of two with one number the one that a majority votes for;
  *     if it has no majority, none has: what cannot be reached may know more;
  *   - a stale, empty, damaged or foreign replica never votes, and is to be rebuilt.
  *
+ * How many are wanted may change with any generation, if generation_follows().  Who is new in one
+ * is the last that it is written to.
+ *
  * After a writer that did not end in good order replicas may differ where writes were on their way.
- * They are made level before anybody reads: by majority as long as there are more voters than
- * needed; else, when no member is missing, any of them is right, because each write that was
- * answered is on all; and else they must agree, because the one that is missing may know better.
- * They must agree, too, if they were seen to differ while they were served: that is damage.
+ * They are made level before anybody reads.  A write that was answered is on as many members as are
+ * needed.  With more voters than that it is outvoted by nobody: a majority of what is needed
+ * decides, and if no member is missing, half of the voters, because two halves that differ are a
+ * write that was not answered.  With no more voters than needed any of them is right when no member
+ * is missing; else they must agree, because the one that is missing may know better.  They must
+ * agree, too, if they were seen to differ while they were served: that is damage.
  */
 #pragma once
 

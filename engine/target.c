@@ -19,11 +19,9 @@
 static int check_settings(const struct target_settings *settings, struct error *err) {
     char uid[UUID_SIZE];
 
-    if (settings->count % 2 == 0 || settings->count > REPLICAS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A volume has 1, 3, 5 or 7 replicas, not %u: an even number bears the "
-                         "loss of no more than one less does.",
-                         settings->count);
+    if (settings->count == 0 || settings->count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
+                         REPLICAS_MOST, settings->count);
     if (settings->size_bytes <= 0 || settings->size_bytes % SECTOR != 0 ||
         settings->size_bytes > settings->maximum_bytes)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -145,29 +143,34 @@ int target_kill(struct target *target, struct error *err) {
     if (daemon_kill(target->run, target->timeout_ms, err) < 0)
         return -1;
     target->state = TARGET_DOWN;
-    if (target->job == TARGET_REBUILD) {
+    if (target->job == TARGET_REBUILD && !target->joins) {
         target->job = TARGET_REBUILD_FAILED;
         error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
     }
     return 0;
 }
 
-/* Clients first: whoever was answered is flushed with the rest. */
-static int end_in_order(struct target *target, struct error *err) {
+int target_end_export(struct target *target, struct error *err) {
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
-    bool there = true;
+    unsigned threshold;
+    int there = graph_export(target, &threshold, err);
 
-    if (target->state == TARGET_SERVING && GRAPH_DO(target, err, "block-export-del", "{s:s, s:s}",
-                                                    "id", TARGET_EXPORT, "mode", "hard") < 0)
+    if (there > 0 && graph_end_export(target, err) < 0)
         return -1;
-    while (there) {
-        if (graph_has_export(target, &there, err) < 0)
-            return -1;
-        if (there && clock_boottime_us() >= until_us)
+    while (there > 0) {
+        there = graph_export(target, &threshold, err);
+        if (there > 0 && clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
-        if (there)
+        if (there > 0)
             poll(NULL, 0, PAUSE_MS);
     }
+    return there;
+}
+
+/* Clients first: whoever was answered is flushed with the rest. */
+static int end_in_order(struct target *target, struct error *err) {
+    if (target_end_export(target, err) < 0)
+        return -1;
     if (GRAPH_DO(target, err, "quit", "{}") < 0)
         return -1;
     return daemon_await_end(target->run, target->timeout_ms, err);
@@ -273,18 +276,37 @@ static void add_replicas(struct target *target, struct error *err) {
     }
 }
 
+/* If nobody has served the volume since it was filled. */
+static struct member *let_join(struct target *target) {
+    struct error reason;
+    struct member *member = &target->members[target->rebuilt];
+
+    if (!target->joins || !generation_same(&target->joins_after, &target->current.id) ||
+        replica_flush(&member->replica, &reason) < 0)
+        return NULL;
+    member->votes = true;
+    return member;
+}
+
 /* Nobody writes before the generation says who does. */
 static int serve(struct target *target, struct error *err) {
+    const struct member *new;
+    struct change change = { 0 };
+
     if (target_launch(target, err) < 0)
         return -1;
     target->suspect = target->disputed = target->dispute_marked = false;
+    new = let_join(target);
     add_replicas(target, err);
-    if (generation_change(target, NULL, NULL, err) < 0 ||
+    if (new &&new->votes)
+        change.with = new->replica.uid;
+    if (generation_change(target, change, err) < 0 ||
         graph_add_quorum(target, generation_needed(&target->current), false, err) < 0 ||
         graph_add_export(target, err) < 0)
         return -1;
     target->state = TARGET_SERVING;
     target_unlock_replicas(target);
+    rebuild_joined(target);
     log_info(NULL, "volume served", "volume_id", target->volume, "replicas",
              LOG_INT(target->current.count), NULL);
     return 0;
@@ -364,6 +386,10 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
         return -1;
     target->size_bytes = size_bytes;
     return target_start(target, err);
+}
+
+int target_restart(struct target *target, struct error *err) {
+    return target_stop(target, err) < 0 ? -1 : target_start(target, err);
 }
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {

@@ -26,7 +26,7 @@ struct target_settings {
     const char *volume;
     int64_t size_bytes;    /* what clients see, from the next start on; never less than it was */
     int64_t maximum_bytes; /* how far the replicas' files let it grow */
-    unsigned count;        /* replicas that the volume is to have: odd */
+    unsigned count;        /* its replicas: all that it has, and those that it is to have */
     struct replica replicas[REPLICAS_MOST];
     struct target_qos qos;
     bool trust;         /* see quorum_plan() */
@@ -51,7 +51,7 @@ struct target_replica {
 
 struct target_status {
     enum target_state state;
-    unsigned voters, needed;
+    unsigned voters, wanted, needed; /* of `wanted` more than half are needed */
     int64_t size_bytes;
     int64_t failures; /* reads without a majority: clients heard an I/O error */
     /* Something was seen, or may have been missed, that makes the next start level the replicas. */
@@ -108,6 +108,20 @@ int target_set_qos(struct target *target, const struct target_qos *qos, struct e
 int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
                    int64_t speed, struct error *err);
 int target_rebuild_stop(struct target *target, struct error *err);
+
+/*
+ * The volume is to have these replicas and no others, as many as they are.  Does the next step:
+ * fills one that does not vote, with one more wanted if it has its number already; or, when all of
+ * these vote, takes one away.  1: under way, come again when target_watch() has ended the job, or
+ * target_start() the levelling; 0: it is so.  Where more or fewer votes are needed than before
+ * (between 1 and 2, 3 and 4, 5 and 6 replicas) the daemon begins anew, and clients connect again.
+ * An even number bears the loss of no more than one less does.
+ *
+ * A replica that is to go is one of the settings' until it has gone: without it nobody knows
+ * whether those that are left are a majority.
+ */
+int target_scale(struct target *target, const struct replica *replicas, unsigned count,
+                 int64_t speed, struct error *err);
 
 /* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */
 int target_drop(struct target *target, const char *replica, struct error *err);

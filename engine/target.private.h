@@ -48,7 +48,12 @@ struct target {
     enum target_job job;
     int64_t speed, failures_before;
     unsigned rebuilt; /* index of a member */
+    bool grows;       /* one more is wanted with it */
+    bool apart;       /* it has no place in this daemon: the next one has another threshold */
     bool completing;  /* the replica was told to take its place */
+    bool joins;       /* it has everything, and votes from the next start on, */
+    struct generation_id joins_after; /* if that is the next but this one */
+    unsigned threshold;               /* of the quorum that runs: for its life */
     bool has_replaced;
     char replaced[UUID_SIZE];
     struct error job_error;
@@ -68,13 +73,18 @@ void target_look(struct target *target, struct quorum_plan *ret);
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
 
+struct change {
+    const char *without, *with; /* uids; NULL: none */
+    unsigned wanted;            /* so many are to be there from now on; 0: as before */
+};
+
 /*
- * The members that vote, but for `without`, and `with` beside them (each may be NULL), get a new
- * generation, and it is durable.  One that cannot be written to is left out: its `votes` is false
- * then.  ERROR_UNAVAILABLE: too few would be left, and nothing has changed.
+ * The members that vote, but for one, and another beside them, get a new generation, and it is
+ * durable.  If they are more than were wanted, so many are from now on.  One that cannot be written
+ * to, or knows what is newer, is left out: its `votes` is false then.  ERROR_UNAVAILABLE: too few
+ * would be left, and they vote as before.
  */
-int generation_change(struct target *target, const char *without, const char *with,
-                      struct error *err);
+int generation_change(struct target *target, struct change change, struct error *err);
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err);
 
 /* ---- target_graph.c ---- */
@@ -97,7 +107,10 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
 /* Names of nodes below the quorum; -1. */
 int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
                    struct error *err);
-int graph_has_export(struct target *target, bool *ret, struct error *err);
+/* Is there an export?  1 and the threshold of the quorum below it, 0 none. */
+int graph_export(struct target *target, unsigned *ret_threshold, struct error *err);
+/* Clients lose it, whatever they are at. */
+int graph_end_export(struct target *target, struct error *err);
 /* Is there a job?  Its status, error and progress; 0 none, 1. */
 struct graph_job {
     char status[16];
@@ -111,6 +124,15 @@ int graph_job(struct target *target, struct graph_job *ret, struct error *err);
 int level_start(struct target *target, struct error *err);
 int level_look(struct target *target, struct error *err); /* 0 level, 1 still at it */
 int rebuild_look(struct target *target, struct error *err);
+/* target_rebuild(); `grows`: one more replica is wanted when it is done. */
+int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
+                  bool grows, int64_t speed, struct error *err);
+/* Behind a new start of the daemon: who joins is not asked to any more. */
+void rebuild_joined(struct target *target);
+/* A new daemon with another threshold: clients connect anew.  As target_start(). */
+int target_restart(struct target *target, struct error *err);
+/* No client has anything on its way any more. */
+int target_end_export(struct target *target, struct error *err);
 /* What the daemon has told since. -1: its monitor is gone. */
 int watch_events(struct target *target, struct error *err);
 void watch_files(struct target *target);

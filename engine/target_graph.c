@@ -11,10 +11,12 @@
 #include "json/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define THROTTLE "throttle"
 #define QOM_PATH "/objects/" THROTTLE
+#define EXPORT   "needs-" /* the daemon does not tell a quorum's threshold: the name does */
 
 int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
              json_t **ret, struct error *err) {
@@ -47,6 +49,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, st
         if (target->members[i].votes)
             json_array_append_new(children, json_string(target->members[i].node));
     }
+    target->threshold = threshold;
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:b, s:s, s:o}", "driver",
                     "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold,
                     "rewrite-corrupted", rewrite, "discard", "unmap", "children", children);
@@ -64,7 +67,14 @@ int graph_set_qos(struct target *target, struct error *err) {
                     "limits", "value", limits(&target->qos));
 }
 
+static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
+    snprintf(text, NODE_SIZE, EXPORT "%u", target->threshold);
+    return text;
+}
+
 int graph_add_export(struct target *target, struct error *err) {
+    char id[NODE_SIZE];
+
     if (GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:o}", "qom-type", "throttle-group", "id",
                  THROTTLE, "limits", limits(&target->qos)) < 0 ||
         GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:s, s:s}", "driver", "throttle",
@@ -72,15 +82,23 @@ int graph_add_export(struct target *target, struct error *err) {
                  "unmap") < 0)
         return -1;
     return GRAPH_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b}", "type", "nbd",
-                    "id", TARGET_EXPORT, "node-name", TOP, "name", TARGET_EXPORT, "writable", true);
+                    "id", export_id(target, id), "node-name", TOP, "name", TARGET_EXPORT,
+                    "writable", true);
 }
 
-/* A child that never votes, as its reads fail: it keeps a place for the replica that is filled. */
+int graph_end_export(struct target *target, struct error *err) {
+    char id[NODE_SIZE];
+
+    return GRAPH_DO(target, err, "block-export-del", "{s:s, s:s}", "id", export_id(target, id),
+                    "mode", "hard");
+}
+
+/* A child of which everything fails: it keeps a place for the replica that is filled, and neither
+ * votes nor counts among those that have taken a write. */
 int graph_add_hole(struct target *target, struct error *err) {
     json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
                               (json_int_t)target->size_bytes, "read-zeroes", true);
-    json_t *rules =
-        json_pack("[{s:s, s:s, s:i}]", "event", "none", "iotype", "read", "errno", 5 /* EIO */);
+    json_t *rules = json_pack("[{s:s, s:i}]", "event", "none", "errno", 5 /* EIO */);
 
     if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:o, s:o}", "driver", "blkdebug",
                  "node-name", HOLE, "image", image, "inject-error", rules) < 0)
@@ -175,14 +193,19 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
     return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
 }
 
-int graph_has_export(struct target *target, bool *ret, struct error *err) {
+int graph_export(struct target *target, unsigned *ret_threshold, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *exports = NULL;
+    const char *id;
 
     if (graph_do(target, arena, "query-block-exports", NULL, &exports, err) < 0)
         return -1;
-    *ret = json_array_size(exports) > 0;
-    return 0;
+    if (json_array_size(exports) == 0)
+        return 0;
+    id = json_text_of(json_array_get(exports, 0), "id");
+    if (id && strncmp(id, EXPORT, strlen(EXPORT)) == 0)
+        *ret_threshold = (unsigned)strtoul(id + strlen(EXPORT), NULL, 10);
+    return 1;
 }
 
 int graph_job(struct target *target, struct graph_job *ret, struct error *err) {

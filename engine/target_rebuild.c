@@ -3,14 +3,20 @@
  * has each write of a client from its beginning on, and which takes its place below the quorum in
  * one step.
  *
- * It is empty in its own words until then.  One that goes out is left out of the generation before
- * that step, and one that comes in is in a generation only behind it and when its data are on the
- * disk: so whenever we die, the generation names only replicas that have everything.
+ * It is empty in its own words until all of it is on the disk and the mirror has nothing left to
+ * do.  Then the next generation names it, and no longer the one that goes out; and then it takes
+ * its place.  Meanwhile a write that it misses is on the others that are needed: whenever we die, it is
+ * outvoted or asked for, as any that fails.
+ *
+ * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has its
+ * threshold for life.  Then clients are sent away, the copy ends, and the next daemon serves with
+ * it.
  */
 #include "engine/target.private.h"
 
 #include "common/log.h"
 
+#include <poll.h>
 #include <string.h>
 
 #define COARSE 65536
@@ -18,7 +24,7 @@
 #define FINE   4096
 
 static int check(struct target *target, const struct replica *replica, const char *replaces,
-                 struct error *err) {
+                 bool grows, struct error *err) {
     const struct member *member = member_find(target, replica->uid);
     const struct member *old = replaces ? member_find(target, replaces) : NULL;
     char uid[UUID_SIZE];
@@ -33,7 +39,7 @@ static int check(struct target *target, const struct replica *replica, const cha
     if ((member && member->votes) || (replaces && (!old || !old->votes)))
         return error_set(err, ERROR_CONFLICT,
                          "Who votes is not rebuilt, and only who votes is replaced.");
-    if (!replaces && target->current.count >= target->current.wanted)
+    if (!replaces && !grows && target->current.count >= target->current.wanted)
         return error_set(err, ERROR_CONFLICT, "The volume %s has all its replicas.",
                          target->volume);
     if (!member && target->count > REPLICAS_MOST)
@@ -42,10 +48,11 @@ static int check(struct target *target, const struct replica *replica, const cha
     return 0;
 }
 
+/* `place`: the node that it takes the place of; NULL: none in this daemon. */
 static int start_mirror(struct target *target, const struct member *member, const char *place,
                         struct error *err) {
     return GRAPH_DO(target, err, "blockdev-mirror",
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
                     "device", TOP, "target", member->node, "replaces", place, "sync", "full",
                     "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
                     "granularity", target->fine ? FINE : COARSE, "buf-size",
@@ -74,6 +81,14 @@ static int fail(struct target *target, const struct error *why) {
     return tidy(target, &ignored);
 }
 
+/* Is another number of votes needed with one more? */
+static bool raises_threshold(const struct target *target) {
+    const struct generation more = { .wanted = target->current.count + 1 };
+
+    return target->grows && more.wanted > target->current.wanted &&
+           generation_needed(&more) != target->threshold;
+}
+
 static int fill(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
@@ -84,17 +99,20 @@ static int fill(struct target *target, struct error *err) {
         replica_reset(&member->replica, target->volume, target->maximum_bytes, err) < 0 ||
         graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
+    target->apart = raises_threshold(target);
+    if (target->apart)
+        return start_mirror(target, member, NULL, err);
     if (!old && graph_add_hole(target, err) < 0)
         return -1;
     return start_mirror(target, member, old ? old->node : HOLE, err);
 }
 
-int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
-                   int64_t speed, struct error *err) {
+int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
+                  bool grows, int64_t speed, struct error *err) {
     struct member *member;
     struct error reason;
 
-    if (check(target, replica, replaces, err) < 0)
+    if (check(target, replica, replaces, grows, err) < 0)
         return -1;
     member = member_find(target, replica->uid);
     if (!member)
@@ -106,6 +124,8 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     if (replaces)
         strcpy(target->replaced, replaces);
     target->rebuilt = (unsigned)(member - target->members);
+    target->grows = grows;
+    target->joins = false;
     target->job = TARGET_REBUILD;
     target->done_bytes = target->total_bytes = 0;
     member->failing = false;
@@ -114,6 +134,11 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);
+}
+
+int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
+                   int64_t speed, struct error *err) {
+    return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
 int target_rebuild_stop(struct target *target, struct error *err) {
@@ -125,14 +150,58 @@ int target_rebuild_stop(struct target *target, struct error *err) {
 /* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
 static int take_place(struct target *target, struct error *err) {
     struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+    struct member *member = &target->members[target->rebuilt];
+    struct change change = { .without = old ? old->replica.uid : NULL,
+                             .with = member->replica.uid };
 
-    if (old && old->votes) {
-        if (generation_change(target, old->replica.uid, NULL, err) < 0)
-            return -1;
+    if (replica_flush(&member->replica, err) < 0 || generation_change(target, change, err) < 0)
+        return -1;
+    if (old)
         old->votes = false;
-    }
+    if (!member->votes)
+        return error_set(err, ERROR_BACKEND, "the new replica does not take its state");
     target->completing = true;
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
+}
+
+/* Nobody writes any more: what it lacks, if anything, is on its way. 0: it has all. */
+static int end_copy(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    struct graph_job job = { 0 };
+
+    if (target_end_export(target, err) < 0 ||
+        GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB) < 0)
+        return -1;
+    while (strcmp(job.status, "concluded") != 0) {
+        if (graph_job(target, &job, err) < 0)
+            return -1;
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the copy does not end");
+        poll(NULL, 0, 2);
+    }
+    return job.error[0] ? error_set(err, ERROR_BACKEND, "%s", job.error) : 0;
+}
+
+/* It votes in the next daemon, or is none of it: served is the volume in any case. */
+static int join_anew(struct target *target, struct error *err) {
+    target->joins = end_copy(target, &target->job_error) == 0;
+    target->joins_after = target->current.id;
+    return target_restart(target, err) < 0 ? -1 : 0;
+}
+
+void rebuild_joined(struct target *target) {
+    const struct member *member = &target->members[target->rebuilt];
+
+    if (!target->joins)
+        return;
+    target->joins = false;
+    target->job = member->votes ? TARGET_REBUILT : TARGET_REBUILD_FAILED;
+    if (member->votes)
+        log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
+                 member->replica.uid, NULL);
+    else
+        error_set(&target->job_error, ERROR_CONFLICT,
+                  "the new replica was left out when the daemon began anew");
 }
 
 static int has_place(struct target *target, const char *node, struct error *err) {
@@ -156,10 +225,9 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     if (placed == 0)
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
-    if (member->failing)
+    if (member->failing || !member->votes)
         return error_set(err, ERROR_BACKEND, "the new replica missed a write");
-    if (replica_flush(&member->replica, err) < 0 ||
-        generation_change(target, NULL, member->replica.uid, err) < 0)
+    if (replica_flush(&member->replica, err) < 0)
         return -1;
     target->job = TARGET_REBUILT;
     log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
@@ -174,6 +242,16 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
         target->rebuilt = (unsigned)(member_find(target, uid) - target->members);
     }
     return 0;
+}
+
+/* It was to take its place, and did not. */
+static int leave_out(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+
+    member->votes = false;
+    return generation_has(&target->current, member->replica.uid)
+               ? generation_change(target, (struct change){ 0 }, err)
+               : 0;
 }
 
 /* Two replicas that are bad in one request but not in one block: those are read one by one. */
@@ -201,13 +279,18 @@ int rebuild_look(struct target *target, struct error *err) {
         error_set(&reason, ERROR_BACKEND, "the copy has vanished");
         return fail(target, &reason);
     }
+    if (strcmp(job.status, "ready") == 0 && target->apart)
+        return join_anew(target, err);
     if (strcmp(job.status, "ready") == 0 && !target->completing &&
         take_place(target, &reason) < 0) {
+        log_warning(NULL, "replica does not take its place", "volume_id", target->volume, "reason",
+                    reason.message, NULL);
         target_rebuild_stop(target, err);
         return error_pass(err, &reason);
     }
-    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
-        fill_again(target, &job, &reason) == 0)
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
+        return 0;
+    if (leave_out(target, err) == 0 && fill_again(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

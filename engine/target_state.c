@@ -101,13 +101,26 @@ int target_lock_replicas(struct target *target, struct error *err) {
 
 /* ---- generations ---- */
 
+/* What is newer than ours, and not ours, was written by another who has taken the volume over. */
+static int refuse_newer(const struct target *target, struct member *member, struct error *err) {
+    const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
+
+    replica_look(&member->replica, target->volume, &member->look);
+    if (!member->look.has_state || theirs->id.number < ours->id.number ||
+        generation_same(&theirs->id, &ours->id))
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "Somebody else has taken over the replica %s in %s.",
+                     member->replica.uid, member->replica.pool);
+}
+
 static int write_one(struct target *target, struct member *member, enum replica_mark mark,
                      struct error *err) {
     struct replica_state state = { .mark = mark, .generation = target->current };
 
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
     snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
-    if (replica_write_state(&member->replica, &state, err) < 0)
+    if (refuse_newer(target, member, err) < 0 ||
+        replica_write_state(&member->replica, &state, err) < 0)
         return -1;
     member->look.state = state;
     member->look.has_state = true;
@@ -119,38 +132,55 @@ static enum replica_mark in_use(const struct target *target) {
 }
 
 /* Who cannot take it is not waited for: the change that follows leaves it out. */
-static void roll(struct target *target) {
+static unsigned roll(struct target *target) {
     struct error reason;
+    unsigned failed = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         if (member->votes && generation_has(&target->current, member->replica.uid) &&
             !generation_same(&member->look.state.generation.id, &target->current.id) &&
-            write_one(target, member, in_use(target), &reason) < 0)
+            write_one(target, member, in_use(target), &reason) < 0) {
             member->votes = false;
-    }
-}
-
-/* Writes the current generation to its members; those that do not take it vote no more. */
-static unsigned write_current(struct target *target, struct error *err) {
-    unsigned failed = 0;
-
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
-        if (!generation_has(&target->current, member->replica.uid) ||
-            write_one(target, member, in_use(target), err) == 0)
-            continue;
-        log_warning(NULL, "replica does not take its state", "volume_id", target->volume,
-                    "replica_id", member->replica.uid, "reason", err->message, NULL);
-        member->votes = false;
-        failed++;
+            failed++;
+        }
     }
     return failed;
 }
 
-static void next_generation(struct target *target, const char *without) {
+static bool write_member(struct target *target, struct member *member, struct error *err) {
+    if (write_one(target, member, in_use(target), err) == 0)
+        return true;
+    log_warning(NULL, "replica does not take its state", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", err->message, NULL);
+    member->votes = false;
+    return false;
+}
+
+/* Writes the current generation to its members, to the new one at last; those that do not take it
+ * vote no more. */
+static unsigned write_current(struct target *target, const char *newcomer, struct error *err) {
+    unsigned failed = 0;
+    struct member *last = NULL;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!generation_has(&target->current, member->replica.uid))
+            continue;
+        if (newcomer && strcmp(member->replica.uid, newcomer) == 0)
+            last = member;
+        else
+            failed += !write_member(target, member, err);
+    }
+    if (last && failed == 0)
+        failed += !write_member(target, last, err);
+    return failed;
+}
+
+static void next_generation(struct target *target, const struct generation *before,
+                            struct change change) {
     struct generation next;
 
     generation_next(&target->current, &clock_system, &next);
@@ -158,9 +188,12 @@ static void next_generation(struct target *target, const char *without) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && (!without || strcmp(member->replica.uid, without) != 0))
+        if (member->votes && (!change.without || strcmp(member->replica.uid, change.without) != 0))
             generation_add(&next, member->replica.uid);
     }
+    next.wanted = change.wanted ? change.wanted : before->wanted;
+    if (next.wanted < next.count)
+        next.wanted = next.count;
     target->current = next;
 }
 
@@ -175,27 +208,30 @@ static int too_few(struct target *target, const bool *votes, const struct error 
 
 /*
  * A generation that one member did not take is followed by one without it, made from it: so each
- * that is left has the base of the next, whenever we die.
+ * that is left has the base of the next, whenever we die.  Others come in, or fewer are wanted,
+ * only when all have the one before: else those that have only its base could be a majority there.
  */
-int generation_change(struct target *target, const char *without, const char *with,
-                      struct error *err) {
+int generation_change(struct target *target, struct change change, struct error *err) {
+    const struct generation before = target->current;
     bool votes[LENGTH(target->members)];
     struct error reason = { 0 };
 
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = target->members[i].votes;
-    roll(target);
-    if (with)
-        member_find(target, with)->votes = true;
+    if (roll(target) > 0 && (change.wanted > 0 || change.with))
+        return too_few(target, votes, &reason, err);
+    if (change.with)
+        member_find(target, change.with)->votes = true;
     do {
-        struct generation before = target->current;
+        struct generation tried = target->current;
 
-        next_generation(target, without);
-        if (target->current.count < generation_needed(&target->current)) {
-            target->current = before;
+        next_generation(target, &before, change);
+        if (!generation_follows(&before, &target->current) ||
+            !generation_follows(&tried, &target->current)) {
+            target->current = tried;
             return too_few(target, votes, &reason, err);
         }
-    } while (write_current(target, &reason) > 0);
+    } while (write_current(target, change.with, &reason) > 0);
     return 0;
 }
 

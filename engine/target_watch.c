@@ -91,8 +91,13 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
     if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
-    if (generation_change(target, replica, NULL, err) < 0 ||
-        graph_remove_child(target, member->node, err) < 0)
+    if (generation_change(target, (struct change){ .without = replica }, err) < 0)
+        return -1;
+    if (target->job == TARGET_REBUILD && member == &target->members[target->rebuilt]) {
+        member->votes = false;
+        return target_rebuild_stop(target, err);
+    }
+    if (graph_remove_child(target, member->node, err) < 0)
         return -1;
     member->votes = false;
     log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
@@ -142,6 +147,8 @@ static int watch_serving(struct target *target, struct error *err) {
     watch_files(target);
     if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
         result = -1;
+    if (target->state != TARGET_SERVING)
+        return result;
     if (drop_failing(target, err) < 0)
         result = -1;
     if (target->disputed && !target->dispute_marked) {
@@ -173,6 +180,7 @@ int target_fd(const struct target *target) {
 
 void target_status(struct target *target, struct target_status *ret) {
     *ret = (struct target_status){ .state = target->state,
+                                   .wanted = target->current.wanted,
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
@@ -237,20 +245,23 @@ static int adopt_voters(struct target *target, struct error *err) {
             graph_remove_child(target, member->node, err) < 0)
             return -1;
     }
-    return generation_change(target, NULL, NULL, err);
+    return generation_change(target, (struct change){ 0 }, err);
 }
 
 int target_adopt(struct target *target, struct error *err) {
-    bool served = false;
+    int served;
 
-    if (target_connect(target, err) < 0 || graph_has_export(target, &served, err) < 0)
+    if (target_connect(target, err) < 0)
         return -1;
-    if (!served)
-        return error_set(err, ERROR_CONFLICT, "it serves nobody");
+    served = graph_export(target, &target->threshold, err);
+    if (served <= 0)
+        return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
         graph_set_qos(target, err) < 0)
         return -1;
+    if (target->threshold != generation_needed(&target->current))
+        return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
     target->state = TARGET_SERVING;
     target->suspect = true; /* what happened meanwhile nobody heard */
     return 0;

@@ -31,10 +31,9 @@
 #define REPLICAS 3
 
 static const char *const uids[] = {
-    "00000000-0000-4000-8000-00000000000a",
-    "00000000-0000-4000-8000-00000000000b",
-    "00000000-0000-4000-8000-00000000000c",
-    "00000000-0000-4000-8000-00000000000d",
+    "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
+    "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d",
+    "00000000-0000-4000-8000-00000000000e",
 };
 
 static char top[] = "/tmp/test-target-XXXXXX";
@@ -86,12 +85,12 @@ static inline void end(void) {
     target = NULL;
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
-    umount2(pools[LENGTH(uids) - 1], MNT_DETACH); /* if a test has one there */
+    umount2(pools[REPLICAS], MNT_DETACH); /* if a test has one there */
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static inline const char *file_of(unsigned i, const char *name) {
-    static char text[256];
+    static char text[512];
 
     snprintf(text, sizeof(text), "%s/%s/%s", pools[i], uids[i], name);
     return text;

@@ -113,7 +113,7 @@ static const struct row rows[] = {
     { "2", "2", "3", QUORUM_LEVEL, "ab", 2 }, /* who is no member and has it says nothing wrong */
     { "4", "3", "-", QUORUM_LEVEL, "ab", 2 }, /* c may have a write that one of them missed */
     { "4", "3!", "2", QUORUM_LEVEL, "ab", 2 },
-    { "-", "3", "4", QUORUM_LEVEL, "bc", 2 },
+    { "-", "3", "4", QUORUM_NONE, "bc", 0 }, /* c is the last that has it: a and b do, or did */
     { "4", "4", "4", QUORUM_LEVEL, "abc", 2 },
     /* two that did not see each other */
     { "x", "y", "-", QUORUM_NONE, "a", 0 },

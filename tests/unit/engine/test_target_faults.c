@@ -7,10 +7,21 @@
 #include "tests/unit/engine/target_test.h"
 
 #define TRIES 20000
+#define ALL   4 /* pools: one more than replicas, but when there is to be another number */
 
 static unsigned fault;
 static bool damaged; /* more than that would be more than three replicas can bear */
-static bool away[REPLICAS];
+static bool away[ALL];
+
+/* Which replicas the volume is to have. */
+static struct replica wish[ALL];
+static unsigned wished;
+
+static void make_wish(unsigned first, unsigned count) {
+    wished = count;
+    for (unsigned i = 0; i < count; i++)
+        wish[i] = settings.replicas[(first + i) % ALL];
+}
 
 static void move_pool(unsigned i, bool goes) {
     char elsewhere[80];
@@ -33,18 +44,9 @@ static bool try_start(void) {
     return false;
 }
 
-static void try_rebuild(void) {
-    for (unsigned i = 0; i < REPLICAS; i++) {
-        const struct replica replica = { pools[i], uids[i] };
-
-        if (!status.replicas[i].votes && target_rebuild(target, &replica, NULL, 0, &err) == 0)
-            return;
-    }
-}
-
 /* As a controller would: what is there is used, what is stale is filled, until all is well. */
 static void heal(void) {
-    for (unsigned i = 0; i < REPLICAS; i++)
+    for (unsigned i = 0; i < ALL; i++)
         move_pool(i, false);
     for (unsigned tries = 0; tries < TRIES; tries++) {
         watch();
@@ -54,10 +56,10 @@ static void heal(void) {
         }
         if (checker.fd < 0)
             ck_assert(connect_checker());
-        if (status.state == TARGET_SERVING && status.voters == REPLICAS)
+        if (status.state == TARGET_SERVING && target_scale(target, wish, wished, 0, &err) == 0) {
+            ck_assert(connect_checker()); /* it may have begun anew for that */
             return;
-        if (status.state == TARGET_SERVING && status.job != TARGET_REBUILD)
-            try_rebuild();
+        }
         checker_send(&checker, 2);
         checker_wait(&checker);
         poll(NULL, 0, 2);
@@ -65,8 +67,10 @@ static void heal(void) {
     ck_abort_msg("fault %u: not healed: %s", fault, err.message);
 }
 
-/* Damage that nobody has seen yet would meet the next. */
+/* Damage that nobody has seen yet would meet the next; and two do not bear what three do. */
 static void heal_wholly(void) {
+    if (wished < REPLICAS)
+        make_wish(0, REPLICAS);
     heal();
     ck_assert_msg(checker_read(&checker), "fault %u", fault);
     damaged = false;
@@ -97,32 +101,45 @@ static void both_die(void) {
     open_target();
 }
 
+static unsigned index_of(const struct replica *replica) {
+    unsigned i = 0;
+
+    while (strcmp(uids[i], replica->uid) != 0)
+        i++;
+    return i;
+}
+
+static unsigned draw_wished(void) {
+    return index_of(&wish[checker_draw(&checker, wished)]);
+}
+
 static void file_is_unlinked(void) {
-    unlink(file_of(checker_draw(&checker, REPLICAS), "data"));
+    unlink(file_of(draw_wished(), "data"));
 }
 
 static void file_is_cut(void) {
-    const char *path = file_of(checker_draw(&checker, REPLICAS), "data");
+    const char *path = file_of(draw_wished(), "data");
 
     ck_assert_int_eq(truncate(path, checker_draw(&checker, BLOCKS) * STRIDE + 7), 0);
 }
 
 static void state_is_lost(void) {
-    unlink(file_of(checker_draw(&checker, REPLICAS), "state"));
+    unlink(file_of(draw_wished(), "state"));
 }
 
 /* What is not damaged in the one may be in the other. */
 static void two_are_damaged(void) {
-    unsigned one = checker_draw(&checker, REPLICAS);
+    unsigned first = checker_draw(&checker, wished);
+    unsigned one = index_of(&wish[first]), other = index_of(&wish[(first + 1) % wished]);
 
     damaged = true;
     checker_wait(&checker); /* a write that is on its way would come before or behind the damage */
     for (unsigned block = 0; block < BLOCKS; block += 1 + checker_draw(&checker, 20))
-        damage(block % 2 ? one : (one + 1) % REPLICAS, block);
+        damage(block % 2 ? one : other, block);
 }
 
 static void pool_goes(void) {
-    move_pool(checker_draw(&checker, REPLICAS), true);
+    move_pool(draw_wished(), true);
 }
 
 static void pool_goes_and_daemon_dies(void) {
@@ -154,7 +171,7 @@ static _Noreturn void work(unsigned which) {
     for (;; which++) {
         const struct replica replica = { pools[which % REPLICAS], uids[which % REPLICAS] };
 
-        switch (which % 5) {
+        switch (which % 6) {
         case 0:
             (void)target_stop(mine, &err);
             break;
@@ -166,6 +183,12 @@ static _Noreturn void work(unsigned which) {
             break;
         case 3:
             (void)target_watch(mine, &err);
+            break;
+        case 4:
+            for (unsigned i = 0; i < 100; i++) {
+                (void)target_scale(mine, wish, 1 + which % wished, 0, &err);
+                (void)target_watch(mine, &err);
+            }
             break;
         default:
             break;
@@ -187,7 +210,7 @@ static void open_patiently(void) {
 }
 
 static void worker_dies_anywhere(void) {
-    unsigned which = checker_draw(&checker, 5), us = checker_draw(&checker, 30000) * 10;
+    unsigned which = checker_draw(&checker, 6), us = checker_draw(&checker, 30000) * 10;
     pid_t worker;
 
     target_close(target);
@@ -207,16 +230,50 @@ static void worker_dies_anywhere(void) {
     open_patiently();
 }
 
+/* Another number of replicas, of others; whoever begins it may not come to its end. */
+static void number_changes(void) {
+    unsigned steps = checker_draw(&checker, 100);
+
+    make_wish(checker_draw(&checker, ALL), 1 + checker_draw(&checker, ALL));
+    while (steps-- > 0) {
+        (void)target_scale(target, wish, wished, 0, &err);
+        watch();
+        if (checker.fd < 0 && status.state == TARGET_SERVING)
+            connect_checker();
+        checker_send(&checker, 2);
+        checker_wait(&checker);
+    }
+}
+
+static void number_changes_and_daemon_dies(void) {
+    number_changes();
+    kill_daemon();
+}
+
+static void number_changes_and_owner_dies(void) {
+    number_changes();
+    owner_dies();
+}
+
 static const struct {
     void (*strike)(void);
     bool spoils; /* takes something for good: only when all is well */
 } faults[] = {
-    { daemon_dies, false },        { owner_dies, false },
-    { both_die, false },           { worker_dies_anywhere, false },
-    { ends_in_order, false },      { pool_goes, false },
-    { pool_goes_for_long, false }, { pool_goes_and_daemon_dies, false },
-    { file_is_unlinked, true },    { file_is_cut, true },
-    { state_is_lost, true },       { two_are_damaged, true },
+    { number_changes, false },
+    { number_changes_and_daemon_dies, false },
+    { daemon_dies, false },
+    { owner_dies, false },
+    { number_changes_and_owner_dies, false },
+    { both_die, false },
+    { worker_dies_anywhere, false },
+    { ends_in_order, false },
+    { pool_goes, false },
+    { pool_goes_for_long, false },
+    { pool_goes_and_daemon_dies, false },
+    { file_is_unlinked, true },
+    { file_is_cut, true },
+    { state_is_lost, true },
+    { two_are_damaged, true },
 };
 
 static void strike(void) {
@@ -241,9 +298,15 @@ START_TEST(no_fault_costs_an_answered_write) {
 
     checker.seed = seed;
     fprintf(stderr, "FAULT_SEED=%u FAULTS=%u\n", seed, count);
+    target_close(target); /* it was made with three; the fourth is there for later */
+    settings.count = ALL;
+    settings.replicas[REPLICAS] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    make_wish(0, REPLICAS);
+    open_target();
     serve();
     for (fault = 0; fault < count; fault++)
         strike();
+    make_wish(0, REPLICAS);
     heal_wholly();
     stop();
     assert_equal(0, 1);
