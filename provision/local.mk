@@ -37,6 +37,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
 	tests/unit/provision/test_schema

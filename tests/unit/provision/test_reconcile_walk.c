@@ -1,0 +1,721 @@
+/*
+ * The controller among clients that edit, nodes that act, fail and are away, and transactions that
+ * do not commit, in an order that a seed decides.  After each step it is asked what must always
+ * hold; in the end, when all are well, everything has to come true, and to go.
+ */
+#include "common/quantity.h"
+#include "tests/lib/declared.h"
+
+#include <stdio.h>
+
+#define WALKS        30
+#define STEPS        250
+#define NODES        4
+#define POOL_COUNT   5
+#define CONFIGS      3
+#define VOLUMES_MOST 256
+#define FILES_MOST   1024
+
+/* ---- what is outside of the database ---- */
+
+enum file_state { FILE_NONE, FILE_DATA, FILE_EMPTY };
+
+struct file { /* of a replica */
+    char id[UUID_SIZE];
+    enum file_state state;
+    bool votes; /* in the volume's generation */
+};
+
+struct target {
+    char id[UUID_SIZE]; /* of the volume */
+    char node[16];      /* where it runs; "": nowhere */
+    int64_t bytes;
+    bool fails; /* its next growth */
+};
+
+struct walk {
+    struct db *db;
+    struct arena *arena;
+    struct work_fixture fixture;
+    uint64_t seed;
+    bool away[NODES];
+    struct file files[FILES_MOST];
+    unsigned file_count;
+    struct target targets[VOLUMES_MOST];
+    unsigned target_count;
+    bool calm; /* nothing fails any more */
+};
+
+static unsigned draw(struct walk *walk, unsigned below) {
+    uint64_t value = walk->seed += UINT64_C(0x9e3779b97f4a7c15);
+
+    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (unsigned)((value ^ (value >> 31)) % below);
+}
+
+static bool chance(struct walk *walk, unsigned percent) {
+    return !walk->calm && draw(walk, 100) < percent;
+}
+
+static struct file *file_of(struct walk *walk, const char *id) {
+    for (unsigned i = 0; i < walk->file_count; i++)
+        if (strcmp(walk->files[i].id, id) == 0)
+            return &walk->files[i];
+    ck_assert_uint_lt(walk->file_count, FILES_MOST);
+    strcpy(walk->files[walk->file_count].id, id);
+    return &walk->files[walk->file_count++];
+}
+
+static struct target *target_of(struct walk *walk, const char *id) {
+    for (unsigned i = 0; i < walk->target_count; i++)
+        if (strcmp(walk->targets[i].id, id) == 0)
+            return &walk->targets[i];
+    ck_assert_uint_lt(walk->target_count, VOLUMES_MOST);
+    strcpy(walk->targets[walk->target_count].id, id);
+    return &walk->targets[walk->target_count++];
+}
+
+/* ---- transactions ---- */
+
+struct act {
+    struct walk *walk;
+    void (*run)(struct walk *walk, struct work *work, void *arg);
+    void *arg;
+    bool dies; /* behind all of it, and before the commit */
+};
+
+static int act_body(struct work *work, void *arg, struct error *err) {
+    struct act *act = arg;
+
+    act->run(act->walk, work, act->arg);
+    return act->dies ? error_set(err, ERROR_UNAVAILABLE, "It died.") : 0;
+}
+
+static void act(struct walk *walk, void (*run)(struct walk *, struct work *, void *), void *arg,
+                bool dies) {
+    struct work base = { .arena = walk->arena,
+                         .context = &walk->fixture.context,
+                         .settings = &walk->fixture.settings };
+    struct act call = { walk, run, arg, dies };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(work_transaction(walk->db, &base, act_body, &call, &err), dies ? -1 : 0);
+}
+
+static unsigned all_of(struct work *work, const struct document_kind *kind, struct document **ret) {
+    const struct db_value values[] = { DB_TEXT(kind->name) };
+    const struct query query = { .where = "d.kind = $1",
+                                 .values = values,
+                                 .value_count = 1,
+                                 .order = "d.first_version",
+                                 .limit = 1000 };
+    struct error err = { 0 };
+    int count = document_list(work, &query, ret, &err);
+
+    ck_assert_msg(count >= 0, "%s", err.message);
+    return (unsigned)count;
+}
+
+static const json_t *spec_of(const struct document *document) {
+    return json_object_get(document->body, "spec");
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+
+    return text ? text : "";
+}
+
+/* ---- clients ---- */
+
+static const char *some_pools(struct walk *walk, struct work *work, unsigned count) {
+    unsigned first = draw(walk, POOL_COUNT);
+    const char *list = "";
+
+    for (unsigned i = 0; i < count; i++)
+        list = arena_format(work->arena, "%s%s{\"poolName\":\"pool-%c\"}", list, *list ? "," : "",
+                            'a' + (first + i) % POOL_COUNT);
+    return list;
+}
+
+static void client_declares(struct walk *walk, struct work *work, void *arg) {
+    unsigned replicas = 1 + draw(walk, 3);
+    const char *policy =
+        draw(walk, 2) ? arena_format(work->arena, POOLS("%s"), some_pools(walk, work, replicas))
+                      : "";
+    const char *text = arena_format(
+        work->arena,
+        "{\"metadata\":{\"name\":\"c%u\",\"labels\":{%s}},\"spec\":{\"capacity\":{\"storage\":"
+        "\"%uMi\"},\"provision\":{\"replicaCount\":%u}%s}}",
+        draw(walk, CONFIGS), draw(walk, 4) ? "" : "\"openebs.io/volume-policy\":\"late\"",
+        1 + draw(walk, 9), replicas, policy);
+    struct document made;
+    struct error err = { 0 };
+
+    (void)arg;
+    document_create(work, &kind_volume_config, tree(work, text), false, &made, &err);
+}
+
+/* One more than it has, or one less, or as it was. */
+static const char *other_pools(struct walk *walk, struct work *work,
+                               const struct document *config) {
+    const json_t *used = json_object_get(config->status, "poolInfo");
+    unsigned count = (unsigned)json_array_size(used), what = draw(walk, 3), but = draw(walk, 9);
+    const char *list = what == 0 ? some_pools(walk, work, 1) : "";
+
+    for (unsigned i = 0; i < count; i++)
+        if (what != 1 || i != but % count)
+            list = arena_format(work->arena, "%s%s{\"poolName\":\"%s\"}", list, *list ? "," : "",
+                                json_string_value(json_array_get(used, i)));
+    return list;
+}
+
+static void client_edits(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config, &configs);
+    unsigned which = count ? draw(walk, count) : 0;
+    const char *patch;
+    struct error err = { 0 };
+
+    (void)arg;
+    if (count == 0)
+        return;
+    switch (draw(walk, 5)) {
+    case 0:
+        patch = arena_format(work->arena, "{\"spec\":{\"capacity\":{\"storage\":\"%uMi\"}}}",
+                             1 + draw(walk, 40));
+        break;
+    case 1:
+        patch = arena_format(work->arena, "{\"spec\":{\"policy\":{\"target\":{\"luWorkers\":%u}}}}",
+                             1 + draw(walk, 9));
+        break;
+    case 2:
+        patch = arena_format(work->arena, "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[%s]}}}",
+                             other_pools(walk, work, &configs[which]));
+        break;
+    default:
+        patch = draw(walk, 4) ? arena_format(work->arena, "{\"publish\":{\"nodeId\":\"host-%c\"}}",
+                                             'a' + draw(walk, NODES))
+                              : "{\"publish\":{\"nodeId\":\"\"}}";
+    }
+    document_patch(work, &configs[which], tree(work, patch), false, &after, &err);
+}
+
+static void client_drops(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config, &configs);
+    struct error err = { 0 };
+
+    (void)arg;
+    if (count > 0)
+        document_delete(work, &configs[draw(walk, count)], false, &after, &err);
+}
+
+static void client_makes_policy(struct walk *walk, struct work *work, void *arg) {
+    struct document made;
+    struct error err = { 0 };
+
+    (void)walk;
+    (void)arg;
+    document_create(work, &kind_volume_policy,
+                    tree(work, "{\"metadata\":{\"name\":\"late\"},\"spec\":{}}"), false, &made,
+                    &err);
+}
+
+/* ---- nodes ---- */
+
+/* What a node does with a replica of its own; it may die before it has told. */
+static void node_replica(struct walk *walk, struct work *work, const struct document *replica) {
+    struct file *file = file_of(walk, replica->id);
+    const char *phase = text_at(replica->status, "phase");
+
+    if (replica->deleted_at) {
+        const struct target *target = target_of(walk, replica->owner_id);
+
+        ck_assert_msg(!*target->node || !file->votes, "data go that are still written to");
+        file->state = FILE_NONE;
+        phase = "Deleted";
+    } else if (file->state == FILE_NONE && strcmp(phase, "Init") == 0) {
+        if (chance(walk, 10)) {
+            phase = "Error";
+        } else {
+            file->state = FILE_DATA;
+            file->votes = true;
+            phase = "Healthy";
+        }
+    } else if (file->state == FILE_NONE && strcmp(phase, "Error") == 0) {
+        file->state = FILE_DATA;
+        file->votes = true;
+        phase = "Healthy";
+    } else if (file->state == FILE_NONE) {
+        file->state = FILE_EMPTY;
+        phase = "Recreate";
+    } else {
+        phase = file->state == FILE_EMPTY ? "Recreate" : chance(walk, 10) ? "Offline" : "Healthy";
+    }
+    if (!chance(walk, 20))
+        say(work, replica, arena_format(work->arena, "{\"phase\":\"%s\"}", phase));
+}
+
+/* Fills what is empty, lets go who is to go. */
+static void run_target(struct walk *walk, const struct document *volume) {
+    const json_t *list = json_object_get(spec_of(volume), "replicas");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *id = json_text_of(json_array_get(list, i), "uid");
+        struct file *file = file_of(walk, id);
+
+        if (strcmp(id, text_at(spec_of(volume), "removing")) == 0)
+            file->votes = file->votes && chance(walk, 50);
+        else if (file->state != FILE_NONE) {
+            file->state = FILE_DATA;
+            file->votes = true;
+        }
+    }
+}
+
+static const char *modes_of(struct walk *walk, struct work *work, const struct document *volume) {
+    const json_t *list = json_object_get(spec_of(volume), "replicas");
+    const char *rows = "";
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *id = json_text_of(json_array_get(list, i), "uid");
+        const struct file *file = file_of(walk, id);
+
+        if (!file->votes && strcmp(id, text_at(spec_of(volume), "removing")) == 0)
+            continue;
+        rows = arena_format(work->arena, "%s%s{\"replicaId\":\"%s\",\"mode\":\"%s\"}", rows,
+                            *rows ? "," : "", id,
+                            !file->votes       ? "Rebuilding"
+                            : chance(walk, 10) ? "Offline"
+                                               : "Healthy");
+    }
+    return rows;
+}
+
+static const char *status_of(struct walk *walk, struct work *work, const struct document *volume,
+                             const struct target *target, bool done) {
+    const char *running =
+        arena_format(work->arena,
+                     ",\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"},"
+                     "\"replicaStatuses\":[%s],\"conditions\":[%s]",
+                     target->node, modes_of(walk, work, volume),
+                     target->fails ? "{\"type\":\"VolumeResizeFailed\",\"status\":\"True\","
+                                     "\"message\":\"no\"}"
+                                   : "");
+
+    return arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"%s\",\"observedGeneration\":%jd%s}",
+                        quantity_text(work->arena, target->bytes),
+                        (intmax_t)volume->generation - !done, *target->node ? running : "");
+}
+
+static void node_volume(struct walk *walk, struct work *work, const struct document *volume) {
+    struct target *target = target_of(walk, volume->id);
+    bool wanted = strcmp(text_at(spec_of(volume), "nodeId"), volume->node) == 0;
+    int64_t bytes = 0;
+
+    ck_assert(quantity_read(text_at(spec_of(volume), "capacity"), &bytes));
+    ck_assert_msg(!*target->node || strcmp(target->node, volume->node) == 0,
+                  "%s is to act, and %s serves it", volume->node, target->node);
+    target->fails = *target->node && wanted && target->bytes < bytes && chance(walk, 40);
+    if (wanted || !chance(walk, 30))
+        strcpy(target->node, wanted ? volume->node : "");
+    if (!target->fails)
+        target->bytes = bytes;
+    if (wanted)
+        run_target(walk, volume);
+    if (!chance(walk, 20))
+        say(work, volume, status_of(walk, work, volume, target, !target->fails));
+}
+
+/* One document of a node that is there. */
+static void node_acts(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL;
+    bool volumes = draw(walk, 2);
+    unsigned count = all_of(work, volumes ? &kind_replicated_volume : &kind_volume_replica, &all);
+    const struct document *document = count > 0 ? &all[draw(walk, count)] : NULL;
+
+    (void)arg;
+    if (!document || !document->node || walk->away[document->node[strlen("host-")] - 'a'])
+        return;
+    if (volumes)
+        node_volume(walk, work, document);
+    else
+        node_replica(walk, work, document);
+}
+
+static void pools_change(struct walk *walk, struct work *work, void *arg) {
+    unsigned pool = draw(walk, POOL_COUNT);
+
+    (void)arg;
+    walk->away[draw(walk, NODES)] = chance(walk, 30);
+    put_pool(work, arena_format(work->arena, "pool-%c", 'a' + pool),
+             arena_format(work->arena, "host-%c", 'a' + pool % NODES),
+             chance(walk, 30) ? 0 : 100 * GIB);
+}
+
+/* ---- the controller ---- */
+
+/* Looks say what the call does; so often as it takes, and no more often. */
+static void controller_acts(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL;
+    unsigned count = all_of(work, &kind_volume_config, &configs), rounds = 0;
+    unsigned which = count ? draw(walk, count) : 0;
+    struct error err = { 0 };
+    bool once = arg != NULL;
+    int64_t before;
+    int look;
+
+    if (count == 0)
+        return;
+    do {
+        int64_t events = rows_of(work, "document_events");
+        int result;
+
+        before = last_version(work);
+        look = reconcile_look(work, configs[which].id, &err);
+        result = reconcile_config(work, configs[which].id, &err);
+        ck_assert_msg(look >= 0 && result >= 0, "%s", err.message);
+        if (look == RECONCILE_SETTLED) {
+            ck_assert_int_eq(last_version(work), before);
+            ck_assert_int_eq(rows_of(work, "document_events"), events);
+        }
+        ck_assert_uint_lt(rounds++, 6);
+    } while (!once && last_version(work) != before);
+}
+
+/* ---- what must always hold ---- */
+
+struct seen {
+    char id[UUID_SIZE], phase[16];
+    int64_t bytes;
+};
+
+struct picture {
+    struct seen configs[64];
+    unsigned count;
+    struct {
+        char id[UUID_SIZE], node[16], removing[UUID_SIZE];
+        bool released;
+    } volumes[64];
+    unsigned volume_count;
+};
+
+static void check_conditions(const json_t *conditions) {
+    for (size_t i = 0; i < json_array_size(conditions); i++)
+        for (size_t k = 0; k < i; k++)
+            ck_assert_str_ne(text_at(json_array_get(conditions, i), "type"),
+                             text_at(json_array_get(conditions, k), "type"));
+}
+
+static void check_phase(const struct picture *before, const struct document *config,
+                        struct seen *ret) {
+    static const char *const changes[] = { "Pending Bound", "Pending Failed", "Bound Reconciling",
+                                           "Reconciling Bound",
+                                           "Pending Reconciling" }; /* by way of Bound, in one */
+    const json_t *capacity = json_object_get(config->status, "capacity");
+    const char *now = text_at(config->status, "phase");
+
+    snprintf(ret->id, sizeof ret->id, "%s", config->id);
+    snprintf(ret->phase, sizeof ret->phase, "%s", now);
+    quantity_read(text_at(capacity, "storage"), &ret->bytes);
+    for (unsigned i = 0; i < before->count; i++) {
+        const struct seen *old = &before->configs[i];
+        char change[40];
+        bool allowed = strcmp(old->phase, now) == 0;
+
+        if (strcmp(old->id, config->id) != 0)
+            continue;
+        snprintf(change, sizeof change, "%s %s", old->phase, now);
+        for (size_t k = 0; k < LENGTH(changes); k++)
+            allowed = allowed || strcmp(change, changes[k]) == 0;
+        ck_assert_msg(allowed, "%s", change);
+        ck_assert_int_ge(ret->bytes, old->bytes);
+    }
+    check_conditions(json_object_get(config->status, "conditions"));
+    if (strcmp(now, "Pending") == 0)
+        return;
+    ck_assert_ptr_nonnull(json_object_get(spec_of(config), "cstorVolumeRef"));
+    ck_assert_ptr_nonnull(json_object_get(spec_of(config), "policy"));
+    ck_assert_uint_gt(json_array_size(json_object_get(config->status, "poolInfo")), 0);
+    ck_assert_int_gt(ret->bytes, 0);
+}
+
+static bool is_healthy(const struct document *volume, const struct document *replica) {
+    const json_t *modes = json_object_get(volume->status, "replicaStatuses");
+
+    for (size_t i = 0; i < json_array_size(modes); i++)
+        if (strcmp(text_at(json_array_get(modes, i), "replicaId"), replica->id) == 0)
+            return strcmp(text_at(json_array_get(modes, i), "mode"), "Healthy") == 0 &&
+                   strcmp(text_at(replica->status, "phase"), "Healthy") == 0;
+    return false;
+}
+
+/* P65: whoever counts goes only while all others are healthy. */
+static void check_removing(struct work *work, const struct document *volume, const char *leaves) {
+    const struct document config = config_of(work, volume->owner_id);
+    const json_t *pools = json_object_get(config.status, "poolInfo");
+    struct document *replicas = NULL;
+    unsigned count = owned_by(work, volume->id, &kind_volume_replica, &replicas);
+    bool counts = false, sick = false;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(replicas[i].id, leaves) != 0) {
+            sick = sick || !is_healthy(volume, &replicas[i]);
+            continue;
+        }
+        for (size_t k = 0; k < json_array_size(pools); k++)
+            counts = counts || strcmp(json_string_value(json_array_get(pools, k)),
+                                      text_at(spec_of(&replicas[i]), "poolName")) == 0;
+    }
+    ck_assert_msg(!counts || !sick, "a replica leaves while another is not healthy");
+}
+
+static void check_volume(struct work *work, const struct document *volume) {
+    const json_t *spec = spec_of(volume);
+    json_int_t factor = json_integer_value(json_object_get(spec, "replicationFactor"));
+    size_t listed = json_array_size(json_object_get(spec, "replicas"));
+    struct document *replicas = NULL;
+    unsigned count = owned_by(work, volume->id, &kind_volume_replica, &replicas);
+
+    ck_assert_int_eq(factor, (json_int_t)listed - (*text_at(spec, "removing") ? 1 : 0));
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "consistencyFactor")),
+                     factor / 2 + 1);
+    for (unsigned i = 0; i < count; i++) {
+        ck_assert_int_eq(replicas[i].generation, 1);
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_str_ne(text_at(spec_of(&replicas[i]), "poolName"),
+                             text_at(spec_of(&replicas[k]), "poolName"));
+    }
+}
+
+static void check_volumes(struct work *work, const struct picture *before, struct picture *ret) {
+    struct document *volumes = NULL;
+
+    ret->volume_count = all_of(work, &kind_replicated_volume, &volumes);
+    ck_assert_uint_le(ret->volume_count, LENGTH(ret->volumes));
+    for (unsigned i = 0; i < ret->volume_count; i++) {
+        const struct document *volume = &volumes[i];
+        const char *removing = text_at(spec_of(volume), "removing");
+
+        check_volume(work, volume);
+        snprintf(ret->volumes[i].id, UUID_SIZE, "%s", volume->id);
+        snprintf(ret->volumes[i].node, 16, "%s", volume->node ? volume->node : "");
+        snprintf(ret->volumes[i].removing, UUID_SIZE, "%s", removing);
+        ret->volumes[i].released =
+            !json_object_get(volume->status, "target") && !*text_at(spec_of(volume), "nodeId") &&
+            json_integer_value(json_object_get(volume->status, "observedGeneration")) ==
+                volume->generation;
+        for (unsigned k = 0; k < before->volume_count; k++) {
+            if (strcmp(before->volumes[k].id, volume->id) != 0)
+                continue;
+            ck_assert_msg(!*before->volumes[k].node || before->volumes[k].released ||
+                              strcmp(before->volumes[k].node, ret->volumes[i].node) == 0,
+                          "%s has it no more, and has not said so", before->volumes[k].node);
+            if (*removing && strcmp(removing, before->volumes[k].removing) != 0)
+                check_removing(work, volume, removing);
+        }
+    }
+}
+
+static void check(struct walk *walk, struct work *work, void *arg) {
+    static const struct picture empty;
+    struct picture *picture = arg, now = empty;
+    struct document *configs = NULL;
+
+    (void)walk;
+    now.count = all_of(work, &kind_volume_config, &configs);
+    for (unsigned i = 0; i < now.count; i++)
+        check_phase(picture, &configs[i], &now.configs[i]);
+    check_volumes(work, picture, &now);
+    *picture = now;
+}
+
+/* ---- the walk ---- */
+
+static void step(struct walk *walk) {
+    static void (*const clients[])(struct walk *, struct work *, void *) = {
+        client_declares, client_edits, client_edits,
+        client_edits,    client_drops, client_makes_policy,
+    };
+    unsigned what = draw(walk, 100);
+
+    if (what < 15)
+        act(walk, clients[draw(walk, LENGTH(clients))], NULL, chance(walk, 5));
+    else if (what < 20)
+        act(walk, pools_change, NULL, false);
+    else if (what < 60)
+        act(walk, node_acts, NULL, false);
+    else
+        act(walk, controller_acts, chance(walk, 50) ? walk : NULL, chance(walk, 15));
+}
+
+static void walk_on(struct walk *walk, struct picture *picture, unsigned steps) {
+    while (steps-- > 0) {
+        step(walk);
+        act(walk, check, picture, false);
+        arena_reset(walk->arena);
+    }
+}
+
+static void calm_down(struct walk *walk, struct work *work, void *arg) {
+    (void)arg;
+    walk->calm = true;
+    memset(walk->away, 0, sizeof walk->away);
+    client_makes_policy(walk, work, NULL);
+    for (unsigned i = 0; i < POOL_COUNT; i++)
+        put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i),
+                 arena_format(work->arena, "host-%c", 'a' + i % NODES), 100 * GIB);
+}
+
+/* Everybody does what there is to do. */
+static void all_nodes(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL;
+    unsigned count = all_of(work, &kind_volume_replica, &all);
+
+    (void)arg;
+    for (unsigned i = 0; i < count; i++)
+        node_replica(walk, work, &all[i]);
+    count = all_of(work, &kind_replicated_volume, &all);
+    for (unsigned i = 0; i < count; i++)
+        if (all[i].node)
+            node_volume(walk, work, &all[i]);
+}
+
+static void all_configs(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL;
+    unsigned count = all_of(work, &kind_volume_config, &all);
+    struct error err = { 0 };
+
+    (void)walk;
+    (void)arg;
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_int_ge(reconcile_config(work, all[i].id, &err), 0);
+}
+
+static void settle_wholly(struct walk *walk, struct picture *picture) {
+    for (unsigned i = 0; i < 12; i++) {
+        act(walk, all_nodes, NULL, false);
+        act(walk, check, picture, false);
+        act(walk, all_configs, NULL, false);
+        act(walk, check, picture, false);
+        arena_reset(walk->arena);
+    }
+}
+
+static void each_config(struct walk *walk, struct work *work, const char *patch) {
+    struct document *configs = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config, &configs);
+    struct error err = { 0 };
+
+    (void)walk;
+    for (unsigned i = 0; i < count; i++)
+        if (!configs[i].deleted_at)
+            ck_assert_msg(
+                document_patch(work, &configs[i], tree(work, patch), false, &after, &err) == 0,
+                "%s", err.message);
+}
+
+static void publish_all(struct walk *walk, struct work *work, void *arg) {
+    (void)arg;
+    each_config(walk, work, "{\"publish\":{\"nodeId\":\"host-b\"}}");
+}
+
+static void all_are_true(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL;
+    unsigned count = all_of(work, &kind_volume_config, &configs);
+
+    (void)arg;
+    for (unsigned i = 0; i < count; i++) {
+        const struct document volume = volume_of(work, configs[i].id);
+        const json_t *policy = json_object_get(spec_of(&configs[i]), "policy");
+        const json_t *named = json_object_get(policy, "replicaPoolInfo");
+        const json_t *used = json_object_get(configs[i].status, "poolInfo");
+        int64_t wanted = 0, has = 0;
+
+        ck_assert_int_eq(configs[i].deleted_at, 0);
+        ck_assert_str_eq(text_at(configs[i].status, "phase"), "Bound");
+        ck_assert_uint_eq(json_array_size(json_object_get(configs[i].status, "conditions")), 0);
+        ck_assert(json_array_size(named) == 0 || json_array_size(named) == json_array_size(used));
+        quantity_read(text_at(json_object_get(spec_of(&configs[i]), "capacity"), "storage"),
+                      &wanted);
+        quantity_read(text_at(json_object_get(configs[i].status, "capacity"), "storage"), &has);
+        ck_assert_int_eq(has, wanted);
+        ck_assert_str_eq(target_of(walk, volume.id)->node, "host-b");
+        ck_assert_str_eq(text_at(spec_of(&volume), "luWorkers"),
+                         ""); /* a number, and the policy's: */
+        ck_assert(json_equal(json_object_get(spec_of(&volume), "luWorkers"),
+                             json_object_get(json_object_get(policy, "target"), "luWorkers")));
+    }
+}
+
+static void drop_all(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config, &configs);
+    struct error err = { 0 };
+
+    (void)arg;
+    each_config(walk, work, "{\"publish\":{\"nodeId\":\"\"}}");
+    count = all_of(work, &kind_volume_config, &configs);
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_msg(document_delete(work, &configs[i], false, &after, &err) == 0, "%s",
+                      err.message);
+}
+
+static void nothing_is_left(struct walk *walk, struct work *work, void *arg) {
+    (void)arg;
+    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents WHERE kind <> "
+                                   "'CStorVolumePolicy'"),
+                     0);
+    for (unsigned i = 0; i < walk->file_count; i++)
+        ck_assert_int_eq(walk->files[i].state, FILE_NONE);
+    for (unsigned i = 0; i < walk->target_count; i++)
+        ck_assert_str_eq(walk->targets[i].node, "");
+}
+
+static void walk_once(uint64_t seed, struct db *db) {
+    struct walk *walk = calloc(1, sizeof *walk);
+    struct picture *picture = calloc(1, sizeof *picture);
+
+    walk->db = db;
+    walk->seed = seed;
+    walk->arena = arena_new();
+    walk->fixture = test_fixture();
+    act(walk, calm_down, NULL, false);
+    walk->calm = false;
+    walk_on(walk, picture, STEPS);
+    act(walk, calm_down, NULL, false);
+    settle_wholly(walk, picture);
+    act(walk, publish_all, NULL, false);
+    settle_wholly(walk, picture);
+    act(walk, all_are_true, NULL, false);
+    act(walk, drop_all, NULL, false);
+    settle_wholly(walk, picture);
+    act(walk, nothing_is_left, NULL, false);
+    arena_free(walk->arena);
+    free(picture);
+    free(walk);
+}
+
+/* WALKS=1000 takes more of them, and tells which; WALK_SEED=7 repeats one. */
+START_TEST(whatever_happens_in_between_all_comes_true_and_nothing_is_left) {
+    const char *given = getenv("WALK_SEED"), *more = getenv("WALKS");
+    uint64_t first = given ? strtoull(given, NULL, 10) : 1;
+    uint64_t walks = given ? 1 : more ? strtoull(more, NULL, 10) : WALKS;
+    const struct db_settings settings = { .url = database_url(), .inline_writes = true };
+    struct error err = { 0 };
+    struct db *db;
+
+    ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
+    for (uint64_t seed = first; seed < first + walks; seed++) {
+        if (more)
+            fprintf(stderr, "walk %ju\n", (uintmax_t)seed);
+        walk_once(seed, db);
+    }
+    db_close(db);
+}
+END_TEST
+
+CHECK_MAIN("reconcile_walk", whatever_happens_in_between_all_comes_true_and_nothing_is_left)
