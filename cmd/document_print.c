@@ -74,17 +74,29 @@ static void put_row(const char *const cells[6]) {
     putchar('\n');
 }
 
-void document_print_table(const json_t *list) {
+static void put_names(void) {
     put_row((const char *const[]){ "name", "phase", "capacity", "node", "created", "uid" });
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *document = json_array_get(list, i);
+}
 
-        put_row((const char *const[]){ metadata_of(document, "name"),
-                                       member_text(json_object_get(document, "status"), "phase"),
-                                       capacity_of(document), node_of(document),
-                                       metadata_of(document, "creationTimestamp"),
-                                       metadata_of(document, "uid") });
-    }
+static void put_document(const json_t *document) {
+    put_row((const char *const[]){
+        metadata_of(document, "name"), member_text(json_object_get(document, "status"), "phase"),
+        capacity_of(document), node_of(document), metadata_of(document, "creationTimestamp"),
+        metadata_of(document, "uid") });
+}
+
+void document_print_table(const json_t *list) {
+    put_names();
+    for (size_t i = 0; i < json_array_size(list); i++)
+        put_document(json_array_get(list, i));
+}
+
+void document_print_event(const char *type, const json_t *document) {
+    put_cell(type ? type : "event", 8);
+    if (type)
+        put_document(document);
+    else
+        put_names();
 }
 
 void document_print_pools(const json_t *list) {

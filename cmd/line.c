@@ -97,6 +97,16 @@ static int read_documents(struct reader *reader, const char *value) {
     return 0;
 }
 
+static int read_wanted(struct reader *reader, const char *value) {
+    add_word(reader, arena_join(reader->arena, "--for=", value, NULL));
+    return 0;
+}
+
+static int read_timeout(struct reader *reader, const char *value) {
+    add_word(reader, arena_join(reader->arena, "--timeout=", value, NULL));
+    return 0;
+}
+
 static int read_peer(struct reader *reader, const char *value) {
     add_word(reader, arena_join(reader->arena, "--api=", value, NULL));
     return 0;
@@ -134,6 +144,8 @@ static const struct {
     { "--api", read_peer, of_tool },
     { "--file", read_documents, of_tool },
     { "-f", read_documents, of_tool },
+    { "--for", read_wanted, of_tool },
+    { "--timeout", read_timeout, of_tool },
 };
 
 /* Of the driver, and without a value. */
@@ -176,7 +188,8 @@ static int read_word(struct reader *reader, const char *word, const char *next) 
         if (taken != 0)
             return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
     }
-    if (strcmp(word, "--dry-run") == 0 && of_tool(&reader->command->role))
+    if ((strcmp(word, "--dry-run") == 0 || strcmp(word, "--watch") == 0) &&
+        of_tool(&reader->command->role))
         add_word(reader, word);
     else if (strncmp(word, "--", 2) == 0)
         add_option(reader, flag_option(reader, word));

@@ -21,8 +21,9 @@ int manage_db_version(const struct config *config, bool json);
 int manage_db_copy(const struct config *config, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);
-/* `words`: a kind and a name, --file=FILE, --api=URL, --dry-run. */
+/* `words`: a kind and a name, and what manage_talk.h knows. */
 int manage_apply(const struct config *config, const char *const *words, bool json);
 int manage_get(const struct config *config, const char *const *words, bool json);
 int manage_describe(const struct config *config, const char *const *words, bool json);
 int manage_delete(const struct config *config, const char *const *words, bool json);
+int manage_wait(const struct config *config, const char *const *words, bool json);

@@ -3,100 +3,21 @@
  */
 #include "cmd/manage.h"
 
-#include "client/documents.h"
-#include "client/volumes.h"
 #include "cmd/document_print.h"
+#include "cmd/manage_talk.h"
 #include "cmd/usage.h"
 #include "common/cleanup.h"
-#include "identity/own_user.h"
-#include "provision/kind.h"
 #include "json/json.h"
 #include "json/yaml.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define FILE_MOST  ((size_t)1024 * 1024)
 #define RACES_MOST 3 /* somebody makes or deletes the same meanwhile */
 
-/* ---- the call ---- */
-
-struct talk {
-    struct arena *arena;
-    struct own_user *user;
-    struct client api;
-    const char *file;
-    const char *words[2]; /* a kind and a name; NULL: not said */
-    bool dry_run, json;
-    struct error err;
-};
-
-/* One word of the command line. */
-static int read_word(struct talk *talk, const char *word) {
-    if (strncmp(word, "--file=", strlen("--file=")) == 0) {
-        talk->file = word + strlen("--file=");
-    } else if (strncmp(word, "--api=", strlen("--api=")) == 0) {
-        talk->api.url = word + strlen("--api=");
-    } else if (strcmp(word, "--dry-run") == 0) {
-        talk->dry_run = true;
-    } else if (*word == '-' || talk->words[1]) {
-        return error_set(&talk->err, ERROR_BAD_REQUEST, "\"%s\" is not understood", word);
-    } else {
-        talk->words[talk->words[0] ? 1 : 0] = word;
-    }
-    return 0;
-}
-
-static int open_talk(struct talk *talk, const struct config *config, const char *const *words) {
-    if (own_user_new(config, "service_user", &talk->user, &talk->err) < 0)
-        return -1;
-    talk->api = volumes_client(own_user_is_known(talk->user) ? NULL : "http://127.0.0.1:8776/v3",
-                               NULL, talk->user);
-    for (; *words; words++)
-        if (read_word(talk, *words) < 0)
-            return -1;
-    return 0;
-}
-
-static struct remote_documents place_of(const struct talk *talk, const struct document_kind *kind) {
-    return (struct remote_documents){ .collection = kind->collection,
-                                      .word = kind->word,
-                                      .dry_run = talk->dry_run };
-}
-
-/* No documents, but for looking at them they are alike. */
-static const struct document_kind pools = {
-    .name = "ReplicaPool",
-    .collection = "replica_pools",
-    .word = "replica_pool",
-    .short_name = "rp",
-    .ours = true,
-};
-
-static bool is_pools(const char *name) {
-    return strcasecmp(name, pools.name) == 0 || strcmp(name, pools.collection) == 0 ||
-           strcmp(name, pools.word) == 0 || strcmp(name, pools.short_name) == 0;
-}
-
-static const struct document_kind *kind_called(struct talk *talk, const char *name) {
-    const struct document_kind *kind = !name            ? NULL
-                                       : is_pools(name) ? &pools
-                                                        : document_kind_called(name);
-    const char *list = pools.collection;
-
-    for (const struct document_kind *const *each = document_kinds; *each; each++)
-        list = arena_join(talk->arena, list, ", ", (*each)->collection, NULL);
-    if (!name)
-        error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which kind: one of %s", list);
-    else if (!kind)
-        error_set(&talk->err, ERROR_BAD_REQUEST, "there is no kind \"%s\"; there are %s", name,
-                  list);
-    return kind;
-}
-
 /* One that clients have no part in making. */
-static int refuse_ours(struct talk *talk, const struct document_kind *kind) {
+static int refuse_ours(struct manage_talk *talk, const struct document_kind *kind) {
     return error_set(&talk->err, ERROR_BAD_REQUEST,
                      "%s: the service makes and removes them by itself", kind->collection);
 }
@@ -104,7 +25,7 @@ static int refuse_ours(struct talk *talk, const struct document_kind *kind) {
 /* ---- apply ---- */
 
 /* All of a file, or of the standard input; NULL: err says why. */
-static const char *read_file(struct talk *talk, size_t *ret_size) {
+static const char *read_file(struct manage_talk *talk, size_t *ret_size) {
     bool here = strcmp(talk->file, "-") == 0;
     autofile FILE *file = here ? NULL : fopen(talk->file, "re");
     FILE *input = here ? stdin : file;
@@ -118,7 +39,7 @@ static const char *read_file(struct talk *talk, size_t *ret_size) {
     return NULL;
 }
 
-static const json_t *read_documents(struct talk *talk) {
+static const json_t *read_documents(struct manage_talk *talk) {
     const json_t *documents = NULL;
     const char *text;
     size_t size = 0;
@@ -136,7 +57,7 @@ static const json_t *read_documents(struct talk *talk) {
 }
 
 /* What is there (NULL: nothing) and what it has become; NULL: err says why. */
-static const json_t *apply_once(struct talk *talk, const struct remote_documents *place,
+static const json_t *apply_once(struct manage_talk *talk, const struct remote_documents *place,
                                 const char *name, const json_t *document, const json_t **ret_old) {
     *ret_old = document_fetch(&talk->api, talk->arena, place, name, &talk->err);
     if (*ret_old)
@@ -146,10 +67,10 @@ static const json_t *apply_once(struct talk *talk, const struct remote_documents
     return document_send(&talk->api, talk->arena, place, document, &talk->err);
 }
 
-static int apply_one(struct talk *talk, const json_t *document) {
+static int apply_one(struct manage_talk *talk, const json_t *document) {
     const char *kind_name = json_text_of(document, "kind");
     const char *name = json_text_of(json_object_get(document, "metadata"), "name");
-    const struct document_kind *kind = kind_called(talk, kind_name);
+    const struct document_kind *kind = manage_kind(talk, kind_name);
     const json_t *before, *after = NULL;
     struct remote_documents place;
 
@@ -157,7 +78,7 @@ static int apply_one(struct talk *talk, const json_t *document) {
         return kind ? refuse_ours(talk, kind) : -1;
     if (!name)
         return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: metadata.name is missing.", kind_name);
-    place = place_of(talk, kind);
+    place = manage_place(talk, kind);
     for (int i = 0; !after && i < RACES_MOST; i++) {
         after = apply_once(talk, &place, name, document, &before);
         if (!after && talk->err.kind != (before ? ERROR_NOT_FOUND : ERROR_CONFLICT))
@@ -169,7 +90,7 @@ static int apply_one(struct talk *talk, const json_t *document) {
     return 0;
 }
 
-static int apply(struct talk *talk) {
+static int apply(struct manage_talk *talk) {
     const json_t *documents = read_documents(talk);
 
     if (!documents)
@@ -184,8 +105,8 @@ static int apply(struct talk *talk) {
 
 /* ---- get, describe, delete ---- */
 
-static const json_t *fetch(struct talk *talk, const struct document_kind *kind) {
-    const struct remote_documents place = place_of(talk, kind);
+static const json_t *fetch(struct manage_talk *talk, const struct document_kind *kind) {
+    const struct remote_documents place = manage_place(talk, kind);
     const json_t *one;
     json_t *list;
 
@@ -199,15 +120,18 @@ static const json_t *fetch(struct talk *talk, const struct document_kind *kind) 
     return list;
 }
 
-static int get(struct talk *talk) {
-    const struct document_kind *kind = kind_called(talk, talk->words[0]);
-    const json_t *list = kind ? fetch(talk, kind) : NULL;
+static int get(struct manage_talk *talk) {
+    const struct document_kind *kind = manage_kind(talk, talk->words[0]);
+    const json_t *list;
 
+    if (kind && talk->watches)
+        return manage_watch(talk, kind);
+    list = kind ? fetch(talk, kind) : NULL;
     if (!list)
         return -1;
     if (talk->json)
         manage_print_json(json_deep_copy(list));
-    else if (kind == &pools)
+    else if (kind == &manage_pools)
         document_print_pools(list);
     else
         document_print_table(list);
@@ -215,8 +139,8 @@ static int get(struct talk *talk) {
 }
 
 /* What a config has become, and what happened on the way. */
-static int describe_config(struct talk *talk, const json_t *config) {
-    const struct remote_documents place = place_of(talk, &kind_volume_config);
+static int describe_config(struct manage_talk *talk, const json_t *config) {
+    const struct remote_documents place = manage_place(talk, &kind_volume_config);
     const char *id = json_text_of(json_object_get(config, "metadata"), "uid");
     const json_t *replicas, *events;
 
@@ -236,8 +160,8 @@ static int describe_config(struct talk *talk, const json_t *config) {
     return 0;
 }
 
-static int describe(struct talk *talk) {
-    const struct document_kind *kind = kind_called(talk, talk->words[0]);
+static int describe(struct manage_talk *talk) {
+    const struct document_kind *kind = manage_kind(talk, talk->words[0]);
     const json_t *list = kind ? fetch(talk, kind) : NULL;
 
     if (!list)
@@ -253,15 +177,15 @@ static int describe(struct talk *talk) {
     return 0;
 }
 
-static int delete_one(struct talk *talk) {
-    const struct document_kind *kind = kind_called(talk, talk->words[0]);
+static int delete_one(struct manage_talk *talk) {
+    const struct document_kind *kind = manage_kind(talk, talk->words[0]);
     struct remote_documents place;
 
-    if (!kind || (kind->ours && kind != &pools))
+    if (!kind || (kind->ours && kind != &manage_pools))
         return kind ? refuse_ours(talk, kind) : -1;
     if (!talk->words[1])
         return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which one: its name");
-    place = place_of(talk, kind);
+    place = manage_place(talk, kind);
     if (document_drop(&talk->api, talk->arena, &place, talk->words[1], &talk->err) < 0)
         return -1;
     printf("%s/%s %s\n", kind->name, talk->words[1],
@@ -271,30 +195,18 @@ static int delete_one(struct talk *talk) {
 
 /* ---- the commands ---- */
 
-static int run(const struct config *config, const char *const *words, bool json, const char *name,
-               int (*body)(struct talk *talk)) {
-    autoarena struct arena *arena = arena_new();
-    struct talk talk = { .arena = arena, .json = json };
-    int result = open_talk(&talk, config, words) < 0 ? -1 : body(&talk);
-
-    if (result < 0)
-        fprintf(stderr, "scoria manage %s: %s\n", name, talk.err.message);
-    own_user_free(talk.user);
-    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 int manage_apply(const struct config *config, const char *const *words, bool json) {
-    return run(config, words, json, "apply", apply);
+    return manage_talk(config, words, json, "apply", apply);
 }
 
 int manage_get(const struct config *config, const char *const *words, bool json) {
-    return run(config, words, json, "get", get);
+    return manage_talk(config, words, json, "get", get);
 }
 
 int manage_describe(const struct config *config, const char *const *words, bool json) {
-    return run(config, words, json, "describe", describe);
+    return manage_talk(config, words, json, "describe", describe);
 }
 
 int manage_delete(const struct config *config, const char *const *words, bool json) {
-    return run(config, words, json, "delete", delete_one);
+    return manage_talk(config, words, json, "delete", delete_one);
 }
