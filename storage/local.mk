@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	storage/target_text.c storage/target_text.h \
 	storage/targets.c storage/targets.h \
 	storage/wanted.c storage/wanted.h \
+	storage/watches.c storage/watches.h \
 	storage/wish.c storage/wish.h
 
 EXTRA_DIST += tests/unit/storage/storage_test.h

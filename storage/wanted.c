@@ -7,12 +7,15 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "storage/reports.h"
+#include "storage/watches.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_PERIOD_MS 1000
+#define WATCHED_PERIODS   10
 #define LOST_PERIOD_US    (5 * SECOND_US)
+#define REST              3 /* rests so many times as long as the last list took */
 
 struct wishes {
     struct wish **all; /* held; in the order of their uids */
@@ -22,9 +25,10 @@ struct wishes {
 struct wanted {
     struct wanted_settings settings;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards `ends` */
+    struct watches *watches;
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    bool ends;
+    bool ends, rung;
     /* The thread's own: */
     struct wishes replicas, volumes;
     bool told;      /* all of it was handed over once */
@@ -200,40 +204,78 @@ static void tell_outage(struct wanted *wanted, int outcome, const struct error *
     wanted->silent = outcome < 0;
 }
 
+static void ring(void *arg) {
+    struct wanted *wanted = arg;
+
+    pthread_mutex_lock(&wanted->lock);
+    wanted->rung = true;
+    pthread_cond_signal(&wanted->changed);
+    pthread_mutex_unlock(&wanted->lock);
+}
+
+static int64_t period_us(const struct wanted *wanted) {
+    return wanted->settings.period_ms * 1000 * (watches_on(wanted->watches) ? WATCHED_PERIODS : 1);
+}
+
+/* The lock is held.  Many changes at once are one list. */
+static void rest(struct wanted *wanted, int64_t begun_us) {
+    int64_t now_us = clock_monotonic_us(), rested_us = now_us + REST * (now_us - begun_us);
+    int64_t next_us = begun_us + period_us(wanted);
+
+    while (!wanted->ends && thread_cond_wait(&wanted->changed, &wanted->lock, rested_us))
+        ;
+    while (!wanted->ends && !wanted->rung &&
+           thread_cond_wait(&wanted->changed, &wanted->lock, next_us))
+        ;
+}
+
 static void *run(void *arg) {
     struct wanted *wanted = arg;
 
     pthread_mutex_lock(&wanted->lock);
     while (!wanted->ends) {
-        int64_t next_us = clock_monotonic_us() + wanted->settings.period_ms * 1000;
+        int64_t begun_us = clock_monotonic_us();
         struct error err = { 0 };
 
+        wanted->rung = false;
         pthread_mutex_unlock(&wanted->lock);
         tell_outage(wanted, round_of(wanted, &err), &err);
         pthread_mutex_lock(&wanted->lock);
-        while (!wanted->ends && thread_cond_wait(&wanted->changed, &wanted->lock, next_us))
-            ;
+        rest(wanted, begun_us);
     }
     pthread_mutex_unlock(&wanted->lock);
     return NULL;
 }
 
+static int start_threads(struct wanted *wanted, struct error *err) {
+    const struct watches_settings settings = {
+        .api = wanted->settings.api, .node = wanted->settings.node, .ring = ring, .arg = wanted
+    };
+    int code;
+
+    if (watches_start(&settings, &wanted->watches, err) < 0)
+        return -1;
+    code = thread_start(&wanted->thread, "wanted", run, wanted);
+    if (code == 0)
+        return 0;
+    watches_stop(wanted->watches, INT64_MAX / 1000000);
+    return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
+}
+
 int wanted_start(const struct wanted_settings *settings, struct wanted **ret, struct error *err) {
     struct wanted *wanted = heap_new(sizeof(*wanted));
-    int code;
 
     wanted->settings = *settings;
     if (wanted->settings.period_ms <= 0)
         wanted->settings.period_ms = DEFAULT_PERIOD_MS;
     pthread_mutex_init(&wanted->lock, NULL);
     thread_cond_init(&wanted->changed);
-    code = thread_start(&wanted->thread, "wanted", run, wanted);
-    if (code == 0) {
-        *ret = wanted;
-        return 0;
+    if (start_threads(wanted, err) < 0) {
+        free(wanted);
+        return -1;
     }
-    free(wanted);
-    return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
+    *ret = wanted;
+    return 0;
 }
 
 bool wanted_stop(struct wanted *wanted, int64_t ms) {
@@ -243,7 +285,7 @@ bool wanted_stop(struct wanted *wanted, int64_t ms) {
     wanted->ends = true;
     pthread_cond_signal(&wanted->changed);
     pthread_mutex_unlock(&wanted->lock);
-    if (!thread_join_within(wanted->thread, ms))
+    if (!watches_stop(wanted->watches, ms) || !thread_join_within(wanted->thread, ms))
         return false;
     let_go(&wanted->replicas);
     let_go(&wanted->volumes);

@@ -115,6 +115,7 @@ EXTRA_DIST += \
 	tests/e2e/test_csi_controller.py \
 	tests/e2e/test_documents.py tests/e2e/test_domains.py \
 	tests/e2e/test_overlays.py \
+	tests/e2e/test_provisioning.py \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_claim.py \
@@ -144,6 +145,7 @@ EXTRA_DIST += \
 	tests/lib/guest_system.py \
 	tests/lib/hypervisor.py \
 	tests/lib/keystone.py \
+	tests/lib/nbd.py \
 	tests/lib/libvirt_daemons.py \
 	tests/lib/machine.py \
 	tests/lib/manifests.py \

@@ -36,17 +36,21 @@ static const char **held(void *arg, struct arena *memory) {
     return list;
 }
 
-static void begin_wanted(void) {
+static void begin_with(int64_t period_ms) {
     const struct wanted_settings settings = {
         .api = api,
         .node = NODE,
-        .period_ms = 5,
+        .period_ms = period_ms,
         .set_replicas = set_replicas,
         .set_volumes = set_volumes,
         .held = held,
     };
 
     ck_assert_int_eq(wanted_start(&settings, &wanted, &err), 0);
+}
+
+static void begin_wanted(void) {
+    begin_with(5);
 }
 
 static void end(void) {
@@ -118,6 +122,28 @@ START_TEST(what_cannot_be_asked_or_understood_changes_nothing) {
 }
 END_TEST
 
+START_TEST(what_is_told_of_is_asked_for_at_once) {
+    static const char watch[] = "/v3/volume_replicas?node=host-a&watch=true*";
+    const char *event = arena_format(arena, "{\"type\": \"MODIFIED\", \"object\": %s}\n",
+                                     json_text(arena, replica_document(0, 2)));
+
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    script_server_add(server, &(struct script_rule){ .path = watch, .manner = SCRIPT_SILENT });
+    begin_with(3600 * 1000);
+    await_calls(&volumes.calls, 1);
+    ck_assert(script_server_await(server, "GET", watch, 1));
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 2), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    script_server_add(
+        server, &(struct script_rule){ .path = watch, .status = 200, .body = event, .times = 1 });
+    script_server_drop_silent(server); /* it watches again */
+    await_calls(&replicas.calls, 2);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 2);
+}
+END_TEST
+
 START_TEST(a_volume_that_is_left_here_is_asked_for_by_itself) {
     holds = true;
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
@@ -149,5 +175,6 @@ END_TEST
 
 CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
                 what_cannot_be_asked_or_understood_changes_nothing,
+                what_is_told_of_is_asked_for_at_once,
                 a_volume_that_is_left_here_is_asked_for_by_itself,
                 one_that_the_api_does_not_know_is_left_alone)

@@ -1,0 +1,25 @@
+/*
+ * Rings when a document of this node has changed: two watches of the API, of replicas and of
+ * volumes, each in a thread of its own.  What has changed is asked for by who hears it.
+ */
+#pragma once
+
+#include "client/client.h"
+
+#include <stdbool.h>
+
+struct watches;
+
+struct watches_settings { /* what they point to outlives them */
+    struct client api;
+    const char *node;
+    void (*ring)(void *arg); /* by any of their threads */
+    void *arg;
+    int64_t retry_ms; /* after one that failed; 0: 5 000 */
+};
+
+int watches_start(const struct watches_settings *settings, struct watches **ret, struct error *err);
+/* Both watch: nothing changes unheard. */
+bool watches_on(struct watches *watches);
+/* Within `ms`; false: one hangs.  NULL is fine. */
+bool watches_stop(struct watches *watches, int64_t ms);
