@@ -117,7 +117,7 @@ static int look_body(struct work *work, void *arg, struct error *err) {
 }
 
 static struct looked look(struct bench *bench) {
-    struct looked looked = { NULL };
+    struct looked looked = { .phase = NULL };
 
     act(bench, look_body, &looked);
     return looked;

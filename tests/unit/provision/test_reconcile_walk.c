@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define WALKS        30
+#define WALKS        20
 #define STEPS        250
 #define NODES        4
 #define POOL_COUNT   5
