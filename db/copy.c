@@ -1,14 +1,24 @@
 #include "db/copy.h"
 
+#include "common/cleanup.h"
 #include "db/engine.h"
 
 #include <string.h>
 
-static const char version_table[] = "schema_version", clock_table[] = "clock";
+static const char version_table[] = "schema_version";
+/* Of an empty database, too, they have a row: the source's takes its place. */
+static const char *const filled[] = { "clock", "document_versions" };
 
 /* What an engine keeps for itself. */
 static bool is_ours(const char *table) {
     return strcmp(table, version_table) != 0 && strcmp(table, "sqlite_sequence") != 0;
+}
+
+static bool is_filled(const char *table) {
+    for (size_t i = 0; i < LENGTH(filled); i++)
+        if (strcmp(table, filled[i]) == 0)
+            return true;
+    return false;
 }
 
 static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, int64_t *ret,
@@ -21,7 +31,7 @@ static int target_check(struct db_tx *tx, struct copy *copy, const struct tables
     for (unsigned i = 0; i < tables->count; i++) {
         int64_t rows = 0;
 
-        if (!is_ours(tables->names[i]) || strcmp(tables->names[i], clock_table) == 0)
+        if (!is_ours(tables->names[i]) || is_filled(tables->names[i]))
             continue;
         if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
             return error_context(err, "table %s", tables->names[i]);
@@ -54,6 +64,13 @@ struct move {
     struct tables tables;
 };
 
+static int clear_filled(struct db_tx *to, struct arena *arena, struct error *err) {
+    for (size_t i = 0; i < LENGTH(filled); i++)
+        if (db_run(to, err, arena_format(arena, "DELETE FROM %s", filled[i])) < 0)
+            return -1;
+    return 0;
+}
+
 /* The clock goes on from what is stored, at whatever server or boot it is started next. */
 static int clock_move(struct db_tx *to, struct error *err) {
     return db_change(to, err, "UPDATE clock SET base = ''");
@@ -65,7 +82,7 @@ static int to_body(struct db_tx *to, void *arg, struct error *err) {
     struct copy *copy = move->copy;
 
     copy->count = 0;
-    if (target_check(to, copy, &move->tables, err) < 0 || db_run(to, err, "DELETE FROM clock") < 0)
+    if (target_check(to, copy, &move->tables, err) < 0 || clear_filled(to, copy->arena, err) < 0)
         return -1;
     for (unsigned i = 0; i < move->tables.count; i++)
         if (is_ours(move->tables.names[i]) &&

@@ -1,6 +1,7 @@
 #include "manager/check.h"
 
 #include "common/cleanup.h"
+#include "ledger/query.h"
 #include "ledger/quota.h"
 #include "manager/check.private.h"
 #include "manager/job.h"
@@ -133,6 +134,25 @@ static int check_reservations(struct round *round, struct work *work, struct err
     return more;
 }
 
+static int check_agree(struct round *round, struct work *work,
+                       const struct disagreement *disagreement, struct error *err) {
+    const char **ids;
+    int count = query_all(work, db_query(work->tx, err, disagreement->ids), query_text, &ids, err);
+
+    for (int i = 0; i < count; i++)
+        round_found(round, disagreement->promise, "%s %s %s", disagreement->what, ids[i],
+                    disagreement->why);
+    return count < 0 ? -1 : 0;
+}
+
+int round_check_agree(struct round *round, struct work *work, const struct disagreement *rows,
+                      size_t count, struct error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (check_agree(round, work, &rows[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 static int read_rows(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
     const struct query all = { .where = "1=1", .order = "v.id", .limit = -1, .with_details = true };
@@ -150,6 +170,7 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         check_target(round, &round->operations[i]);
     if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
         round_read_group_snapshots(round, work, err) < 0 ||
+        round_check_documents(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;

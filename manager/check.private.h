@@ -23,6 +23,14 @@ __attribute__((format(printf, 3, 4))) void round_found(struct round *round, cons
                                                        const char *format, ...);
 const struct operation *round_operation_at(const struct round *round, const char *target_id);
 
+/* What rows say of each other, and no status: ids that should not be. */
+struct disagreement {
+    const char *promise, *ids, *what, *why;
+};
+int round_check_agree(struct round *round, struct work *work, const struct disagreement *rows,
+                      size_t count, struct error *err);
+/* What must hold among documents (P5). */
+int round_check_documents(struct round *round, struct work *work, struct error *err);
 /* Reads the rows of snapshots, and what must hold among rows (P1, P5). */
 int round_read_snapshots(struct round *round, struct work *work, struct error *err);
 /* What must hold among rows of groups and volumes (P1, P5). */

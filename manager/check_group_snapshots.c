@@ -29,10 +29,7 @@ static int check_target(struct round *round, struct work *work, const struct ope
     return 0;
 }
 
-/* What rows say of each other, and no status: ids that should not be. */
-static const struct disagreement {
-    const char *promise, *ids, *what, *why;
-} disagreements[] = {
+static const struct disagreement disagreements[] = {
     { "P5",
       "SELECT DISTINCT operation_id FROM operation_turns "
       "WHERE operation_id NOT IN (SELECT id FROM operations)",
@@ -76,17 +73,6 @@ static const struct disagreement {
       "volume", "is in a group that has none of its type" },
 };
 
-static int check_agree(struct round *round, struct work *work,
-                       const struct disagreement *disagreement, struct error *err) {
-    const char **ids;
-    int count = query_all(work, db_query(work->tx, err, disagreement->ids), query_text, &ids, err);
-
-    for (int i = 0; i < count; i++)
-        round_found(round, disagreement->promise, "%s %s %s", disagreement->what, ids[i],
-                    disagreement->why);
-    return count < 0 ? -1 : 0;
-}
-
 int round_read_group_snapshots(struct round *round, struct work *work, struct error *err) {
     const struct query all = { .where = "1=1", .order = "gs.id", .limit = -1 };
     struct group_snapshot *rows;
@@ -97,8 +83,7 @@ int round_read_group_snapshots(struct round *round, struct work *work, struct er
     for (int i = 0; i < round->operation_count; i++)
         if (check_target(round, work, &round->operations[i], err) < 0)
             return -1;
-    for (size_t i = 0; i < LENGTH(disagreements); i++)
-        if (check_agree(round, work, &disagreements[i], err) < 0)
-            return -1;
-    return count < 0 ? -1 : 0;
+    if (count < 0)
+        return -1;
+    return round_check_agree(round, work, disagreements, LENGTH(disagreements), err);
 }

@@ -3,6 +3,7 @@
 #include "common/arena.h"
 #include "drivers/memory.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/documents.h"
 #include "tests/lib/groups.h"
 #include "tests/lib/snapshots.h"
 #include "tests/lib/world.h"
@@ -180,6 +181,59 @@ START_TEST(group_snapshots_and_their_snapshots_agree) {
 
         group_of(world, volumes, LENGTH(volumes));
         ck_assert_ptr_nonnull(cases[i].made ? group_snapshot(world) : new_group_snapshot(world));
+        ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+        world_sql(world, cases[i].sql);
+        ck_assert_int_gt(check_run(&check, &err), 0);
+        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      heard.text);
+    }
+}
+END_TEST
+
+/* ---- documents ---- */
+
+START_TEST(documents_and_what_belongs_to_them_agree) {
+    static const struct {
+        const char *sql, *text;
+    } cases[] = {
+        { "UPDATE document_counts SET documents = 2 WHERE kind = 'CStorVolume'",
+          "P5 documents of kind CStorVolume are not as many" },
+        { "DELETE FROM document_counts", "are not as many" },
+        { "INSERT INTO document_counts VALUES ('CStorVolumePolicy', 'p', 1)",
+          "P5 documents of kind CStorVolumePolicy are counted and not there" },
+        { "UPDATE documents SET project_id = '" WORLD_OTHER "' WHERE kind = 'CStorVolume'",
+          "is another project's than its owner" },
+        { "UPDATE documents SET owner_id = NULL WHERE kind = 'CStorVolumeReplica'",
+          "belongs to nothing" },
+        { "UPDATE documents SET owner_id = (SELECT id FROM documents WHERE kind = "
+          "'CStorVolumeConfig') WHERE kind = 'CStorVolumeReplica'",
+          "belongs to what has no such" },
+        { "UPDATE documents SET kind = 'CStorVolume', owner_id = (SELECT id FROM documents WHERE "
+          "kind = 'CStorVolumeConfig') WHERE kind = 'CStorVolumeReplica'",
+          "has several volumes" },
+        { "UPDATE documents SET version = 100 WHERE kind = 'CStorVolume'",
+          "has a number that was not given yet" },
+        { "UPDATE documents SET deleted_at = 1, metadata = '{\"finalizers\":[]}' "
+          "WHERE kind = 'CStorVolumeReplica'",
+          "is deleted and waits for nothing" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autoworld struct world *world = world_new(NULL);
+        struct heard heard = { 0 };
+        const struct check check = {
+            .db = world->db,
+            .settings = &world->settings,
+            .node = WORLD_NODE,
+            .wrong = hear,
+            .arg = &heard,
+        };
+        struct error err;
+
+        documents_replica(
+            world, documents_volume(
+                       world, documents_make(world, "volume_configs", "volume_config",
+                                             DOCUMENTS_CONFIG("\"name\": \"db\"", "1Gi", "1"))));
         ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
         world_sql(world, cases[i].sql);
         ck_assert_int_gt(check_run(&check, &err), 0);
@@ -372,6 +426,6 @@ END_TEST
 
 CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            many_volumes_with_details_are_read, groups_and_their_volumes_agree,
-           group_snapshots_and_their_snapshots_agree, what_is_recorded_of_a_snapshot_can_be_true,
-           an_info_that_is_no_volumes_is_found, a_half_made_file_that_nobody_works_on_is_found,
-           a_file_that_is_just_made_is_no_finding)
+           group_snapshots_and_their_snapshots_agree, documents_and_what_belongs_to_them_agree,
+           what_is_recorded_of_a_snapshot_can_be_true, an_info_that_is_no_volumes_is_found,
+           a_half_made_file_that_nobody_works_on_is_found, a_file_that_is_just_made_is_no_finding)

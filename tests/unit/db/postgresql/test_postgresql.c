@@ -703,6 +703,11 @@ END_TEST
 
 /* ---- moving ---- */
 
+#define DOCUMENT(rowid, id, owner, version)                                                  \
+    "INSERT INTO documents (rowid, id, kind, project_id, name, owner_id, version, "          \
+    "first_version, generation, metadata, body, status, created_at) VALUES (" rowid ", '" id \
+    "', 'k', 'p', '" id "', " owner ", " version ", " version ", 1, '{}', '{}', '{}', 1)"
+
 START_TEST(a_whole_database_moves_or_nothing) {
     autoarena struct arena *arena = arena_new();
     struct copy copy = { .arena = arena };
@@ -717,7 +722,12 @@ START_TEST(a_whole_database_moves_or_nothing) {
             "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 9007199254740993, 9)");
     sql_run(copy.from, "INSERT INTO outbox (id, topic, method, key, payload, created_at) "
                        "VALUES (41, 't', 'm', 'k', '{}', 1)");
+    sql_run(copy.from, "UPDATE document_versions SET version = 7");
+    sql_run(copy.from, DOCUMENT("9", "owner", "NULL", "1"));
+    sql_run(copy.from, DOCUMENT("3", "owned", "'owner'", "2"));
     ck_assert_msg(copy_database(&copy, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM documents"), 2);
+    ck_assert_int_eq(sql_int(copy.to, "SELECT version FROM document_versions"), 7);
     ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM volume_types WHERE name = 'gold ä'"),
                      1);
     ck_assert_int_eq(sql_int(copy.to, "SELECT allocated_gb FROM pools WHERE free_gb IS NULL AND "

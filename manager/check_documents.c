@@ -1,0 +1,45 @@
+#include "common/cleanup.h"
+#include "manager/check.private.h"
+
+/* What rows say of each other, whatever the documents say: the kinds by name. */
+
+static const struct disagreement disagreements[] = {
+    { "P5",
+      "SELECT kind FROM (SELECT d.kind, d.project_id, COUNT(*) AS found, "
+      "(SELECT c.documents FROM document_counts c WHERE c.kind = d.kind AND "
+      "c.project_id = d.project_id) AS counted FROM documents d GROUP BY d.kind, d.project_id) "
+      "AS kinds WHERE COALESCE(counted, 0) <> found",
+      "documents of kind", "are not as many as was counted" },
+    { "P5",
+      "SELECT c.kind FROM document_counts c WHERE c.documents <> 0 AND NOT EXISTS (SELECT 1 "
+      "FROM documents d WHERE d.kind = c.kind AND d.project_id = c.project_id)",
+      "documents of kind", "are counted and not there" },
+    { "P5",
+      "SELECT d.id FROM documents d JOIN documents o ON o.id = d.owner_id "
+      "WHERE o.project_id <> d.project_id",
+      "document", "is another project's than its owner" },
+    { "P5",
+      "SELECT id FROM documents WHERE kind IN ('CStorVolume', 'CStorVolumeReplica') "
+      "AND owner_id IS NULL",
+      "document", "belongs to nothing" },
+    { "P5",
+      "SELECT d.id FROM documents d JOIN documents o ON o.id = d.owner_id WHERE NOT "
+      "((d.kind = 'CStorVolume' AND o.kind = 'CStorVolumeConfig') OR "
+      "(d.kind = 'CStorVolumeReplica' AND o.kind = 'CStorVolume'))",
+      "document", "belongs to what has no such" },
+    { "P5",
+      "SELECT owner_id FROM documents WHERE kind = 'CStorVolume' AND owner_id IS NOT NULL "
+      "GROUP BY owner_id HAVING COUNT(*) > 1",
+      "config", "has several volumes" },
+    { "P5", "SELECT id FROM documents WHERE version > (SELECT version FROM document_versions)",
+      "document", "has a number that was not given yet" },
+    { "P5",
+      "SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL AND "
+      "d.metadata LIKE '%\"finalizers\":[]%' AND NOT EXISTS (SELECT 1 FROM documents o "
+      "WHERE o.owner_id = d.id)",
+      "document", "is deleted and waits for nothing" },
+};
+
+int round_check_documents(struct round *round, struct work *work, struct error *err) {
+    return round_check_agree(round, work, disagreements, LENGTH(disagreements), err);
+}
