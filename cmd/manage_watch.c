@@ -55,20 +55,28 @@ struct round {
     void *arg;
     bool enough; /* whoever hears it says so */
     bool seen;   /* something, since the watch began from the beginning */
+    bool heard;  /* anything at all: the service is one that can be watched */
 };
+
+static int hear(void *arg, const char *type, const json_t *object, struct error *err) {
+    struct round *round = arg;
+
+    round->heard = true;
+    return round->each(round->arg, type, object, err);
+}
 
 /* Until somebody has enough, the time is over, or it is refused. */
 static int watch_on(struct manage_talk *talk, struct round *round) {
     int64_t until_us = talk->timeout_s ? clock_monotonic_us() + talk->timeout_s * SECOND_US : 0;
     int64_t version = WATCH_FROM_THE_BEGINNING;
 
-    for (bool first = true;; first = false) {
+    for (;;) {
         int result;
 
         round->seen = round->seen && version >= 0;
-        result = client_watch(&talk->api, talk->arena, round->path, &version, round->each,
-                              round->arg, &until_us, &talk->err);
-        if (round->enough || (result < 0 && (first || !is_away(&talk->err))))
+        result = client_watch(&talk->api, talk->arena, round->path, &version, hear, round,
+                              &until_us, &talk->err);
+        if (round->enough || (result < 0 && !(round->heard && is_away(&talk->err))))
             return round->enough ? 0 : -1;
         if (until_us != 0 && clock_monotonic_us() >= until_us)
             return 0;
