@@ -70,53 +70,118 @@ static bool same_replicas(const struct wish_volume *a, const struct wish_volume 
     return true;
 }
 
+static void look(struct keeper *keeper) {
+    target_status(keeper->target, &keeper->status);
+}
+
 /* ---- rebuilds ---- */
 
-static void note_rebuild(struct keeper *keeper) {
-    bool failed = keeper->status.job != TARGET_REBUILT;
+static void end_rebuild(struct keeper *keeper, bool failed) {
     unsigned doubled =
         keeper->rebuild_failures < REBUILD_MOST ? keeper->rebuild_failures : REBUILD_MOST;
 
-    rebuilds_end(keeper->settings->rebuilds);
+    if (keeper->rebuilding)
+        rebuilds_end(keeper->settings->rebuilds);
     keeper->rebuilding = false;
     keeper->rebuild_failures = failed ? keeper->rebuild_failures + 1 : 0;
     keeper->rebuild_us =
         failed ? clock_monotonic_us() + (REBUILD_FIRST_S << doubled) * SECOND_US : 0;
 }
 
+static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
+    for (unsigned i = 0; i < keeper->status.count; i++) {
+        if (strcmp(keeper->status.replicas[i].replica.uid, uid) == 0)
+            return &keeper->status.replicas[i];
+    }
+    return NULL;
+}
+
 /* A directory below a file system that is not mounted is no place for a replica. */
-static bool may_be_rebuilt(const struct wish_volume *wanted, const struct target_replica *replica) {
-    const char *uid = replica->replica.uid, *name = wish_pool(wanted, uid);
+static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *replica) {
+    const struct target_replica *seen = status_of(keeper, replica->uid);
     struct pool_look pool;
 
-    if (replica->votes || !name || replica->look.health == REPLICA_FAILING ||
-        (wanted->removing && strcmp(wanted->removing, uid) == 0))
+    if (seen && seen->look.health == REPLICA_FAILING)
         return false;
-    pool_look(replica->replica.pool, name, &pool);
+    pool_look(replica->pool, wish_pool(&keeper->wish->volume, replica->uid), &pool);
     return pool.state == POOL_ONLINE;
 }
 
-static void rebuild_next(struct keeper *keeper) {
+/* What there is to do about replicas. */
+struct change {
+    struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
+    unsigned count;
+    const struct replica *missing; /* one that does not vote and can be filled */
+    bool blocked;                  /* one cannot */
+    bool surplus;                  /* there are others, or another number */
+};
+
+static void add_wanted(const struct keeper *keeper, const struct replica *replica,
+                       struct change *change) {
+    const struct target_replica *seen = status_of(keeper, replica->uid);
+
+    change->wanted[change->count++] = *replica;
+    if (seen && seen->votes)
+        return;
+    if (!may_be_rebuilt(keeper, replica))
+        change->blocked = true;
+    else if (!change->missing)
+        change->missing = replica;
+}
+
+static struct change find_change(const struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    struct change change = { 0 };
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < wanted->count; i++) {
+        const struct replica *replica = &wanted->replicas[i];
+
+        if (wanted->removing && strcmp(wanted->removing, replica->uid) == 0)
+            continue;
+        known += status_of(keeper, replica->uid) != NULL;
+        add_wanted(keeper, replica, &change);
+    }
+    change.surplus = keeper->status.count > known || keeper->status.wanted != change.count;
+    return change;
+}
+
+/* One that has a place is filled whatever the others are; who comes or goes waits for all. */
+static int do_change(struct keeper *keeper, const struct change *change, struct error *err) {
+    int64_t speed = keeper->settings->rebuild_speed;
+
+    if (change->missing && keeper->status.voters < keeper->status.wanted)
+        return target_rebuild(keeper->target, change->missing, NULL, speed, err);
+    if (change->blocked || (!change->missing && !change->surplus))
+        return 0;
+    return target_scale(keeper->target, change->wanted, change->count, speed, err);
+}
+
+static void mend(struct keeper *keeper) {
     struct error err;
+    struct change change;
 
     if (keeper->rebuilding && keeper->status.job != TARGET_REBUILD)
-        note_rebuild(keeper);
+        end_rebuild(keeper, keeper->status.job != TARGET_REBUILT);
     if (keeper->rebuilding || clock_monotonic_us() < keeper->rebuild_us)
         return;
-    for (unsigned i = 0; i < keeper->status.count; i++) {
-        const struct target_replica *replica = &keeper->status.replicas[i];
-
-        if (!may_be_rebuilt(&keeper->opened->volume, replica))
-            continue;
-        if (!rebuilds_begin(keeper->settings->rebuilds))
-            return;
-        keeper->rebuilding = true;
-        log_info(NULL, "replica is rebuilt", "volume_id", keeper->uid, "replica_id",
-                 replica->replica.uid, NULL);
-        target_rebuild(keeper->target, &replica->replica, NULL, keeper->settings->rebuild_speed,
-                       &err);
+    change = find_change(keeper);
+    if (!change.missing && !change.surplus)
         return;
+    if (change.missing && !rebuilds_begin(keeper->settings->rebuilds))
+        return;
+    keeper->rebuilding = change.missing != NULL;
+    if (do_change(keeper, &change, &err) < 0) {
+        log_warning(NULL, "replicas are not as wanted", "volume_id", keeper->uid, "reason",
+                    err.message, NULL);
+        end_rebuild(keeper, true);
     }
+    look(keeper);
+    if (keeper->rebuilding && keeper->status.job != TARGET_REBUILD)
+        end_rebuild(keeper, false);
+    if (keeper->rebuilding)
+        log_info(NULL, "replica is rebuilt", "volume_id", keeper->uid, "replica_id",
+                 keeper->status.job_replica, NULL);
 }
 
 /* ---- what is wanted ---- */
@@ -141,15 +206,12 @@ static int adjust(struct keeper *keeper, struct error *err) {
     return 0;
 }
 
-static void look(struct keeper *keeper) {
-    target_status(keeper->target, &keeper->status);
-}
-
 static int serve(struct keeper *keeper, struct error *err) {
     int outcome = 0;
 
-    if (keeper->target && !same_replicas(&keeper->wish->volume, &keeper->opened->volume))
-        keeper_let_go(keeper); /* the daemon goes on, and is found again */
+    if (keeper->target && keeper->status.state == TARGET_DOWN &&
+        !same_replicas(&keeper->wish->volume, &keeper->opened->volume))
+        keeper_let_go(keeper); /* to be opened with those that there are now */
     if (!keeper->target && open_target(keeper, err) < 0)
         return -1;
     look(keeper);
@@ -169,8 +231,7 @@ static int serve(struct keeper *keeper, struct error *err) {
     look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return 1;
-    rebuild_next(keeper);
-    look(keeper);
+    mend(keeper);
     return 0;
 }
 

@@ -53,13 +53,15 @@ class Provisioning(ServiceCase):
     def volume_of(self, name):
         return self.api.ask("GET", f"/volume_configs/{name}/volume")["replicated_volume"]
 
-    def declare(self, name, replicas=3, size="64Mi"):
+    def declare(self, name, replicas=3, size="64Mi", pools=()):
+        policy = {"policy": {"replicaPoolInfo": [{"poolName": pool} for pool in pools]}}
         until(lambda: len([pool for pool in self.api.ask("GET", "/replica_pools")["replica_pools"]
                            if pool["up"] and pool["state"] == "Online"]) == len(POOLS), 60,
               "all pools to be there")
         self.api.ask("POST", "/volume_configs", {"volume_config": {
             "metadata": {"name": name},
-            "spec": {"capacity": {"storage": size}, "provision": {"replicaCount": replicas}}}})
+            "spec": {"capacity": {"storage": size}, "provision": {"replicaCount": replicas},
+                     **(policy if pools else {})}}})
         until(lambda: self.config(name)["status"]["phase"] == "Bound", 60, f"{name} to be Bound")
 
     def await_phase(self, name, phase):
@@ -175,6 +177,20 @@ class Provisioning(ServiceCase):
             pass
         self.await_phase("loser", "Healthy")
         self.end("loser", disk)
+
+    def test_replicas_come_and_go(self):
+        self.declare("scaler", 1, pools=("pool-a",))
+        disk = self.publish("scaler")
+        disk.write(BLOCKS)
+        for pools in (POOLS, ("pool-b", "pool-c"), ("pool-c",)):
+            self.change("scaler", spec={"policy": {
+                "replicaPoolInfo": [{"poolName": pool} for pool in pools]}})
+            until(lambda wanted=pools: sorted(self.config("scaler")["status"]["poolInfo"])
+                  == sorted(wanted), 120, f"replicas on {pools}")
+            self.await_phase("scaler", "Healthy")
+            disk.connected().check()
+            disk.write(BLOCKS)
+        self.end("scaler", disk)
 
     def test_too_few_pools_make_nothing(self):
         self.api.ask("POST", "/volume_configs", {"volume_config": {

@@ -214,6 +214,25 @@ START_TEST(a_volume_grows) {
 }
 END_TEST
 
+START_TEST(a_replica_leaves_and_comes_back) {
+    json_t *document = volume_document(NODE, "64Mi", 2);
+
+    serve();
+    checker_disconnect(&checker);
+    json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[0]));
+    set(document);
+    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 2)
+        poll(NULL, 0, 5);
+    version = 3;
+    assert_well();
+    checker_disconnect(&checker);
+    want(NODE, "64Mi"); /* filled anew, whatever it still has */
+    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 3)
+        poll(NULL, 0, 5);
+    assert_well();
+}
+END_TEST
+
 START_TEST(too_few_replicas_are_waited_for) {
     const char *away[] = { arena_join(arena, top, "/one", NULL),
                            arena_join(arena, top, "/two", NULL) };
@@ -279,5 +298,5 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
-                a_volume_grows, too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
-                what_a_machine_that_went_down_has_left_goes)
+                a_volume_grows, a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
+                one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
