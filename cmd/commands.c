@@ -5,10 +5,11 @@
 
 #include "cmd/manage.h"
 #include "common/cleanup.h"
+#include "http/unix_socket.h"
 
 #include <string.h>
 
-static const struct listener api_listener = {
+const struct listener listener_api = {
     .section = "DEFAULT",
     .address = "osapi_volume_listen",
     .port = "osapi_volume_listen_port",
@@ -28,9 +29,9 @@ static const struct listener agent_listener = {
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
       .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI | PART_STORAGE,
-                .optional = PART_AGENT | PART_CSI | PART_STORAGE, .listener = &api_listener } },
+                .optional = PART_AGENT | PART_CSI | PART_STORAGE, .listener = &listener_api } },
     { .name = "api", .help = "HTTP API only",
-      .role = { .parts = PART_API, .listener = &api_listener } },
+      .role = { .parts = PART_API, .listener = &listener_api } },
     { .name = "manager", .help = "volume manager of the configured backends",
       .role = { .parts = PART_MANAGER } },
     { .name = "compute", .help = "agent of one hypervisor host",
@@ -46,6 +47,21 @@ const struct command commands[] = {
 };
 
 /* clang-format on */
+
+const char *listener_url(struct arena *arena, const struct config *config,
+                         const struct listener *listener, unsigned port, const char *path) {
+    const char *address = config_text(config, listener->section, listener->address);
+    const char *file = unix_socket_path(address);
+    bool ipv6 = strchr(address, ':') != NULL;
+    bool secure = config_text(config, "ssl", "cert_file") != NULL;
+
+    if (file)
+        return arena_join(arena, unix_socket_url(arena, file, secure), path, NULL);
+    if (port == 0)
+        port = (unsigned)config_int(config, listener->section, listener->port);
+    return arena_format(arena, "%s://%s%s%s:%u%s", secure ? "https" : "http", ipv6 ? "[" : "",
+                        address, ipv6 ? "]" : "", port, path);
+}
 
 static bool is_wanted(const struct config *config, unsigned part) {
     if (part == PART_AGENT)

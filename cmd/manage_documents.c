@@ -130,7 +130,7 @@ static int get(struct manage_talk *talk) {
     if (!list)
         return -1;
     if (talk->json)
-        manage_print_json(json_deep_copy(list));
+        manage_print_json(json_deep_copy(talk->words[1] ? json_array_get(list, 0) : list));
     else if (kind == &manage_pools)
         document_print_pools(list);
     else

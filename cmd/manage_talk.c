@@ -1,6 +1,7 @@
 #include "cmd/manage_talk.h"
 
 #include "client/volumes.h"
+#include "cmd/role.h"
 #include "identity/own_user.h"
 
 #include <stdio.h>
@@ -52,7 +53,9 @@ static int open_talk(struct manage_talk *talk, const struct config *config,
                      const char *const *words) {
     if (own_user_new(config, "service_user", &talk->user, &talk->err) < 0)
         return -1;
-    talk->api = volumes_client(own_user_is_known(talk->user) ? NULL : "http://127.0.0.1:8776/v3",
+    talk->api = volumes_client(own_user_is_known(talk->user)
+                                   ? NULL
+                                   : listener_url(talk->arena, config, &listener_api, 0, "/v3"),
                                NULL, talk->user);
     for (; *words; words++)
         if (read_word(talk, *words) < 0)

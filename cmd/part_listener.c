@@ -114,14 +114,7 @@ int part_listener_start(struct parts *parts, struct error *err) {
 }
 
 const char *part_listener_url(const struct parts *parts, const char *path) {
-    const char *address = listen_address(parts), *file = unix_socket_path(address);
-    bool ipv6 = strchr(address, ':') != NULL;
-    bool secure = config_text(parts->config, "ssl", "cert_file") != NULL;
-
-    if (file)
-        return arena_join(parts->arena, unix_socket_url(parts->arena, file, secure), path, NULL);
-    return arena_format(parts->arena, "%s://%s%s%s:%u%s", secure ? "https" : "http",
-                        ipv6 ? "[" : "", address, ipv6 ? "]" : "", http_server_port(parts->http),
+    return listener_url(parts->arena, parts->config, parts->listener, http_server_port(parts->http),
                         path);
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "common/arena.h"
 #include "config/config.h"
 
 enum {
@@ -22,6 +23,14 @@ struct listener {
     const char *told;                     /* the path that "ready" tells */
     const char *agent;                    /* the path before the agent's own */
 };
+
+/* Of the volume API. */
+extern const struct listener listener_api;
+
+/* The URL of a path behind a listener of this configuration, as it is called from here; `port` is
+ * the one that it has got, 0: as configured. */
+const char *listener_url(struct arena *arena, const struct config *config,
+                         const struct listener *listener, unsigned port, const char *path);
 
 struct role {
     unsigned parts;                  /* 0: no service, a tool */

@@ -85,7 +85,7 @@ int usage_print_word(const struct command *command, const char *word, FILE *out)
     if (asks)
         fputs(
             "  --api URL            of the volume API; else what the catalog of [service_user] says,\n"
-            "                       or http://127.0.0.1:8776/v3\n"
+            "                       or where a service of this configuration listens\n"
             "  -f, --file FILE      documents in YAML or JSON; - reads the standard input\n"
             "  --dry-run            checks all and changes nothing; tells what would change\n"
             "  --watch              goes on, with a line for each change\n"

@@ -5,6 +5,7 @@ What is declared, from the command line: applied, told, changed, tried, deleted.
 import json
 import os
 import subprocess
+import urllib.parse
 
 import program
 from case import ServiceCase
@@ -43,10 +44,13 @@ spec:
 class Documents(ServiceCase):
     options = ("--compute_agent.enabled=false", "--osapi_max_limit=25")
 
+    def port(self):
+        return urllib.parse.urlsplit(self.service.endpoint).port
+
     def manage(self, *words, text=None):
-        """The status, and what was said."""
+        """The status, and what was said; the API is found by the configuration."""
         result = subprocess.run(
-            [program.BINARY, "manage", *words, f"--api={self.service.endpoint}"],
+            [program.BINARY, "manage", *words, f"--osapi_volume_listen_port={self.port()}"],
             input=text, capture_output=True, text=True, timeout=60, check=False)
         return result.returncode, result.stdout + result.stderr
 
@@ -75,6 +79,8 @@ class Documents(ServiceCase):
         self.assertEqual(sorted((row["metadata"]["name"], row["spec"]["target"]["luWorkers"],
                                  row["spec"]["replica"]["compression"]) for row in listed),
                          [("one", 2, "on"), ("two", 4, "on")])
+        two = json.loads(self.done("get", "cvp", "two", "--format=json"))
+        self.assertEqual(two["metadata"]["name"], "two")
         self.assertIn("queueDepth: 64", self.done("describe", "cvp", "two"))
         for name in ("one", "two"):
             self.assertEqual(self.done("delete", "cvp", name),
