@@ -44,6 +44,7 @@ libscoria_a_SOURCES += \
 	api/resource.c api/resource.h \
 	api/resource_filters.c \
 	api/resource_list.c \
+	api/retype.c \
 	api/route_table.c api/route_table.h \
 	api/router.c api/router.h api/routes.def api/routes.h \
 	api/seats.c \

@@ -48,6 +48,7 @@ static const struct {
     [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,    P } },
     [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
     [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,    R } },
+    [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,    R } },
     [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
     [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
     /* The row alone: what is being made or destroyed goes with the group that it was in. */

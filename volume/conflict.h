@@ -41,6 +41,7 @@ enum volume_action {
     ACTION_DROP_SNAPSHOT,
     ACTION_REVERT,
     ACTION_RECLAIM,
+    ACTION_RETYPE,
     ACTION_CLONE,
     ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
     ACTION_JOIN_GROUP,

@@ -44,6 +44,7 @@ libscoria_a_SOURCES += \
 	volume/reclaim_trim.c volume/reclaim_trim.h \
 	volume/reserved_type.h \
 	volume/reset.c volume/reset.h \
+	volume/retype.c volume/retype.h \
 	volume/revert.c volume/revert.h \
 	volume/snapshot.c volume/snapshot.h \
 	volume/snapshot_assist.c volume/snapshot_assist.h \
@@ -84,6 +85,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \
+	tests/unit/volume/test_retype \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_snapshot_assist \
 	tests/unit/volume/test_snapshot_resets \

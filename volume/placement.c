@@ -59,7 +59,8 @@ bool placement_matches(struct work *work, const struct pool *pool, const struct 
            capability_matches(pool_capabilities(work, pool), &type->extra_specs);
 }
 
-static bool type_fits(struct work *work, const struct pool *pool, const struct volume_type *type) {
+bool placement_may_have(struct work *work, const struct pool *pool,
+                        const struct volume_type *type) {
     return zone_fits(type, pool) && placement_matches(work, pool, type);
 }
 
@@ -68,10 +69,10 @@ static bool may_be_in(struct work *work, const struct placement *wish, const str
     if (!pool->active || (wish->backend && strcmp(wish->backend, pool->host) != 0) ||
         (wish->availability_zone &&
          strcmp(wish->availability_zone, pool->availability_zone) != 0) ||
-        (wish->type && !type_fits(work, pool, wish->type)))
+        (wish->type && !placement_may_have(work, pool, wish->type)))
         return false;
     for (unsigned i = 0; i < wish->other_type_count; i++)
-        if (!type_fits(work, pool, &wish->other_types[i]))
+        if (!placement_may_have(work, pool, &wish->other_types[i]))
             return false;
     return true;
 }

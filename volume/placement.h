@@ -36,5 +36,7 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
  * there is no such zone. */
 int zone_choose(struct work *work, const char *asked, const char **ret, struct error *err);
 
-/* May volumes of the type be in the pool: do its extra specs match, whatever the room? */
+/* May volumes of the type be in the pool: do its extra specs match, whatever the room?  And the
+ * zones that it lists? */
 bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type);
+bool placement_may_have(struct work *work, const struct pool *pool, const struct volume_type *type);

@@ -1,5 +1,6 @@
 #include "volume/volume_quota.h"
 
+#include "common/cleanup.h"
 #include "ledger/quota.h"
 #include "ledger/quota_limit.h"
 
@@ -59,6 +60,76 @@ int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
     const struct quota_demands demands = of_snapshot(work, snapshot);
 
     return snapshot->use_quota ? quota_give_back(work, snapshot->project_id, &demands, err) : 0;
+}
+
+/* ---- of another type ---- */
+
+/* What the objects of one project take. */
+struct share {
+    const char *project_id;
+    int64_t volumes, snapshots, gigabytes;
+};
+
+static int read_share(struct work *work, const struct db_rows *rows, void *item,
+                      struct error *err) {
+    (void)err;
+    *(struct share *)item = (struct share){
+        .project_id = db_copy(rows, 0, work->arena),
+        .volumes = db_int(rows, 1),
+        .snapshots = db_int(rows, 2),
+        .gigabytes = db_int(rows, 3),
+    };
+    return 0;
+}
+
+static struct quota_demands of_type(const struct work *work, const struct share *share,
+                                    const char *type_name) {
+    const struct {
+        const char *resource;
+        int64_t amount;
+    } rows[] = { { QUOTA_VOLUMES, share->volumes },
+                 { QUOTA_SNAPSHOTS, share->snapshots },
+                 { QUOTA_GIGABYTES, share->gigabytes } };
+    struct quota_demands demands = { .count = 0 };
+
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        if (rows[i].amount > 0)
+            quota_demand_add(&demands, work->arena,
+                             quota_limit_of_type(work->arena, rows[i].resource, type_name), NULL,
+                             rows[i].amount);
+    return demands;
+}
+
+int volume_quota_retype(struct work *work, const struct volume *volume, const char *new_type_name,
+                        struct error *err) {
+    struct share *shares;
+    int count = query_all(work,
+                          db_query(work->tx, err,
+                                   "SELECT project_id, CAST(SUM(volumes) AS BIGINT), "
+                                   "CAST(SUM(snapshots) AS BIGINT), "
+                                   "CAST(SUM(gigabytes) AS BIGINT) FROM "
+                                   "(SELECT project_id, 1 AS volumes, 0 AS snapshots, "
+                                   "size_gb AS gigabytes FROM volumes "
+                                   "WHERE id = $1 AND use_quota = 1 UNION ALL "
+                                   "SELECT project_id, 0, 1, counted_gb FROM snapshots "
+                                   "WHERE volume_id = $1 AND use_quota = 1) taken "
+                                   "GROUP BY project_id ORDER BY project_id",
+                                   DB_TEXT(volume->id)),
+                          read_share, &shares, err);
+
+    for (int i = 0; i < count; i++) {
+        const struct quota_demands more = of_type(work, &shares[i], new_type_name);
+
+        if (quota_take(work, shares[i].project_id, &more, err) < 0)
+            return -1;
+        if (volume->type_name) {
+            const struct quota_demands less = of_type(work, &shares[i], volume->type_name);
+
+            if (quota_give_back(work, shares[i].project_id, &less, err) < 0)
+                return -1;
+        }
+    }
+    return count < 0 ? -1 : 0;
 }
 
 static struct quota_demands one_group(const struct work *work) {

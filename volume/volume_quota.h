@@ -17,6 +17,11 @@ int volume_quota_give_back(struct work *work, const struct volume *volume, struc
 int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
                                 const char *operation_id, int64_t new_size_gb, struct error *err);
 
+/* What the volume and its snapshots take of their type's quotas they take of another's.
+ * ERROR_OVER_QUOTA. */
+int volume_quota_retype(struct work *work, const struct volume *volume, const char *new_type_name,
+                        struct error *err);
+
 /* A new snapshot, at once. */
 int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err);
 int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot, struct error *err);

@@ -241,6 +241,7 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
            "volume:revert_to_snapshot"), /* there is none */
     ACTION(OWNED_MEMBER, "{\"os-reclaim_space\": {}}", 202, USER("reclaim_space")),
+    ACTION(OWNED_MEMBER, "{\"os-retype\": {\"new_type\": \"none\"}}", 404, "volume:retype"),
     ACTION(OWNED_ADMIN,
            "{\"os-update_reclaim_space\": {\"id\": \"11111111-1111-4111-8111-111111111111\", "
            "\"status\": \"done\"}}",

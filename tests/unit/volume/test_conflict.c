@@ -81,6 +81,7 @@ static const struct request requests[] = {
     { ACTION_DELETE, "DELETE", "/volumes/V?cascade=true", NULL },
     ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
     ACT(ACTION_RECLAIM, "{\"os-reclaim_space\": {}}"),
+    ACT(ACTION_RETYPE, "{\"os-retype\": {\"new_type\": \"other\"}}"),
     { ACTION_CLONE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"V\"}}" },
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
     { ACTION_DROP_SNAPSHOT, "DELETE", "/snapshots/S", NULL },
@@ -546,6 +547,9 @@ static void hold_meeting(const struct setting *setting, const struct request *re
          !*meeting.snapshot) ||
         (strstr(request->path, "/N") && !*meeting.group_snapshot))
         return;
+    if (request->action == ACTION_RETYPE)
+        world_sql(world, "INSERT INTO volume_types (id, name, is_public, created_at) "
+                         "VALUES ('other', 'other', 1, 1)");
     if (is_about_group(request) && !meeting.grouped)
         group_of(world, &meeting.id, request->action != ACTION_JOIN_GROUP);
     meeting.call = setting->call;

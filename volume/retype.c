@@ -1,0 +1,76 @@
+#include "volume/retype.h"
+
+#include "volume/conflict.h"
+#include "volume/notification.h"
+#include "volume/placement.h"
+#include "volume/pool.h"
+#include "volume/type.h"
+#include "volume/volume_quota.h"
+
+#include <string.h>
+
+static int refuse(const struct volume *volume, const char *why, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s cannot be retyped: %s.",
+                     volume->id, why);
+}
+
+static int check_volume(const struct volume *volume, struct error *err) {
+    if (volume_is_migrating(volume))
+        return refuse(volume, "it is migrating", err);
+    if (volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must be available or in-use to be retyped, but "
+                         "current status is: %s.",
+                         volume->id, status_shown(volume->status));
+    if (volume->group_id)
+        return refuse(volume, "it is in a group", err);
+    return volume->host ? 0 : refuse(volume, "it is on no backend", err);
+}
+
+static int check_type(const struct volume *volume, const struct volume_type *type,
+                      struct error *err) {
+    if (volume->type_id && strcmp(volume->type_id, type->id) == 0)
+        return refuse(volume, "it has that type already", err);
+    if (type->is_encrypted)
+        return refuse(volume,
+                      "its bytes would have to be encrypted, for which there is no key "
+                      "manager",
+                      err);
+    if (volume->status != VOLUME_AVAILABLE &&
+        volume_type_is(type, "multiattach") != volume->multiattach)
+        return refuse(volume, "whether several may attach it changes only while nobody has it",
+                      err);
+    return volume_type_check_size(type, volume->size_gb, err);
+}
+
+static int check_place(struct work *work, const struct volume *volume,
+                       const struct volume_type *type, struct error *err) {
+    struct pool pool;
+    int found = pool_find(work, volume->host, &pool, err);
+
+    if (found < 0 || (found > 0 && placement_may_have(work, &pool, type)))
+        return found < 0 ? -1 : 0;
+    return refuse(volume, "the new type does not fit where it is, and volumes are not moved", err);
+}
+
+static int write_row(struct work *work, const struct volume *volume, const struct volume_type *type,
+                     struct error *err) {
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET volume_type_id = $1, multiattach = $2, updated_at = $3 "
+                     "WHERE id = $4",
+                     DB_TEXT(type->id), DB_BOOL(volume_type_is(type, "multiattach")),
+                     DB_INT(work->now_us), DB_TEXT(volume->id));
+}
+
+int volume_retype(struct work *work, const struct volume *volume, const char *wanted,
+                  struct error *err) {
+    struct volume_type type;
+
+    if (check_volume(volume, err) < 0 || volume_type_find(work, wanted, &type, err) < 0 ||
+        check_type(volume, &type, err) < 0 || check_place(work, volume, &type, err) < 0 ||
+        conflict_settle(work, volume->id, ACTION_RETYPE, err) < 0 ||
+        volume_quota_retype(work, volume, type.name, err) < 0 ||
+        write_row(work, volume, &type, err) < 0)
+        return -1;
+    return notification_of(work, "volume.retype", volume->id, err);
+}

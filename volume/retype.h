@@ -1,0 +1,12 @@
+/*
+ * A volume gets another type where it is: nothing moves, so its pool must be one for that type, and
+ * all of it is done when the request is answered.
+ */
+#pragma once
+
+#include "volume/volume.h"
+
+/* `type`: id or name, as the caller may see it.  ERROR_NOT_FOUND: there is none; ERROR_BAD_REQUEST:
+ * not now, not of that type, or it would have to move; ERROR_OVER_QUOTA: of that type. */
+int volume_retype(struct work *work, const struct volume *volume, const char *type,
+                  struct error *err);
