@@ -214,6 +214,21 @@ int volumes_extend(const struct client *api, struct arena *arena, const char *vo
                arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb), err);
 }
 
+int volumes_retype(const struct client *api, struct arena *arena, const char *volume_id,
+                   const char *type, struct error *err) {
+    struct json_out out;
+
+    json_out_init(&out, arena, 256);
+    out_begin_object(&out);
+    out_key_text(&out, "os-retype");
+    out_begin_object(&out);
+    out_put_text(&out, "new_type", type);
+    out_put_text(&out, "migration_policy", "never");
+    out_end_object(&out);
+    out_end_object(&out);
+    return act(api, arena, volume_id, json_out_text(&out), err);
+}
+
 int volumes_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
                     struct error *err) {
     return act(api, arena, volume_id, "{\"os-reclaim_space\": null}", err);

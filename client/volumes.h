@@ -57,6 +57,9 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
                    struct error *err);
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
                    int64_t new_gb, struct error *err);
+/* To another type, name or id, without moving. */
+int volumes_retype(const struct client *api, struct arena *arena, const char *volume_id,
+                   const char *type, struct error *err);
 /* Adds these to its metadata, all or none of them. */
 int volumes_set_metadata(const struct client *api, struct arena *arena, const char *volume_id,
                          const struct remote_pair *pairs, struct error *err);

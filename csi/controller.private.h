@@ -146,10 +146,12 @@ int controller_detach_begun(const struct client *api, struct arena *arena, const
                             struct error *err);
 
 typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_mutable;
-/* Parameters that may be modified later, as metadata, with `more` (may be NULL) behind them. */
+/* Parameters that may be modified later: those of metadata, with `more` (may be NULL) behind them,
+ * and the type; *ret_type stays where none is given. */
 int controller_read_mutable(struct arena *arena, const controller_mutable *const *entries,
                             size_t count, const struct remote_pair *more,
-                            const struct remote_pair **ret, struct error *err);
+                            const struct remote_pair **ret, const char **ret_type,
+                            struct error *err);
 
 /* ---- snapshots ---- */
 

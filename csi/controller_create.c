@@ -14,7 +14,7 @@ struct wanted {
     struct remote_pair metadata[3]; /* the driver's own */
     struct remote_volume_new volume;
     struct places places;
-    bool multi_node;
+    bool multi_node, type_is_mutable;
 };
 
 /* ---- what is asked for ---- */
@@ -35,16 +35,20 @@ static int read_parameter(struct wanted *wanted, const char *key, const char *va
 
 static int read_parameters(struct wanted *wanted, struct error *err) {
     const Csi__V1__CreateVolumeRequest *request = wanted->request;
+    const char *type = NULL;
     int result = 0;
 
     for (size_t i = 0; i < request->n_parameters && result == 0; i++)
         result =
             read_parameter(wanted, request->parameters[i]->key, request->parameters[i]->value, err);
-    if (result != 0)
-        return result;
-    return controller_read_mutable(
-        wanted->arena, (const controller_mutable *const *)request->mutable_parameters,
-        request->n_mutable_parameters, wanted->metadata, &wanted->volume.metadata, err);
+    if (result == 0)
+        result = controller_read_mutable(
+            wanted->arena, (const controller_mutable *const *)request->mutable_parameters,
+            request->n_mutable_parameters, wanted->metadata, &wanted->volume.metadata, &type, err);
+    wanted->type_is_mutable = type != NULL;
+    if (type)
+        wanted->volume.type = type;
+    return result;
 }
 
 static int read_source(struct wanted *wanted, struct error *err) {
@@ -114,7 +118,7 @@ static int check_type(const struct client *api, struct arena *arena, const struc
                       const struct remote_volume *volume, struct error *err) {
     struct remote_type type;
 
-    if (!wanted->volume.type || same(wanted->volume.type, volume->type))
+    if (!wanted->volume.type || wanted->type_is_mutable || same(wanted->volume.type, volume->type))
         return 0;
     if (types_find(api, arena, wanted->volume.type, &type, err) < 0)
         return err->kind == ERROR_NOT_FOUND

@@ -1,8 +1,10 @@
 /*
  * ControllerModifyVolume, and what a create says that may be modified later: metadata of the
- * volume, by parameters metadata.KEY.  A volume's type stays: the API has no retype.
+ * volume, by parameters metadata.KEY, and its type, to one that it can have where it is.
  */
 #include "csi/controller.private.h"
+
+#include "client/pools.h"
 
 #include <string.h>
 
@@ -15,7 +17,7 @@ static int check(const char *key, const char *value, struct error *err) {
 
     if (strncmp(key, PREFIX, PREFIX_SIZE) != 0 || !*name)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "Of a volume " PREFIX "KEY alone can be modified, %s cannot.", key);
+                           "Of a volume type and " PREFIX "KEY can be modified, %s cannot.", key);
     if (strcmp(name, CSI_NAME_KEY) == 0 || strcmp(name, CSI_UNTOLD_KEY) == 0)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is the driver's own.", key);
     if (strlen(name) > METADATA_MOST || strlen(value) > METADATA_MOST)
@@ -26,31 +28,78 @@ static int check(const char *key, const char *value, struct error *err) {
 
 int controller_read_mutable(struct arena *arena, const controller_mutable *const *entries,
                             size_t count, const struct remote_pair *more,
-                            const struct remote_pair **ret, struct error *err) {
-    size_t known = 0;
+                            const struct remote_pair **ret, const char **ret_type,
+                            struct error *err) {
+    size_t known = 0, own = 0;
     struct remote_pair *pairs;
 
     while (more && more[known].key)
         known++;
     pairs = arena_alloc(arena, (count + known + 1) * sizeof(*pairs));
     for (size_t i = 0; i < count; i++) {
-        int result = check(entries[i]->key, entries[i]->value, err);
+        const char *key = entries[i]->key, *value = entries[i]->value;
+        int result = 0;
 
+        if (strcmp(key, "type") == 0 && *value)
+            *ret_type = value;
+        else if ((result = check(key, value, err)) == 0)
+            pairs[own++] = (struct remote_pair){ key + PREFIX_SIZE, value };
         if (result != 0)
             return result;
-        pairs[i] = (struct remote_pair){ entries[i]->key + PREFIX_SIZE, entries[i]->value };
     }
     for (size_t i = 0; i < known; i++)
-        pairs[count + i] = more[i];
+        pairs[own + i] = more[i];
     *ret = pairs;
     return 0;
 }
 
-/* What the API refuses of well-formed metadata is its number. */
+/* What the API refuses of well-formed parameters it cannot do for this volume. */
 static int refused(struct error *err) {
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_OVER_QUOTA)
         return -1;
     return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+}
+
+/* Has it another one than that? */
+static int is_other_type(const struct client *api, struct arena *arena,
+                         const struct remote_volume *volume, const char *name, bool *ret,
+                         struct error *err) {
+    struct remote_type type;
+
+    *ret = false;
+    if (!name)
+        return 0;
+    if (types_find(api, arena, name, &type, err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.", name)
+                   : -1;
+    *ret = !volume->type || strcmp(volume->type, type.name) != 0;
+    return 0;
+}
+
+static int retype(const struct client *api, struct arena *arena, const struct remote_volume *volume,
+                  const char *type, struct error *err) {
+    if (strcmp(volume->status, "available") != 0 && strcmp(volume->status, "in-use") != 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is %s.", volume->id, volume->status);
+    return volumes_retype(api, arena, volume->id, type, err) < 0 ? refused(err) : 0;
+}
+
+/* All of it or nothing: where the metadata are refused, the type is again what it was. */
+static int modify(const struct client *api, struct arena *arena, const struct remote_volume *volume,
+                  const struct remote_pair *pairs, const char *type, struct error *err) {
+    struct error ignored;
+    bool other;
+    int result = is_other_type(api, arena, volume, type, &other, err);
+
+    if (result == 0 && other)
+        result = retype(api, arena, volume, type, err);
+    if (result != 0 || !pairs[0].key ||
+        volumes_set_metadata(api, arena, volume->id, pairs, err) == 0)
+        return result;
+    result = refused(err);
+    if (result > 0 && other && volume->type)
+        volumes_retype(api, arena, volume->id, volume->type, &ignored);
+    return result;
 }
 
 int controller_modify(struct grpc_call *call, const void *message, void *response,
@@ -59,6 +108,7 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
     struct client api = csi_api(call);
     const struct remote_pair *pairs;
     struct remote_volume volume;
+    const char *type = NULL;
     int result = controller_need(request->volume_id, "volume_id", err);
 
     (void)response;
@@ -67,8 +117,6 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
     if (result == 0)
         result = controller_read_mutable(
             call->arena, (const controller_mutable *const *)request->mutable_parameters,
-            request->n_mutable_parameters, NULL, &pairs, err);
-    if (result != 0 || request->n_mutable_parameters == 0)
-        return result;
-    return volumes_set_metadata(&api, call->arena, volume.id, pairs, err) < 0 ? refused(err) : 0;
+            request->n_mutable_parameters, NULL, &pairs, &type, err);
+    return result != 0 ? result : modify(&api, call->arena, &volume, pairs, type, err);
 }

@@ -61,21 +61,21 @@ static int check_context(asked *request, struct error *err) {
 static int check(const struct client *api, struct arena *arena, const struct remote_volume *volume,
                  asked *request, struct error *err) {
     const struct remote_pair *ignored;
-    int result = 0;
+    const char *type = NULL; /* goes before that of the parameters */
+    int result = controller_read_mutable(
+        arena, (const controller_mutable *const *)request->mutable_parameters,
+        request->n_mutable_parameters, NULL, &ignored, &type, err);
 
     for (size_t i = 0; i < request->n_volume_capabilities && result == 0; i++)
         result =
             controller_check_capability(request->volume_capabilities[i], volume->multiattach, err);
     for (size_t i = 0; i < request->n_parameters && result == 0; i++)
-        result = check_parameter(api, arena, volume, request->parameters[i]->key,
-                                 request->parameters[i]->value, err);
-    if (result == 0)
-        result = check_context(request, err);
-    if (result == 0)
-        result = controller_read_mutable(
-            arena, (const controller_mutable *const *)request->mutable_parameters,
-            request->n_mutable_parameters, NULL, &ignored, err);
-    return result;
+        if (!type || strcmp(request->parameters[i]->key, "type") != 0)
+            result = check_parameter(api, arena, volume, request->parameters[i]->key,
+                                     request->parameters[i]->value, err);
+    if (result == 0 && type)
+        result = check_parameter(api, arena, volume, "type", type, err);
+    return result == 0 ? check_context(request, err) : result;
 }
 
 /* What was asked, again. */

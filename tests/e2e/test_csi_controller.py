@@ -326,6 +326,32 @@ class Volumes(DriverCase):
         pairs = self.api.show(volume_id)["metadata"]
         return {key: value for key, value in pairs.items() if not key.startswith("csi.")}
 
+    def test_the_type_is_modified_where_it_fits(self):
+        name = self.name()
+        kinds = {"fits": {}, "other": {"volume_backend_name": "elsewhere"}}
+        for kind, specs in kinds.items():
+            self.api.ask("POST", "/types", {"volume_type": {
+                "name": f"{name}-{kind}", "extra_specs": specs}})
+        fits, other = (f"{name}-{kind}" for kind in kinds)
+        made = self.create(name=name, mutable_parameters={"type": fits})
+        volume = made.volume_id
+
+        def has_type():
+            return self.api.show(volume)["volume_type"]
+
+        self.assertEqual(has_type(), fits)
+        for wanted in "__DEFAULT__", "__DEFAULT__", fits:
+            self.driver.controller("ControllerModifyVolume", volume_id=volume,
+                                   mutable_parameters={"type": wanted, "metadata.of": wanted})
+            self.assertEqual((has_type(), self.metadata(volume)), (wanted, {"of": wanted}))
+        for pairs in ({"type": other, "metadata.of": "x"},
+                      {"type": "__DEFAULT__", **{f"metadata.{i}": "x" for i in range(200)}}):
+            self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ControllerModifyVolume",
+                         volume_id=volume, mutable_parameters=pairs)
+            self.assertEqual((has_type(), self.metadata(volume)), (fits, {"of": fits}))
+        again = self.create(name=name, mutable_parameters={"type": "__DEFAULT__"})
+        self.assertEqual(again.volume_id, volume)
+
     def test_metadata_is_modified_and_nothing_else(self):
         name = self.name()
         made = self.create(name=name, mutable_parameters={"metadata.tier": "gold"})
