@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A service that fails, or a gateway in front of it, says nothing about what was asked. */
-static enum error_kind kind_of_status(int status) {
+enum error_kind client_kind_of(int status) {
     if (status >= 500)
         return ERROR_UNAVAILABLE;
     for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
@@ -91,7 +91,7 @@ int client_call(const struct client *client, struct arena *arena, const struct c
     if (client_send(client, arena, call, ret, &failure) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, path, failure.message);
     if (ret->status < 200 || ret->status > 299)
-        return error_set(err, kind_of_status(ret->status), "%s %s: %s answered %d: %.200s",
+        return error_set(err, client_kind_of(ret->status), "%s %s: %s answered %d: %.200s",
                          call->method, path, client->name, ret->status, told(arena, ret));
     return 0;
 }

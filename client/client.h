@@ -86,6 +86,9 @@ int client_list(const struct client *client, struct arena *arena, const char *pa
 const char *client_page(struct arena *arena, const char *path, const char *query,
                         const char *marker, unsigned limit);
 
+/* What such an answer is to us, which is no success. */
+enum error_kind client_kind_of(int status);
+
 /* Is it a fault of configuration, which only an operator can end?  Then a repetition may be
  * slow. */
 bool client_is_refusal(enum error_kind kind);

@@ -86,6 +86,12 @@ const json_t *document_change(const struct client *client, struct arena *arena,
     return send_wrapped(client, arena, kind, "PATCH", name, document, err);
 }
 
+const json_t *document_change_whole(const struct client *client, struct arena *arena,
+                                    const struct remote_documents *kind, const char *name,
+                                    const json_t *document, struct error *err) {
+    return send_wrapped(client, arena, kind, "PUT", name, document, err);
+}
+
 int document_drop(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *name, struct error *err) {
     const struct client_call call = { .method = "DELETE",

@@ -31,6 +31,10 @@ const json_t *document_send(const struct client *client, struct arena *arena,
 const json_t *document_change(const struct client *client, struct arena *arena,
                               const struct remote_documents *kind, const char *name,
                               const json_t *document, struct error *err);
+/* Makes it the whole `document`. */
+const json_t *document_change_whole(const struct client *client, struct arena *arena,
+                                    const struct remote_documents *kind, const char *name,
+                                    const json_t *document, struct error *err);
 int document_drop(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *name, struct error *err);
 /* What is, as the node sees it, in place of what it has said before.  ERROR_CONFLICT: another node

@@ -28,8 +28,9 @@ static const struct listener agent_listener = {
 /* clang-format off */
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
-      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI | PART_STORAGE,
-                .optional = PART_AGENT | PART_CSI | PART_STORAGE, .listener = &listener_api } },
+      .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI | PART_STORAGE | PART_KUBERNETES,
+                .optional = PART_AGENT | PART_CSI | PART_STORAGE | PART_KUBERNETES,
+                .listener = &listener_api } },
     { .name = "api", .help = "HTTP API only",
       .role = { .parts = PART_API, .listener = &listener_api } },
     { .name = "manager", .help = "volume manager of the configured backends",
@@ -38,7 +39,8 @@ const struct command commands[] = {
       .role = { .parts = PART_AGENT | PART_STORAGE, .optional = PART_STORAGE,
                 .listener = &agent_listener } },
     { .name = "csi", .help = "driver for Kubernetes, in front of the HTTP API",
-      .role = { .parts = PART_CSI | PART_STORAGE, .optional = PART_STORAGE } },
+      .role = { .parts = PART_CSI | PART_STORAGE | PART_KUBERNETES,
+                .optional = PART_STORAGE | PART_KUBERNETES } },
     { .name = "storage", .help = "agent of one node's pools and of replicated volumes served there",
       .role = { .parts = PART_STORAGE } },
     { .name = "manage", .help = "for operators: what there is, and whether it agrees",
@@ -69,6 +71,8 @@ static bool is_wanted(const struct config *config, unsigned part) {
     if (part == PART_STORAGE)
         return config_bool(config, "storage", "enabled") ||
                config_item(config, "storage", "enabled_pools", 0);
+    if (part == PART_KUBERNETES)
+        return config_bool(config, "kubernetes", "enabled");
     return config_given(config, "csi", "endpoint");
 }
 
@@ -80,7 +84,7 @@ const struct command *command_find(const char *name) {
 }
 
 unsigned role_parts(const struct role *role, const struct config *config) {
-    static const unsigned optional[] = { PART_AGENT, PART_CSI, PART_STORAGE };
+    static const unsigned optional[] = { PART_AGENT, PART_CSI, PART_STORAGE, PART_KUBERNETES };
     unsigned parts = role->parts;
 
     for (unsigned i = 0; i < LENGTH(optional); i++)

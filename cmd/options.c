@@ -10,6 +10,7 @@
 #include "identity/authtoken.h"
 #include "identity/identity.h"
 #include "identity/own_user.h"
+#include "kubernetes/bridge.h"
 #include "ledger/settings.h"
 #include "policy/rule.h"
 #include "provision/controller.h"
@@ -94,9 +95,10 @@ static const struct option service_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,  settings_options, identity_options,       authtoken_options,
-    policy_options,   amqp_options,     compute_client_options, agent_options,
-    own_user_options, csi_options,      controller_options,     storage_options,
+    service_options,    settings_options, identity_options,       authtoken_options,
+    policy_options,     amqp_options,     compute_client_options, agent_options,
+    own_user_options,   csi_options,      controller_options,     storage_options,
+    kubernetes_options,
 };
 
 const struct option *const *parts_option_tables(void) {

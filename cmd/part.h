@@ -42,6 +42,8 @@ struct parts {
     struct agent *agent;
     struct own_user *csi_user;
     struct csi_driver *csi;
+    struct own_user *kubernetes_user;
+    struct bridge *kubernetes;
     struct own_user *storage_user;
     struct storage_agent *storage;
 };
@@ -94,6 +96,12 @@ void part_agent_stop(struct parts *parts);
 const char *part_csi_endpoint(const struct config *config);
 int part_csi_start(struct parts *parts, struct error *err);
 void part_csi_stop(struct parts *parts);
+/* The volume API of what stands before Kubernetes: what is configured, the API of this process,
+ * what the catalog says to `user` (NULL), or the usual place. */
+const char *part_csi_volume_url(const struct parts *parts, const struct own_user *user);
+
+int part_kubernetes_start(struct parts *parts, struct error *err);
+void part_kubernetes_stop(struct parts *parts);
 
 int part_storage_start(struct parts *parts, struct error *err);
 void part_storage_stop(struct parts *parts);

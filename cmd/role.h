@@ -14,6 +14,7 @@ enum {
     PART_AGENT = 4,
     PART_CSI = 8, /* has a socket of its own */
     PART_STORAGE = 16,
+    PART_KUBERNETES = 64,
     PARTS_STORING = PART_API | PART_MANAGER, /* need the database and messages */
     PARTS_LISTENING = PART_API | PART_AGENT, /* are exposed, by the one listener of the process */
 };

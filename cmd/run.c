@@ -45,11 +45,13 @@ static const struct {
      * there to take it. */
     { PARTS_STORING, part_messages_flow },
     { PART_CSI, part_csi_start },
+    { PART_KUBERNETES, part_kubernetes_start },
     { PART_STORAGE, part_storage_start },
 };
 
 /* Each does nothing for a part that never started. */
 static void (*const stops[])(struct parts *parts) = {
+    part_kubernetes_stop,
     part_csi_stop,
     part_storage_stop,
     part_gate_hurry,

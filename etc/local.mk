@@ -10,8 +10,10 @@ EXTRA_DIST += \
 	etc/kubernetes/base/node.yaml \
 	etc/kubernetes/base/rights.yaml \
 	etc/kubernetes/base/storageclasses.yaml \
+	etc/kubernetes/documents/controller.yaml \
 	etc/kubernetes/documents/definitions.yaml \
 	etc/kubernetes/documents/kustomization.yaml \
+	etc/kubernetes/documents/rights.yaml \
 	etc/kubernetes/examples/block.yaml \
 	etc/kubernetes/examples/group-snapshot.yaml \
 	etc/kubernetes/examples/pod.yaml \

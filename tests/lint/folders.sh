@@ -20,9 +20,10 @@ manager     common json config policy client db rpc drivers ledger volume
 api         common json config http policy identity db rpc drivers ledger volume provision
 compute     common json config http identity client
 storage     common json config http identity client engine
+kubernetes  common json config http identity client
 grpc        common http
 csi         common json config http identity client grpc
-cmd         common json config http policy identity client db rpc drivers ledger volume provision manager api compute storage grpc csi
+cmd         common json config http policy identity client db rpc drivers ledger volume provision manager api compute kubernetes storage grpc csi
 '
 declare -A may=()
 folders=()

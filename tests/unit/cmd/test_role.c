@@ -35,6 +35,9 @@ START_TEST(an_option_leaves_out_the_agent_of_a_whole_service_alone) {
     ck_assert_uint_eq(parts_with("compute", "--storage.enabled=true"), PART_AGENT | PART_STORAGE);
     ck_assert_uint_eq(parts_with("csi", "--storage.enabled=true"), PART_CSI | PART_STORAGE);
     ck_assert_uint_eq(parts_with("storage", off), PART_STORAGE);
+    ck_assert_uint_eq(parts_with("serve", "--kubernetes.enabled=true"),
+                      PART_API | PART_MANAGER | PART_AGENT | PART_KUBERNETES);
+    ck_assert_uint_eq(parts_with("csi", "--kubernetes.enabled=true"), PART_CSI | PART_KUBERNETES);
     ck_assert_uint_eq(parts_with("api", on), PART_API);
     ck_assert_uint_eq(parts_with("manager", on), PART_MANAGER);
     ck_assert_uint_eq(parts_with("manage", on), 0);

@@ -1,0 +1,23 @@
+#include "kubernetes/bridge.h"
+
+#define SECTION "kubernetes"
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+/* clang-format off */
+const struct option kubernetes_options[] = {
+    { .section = SECTION, .key = "enabled", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Keep the objects of CStorVolumePolicy and CStorVolumeConfig of a Kubernetes cluster as documents of the "
+              "volume API, in scoria serve and scoria csi. The API is that of section csi: volume_endpoint, volume_token." },
+    { .section = SECTION, .key = "url", .type = OPTION_TEXT,
+      .help = "URL of the API server. Unset: in a pod, the cluster's own." },
+    { .section = SECTION, .key = "token_file", .type = OPTION_TEXT, .fallback = ACCOUNT "token",
+      .help = "File of the token that is shown to it; read again for each call." },
+    { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT, .fallback = ACCOUNT "ca.crt",
+      .help = "PEM file of the authorities that its certificate is checked with." },
+    { .section = SECTION, .key = "namespace", .type = OPTION_TEXT,
+      .help = "The only namespace that is looked at. Unset: all." },
+    { .section = SECTION, .key = "resync_interval", .type = OPTION_SECONDS, .fallback = "300", .min = 1, .max = 86400,
+      .help = "Seconds after which every object is looked at again, whether something is told of it or not." },
+    OPTIONS_END
+};
+/* clang-format on */

@@ -1,0 +1,210 @@
+#include "kubernetes/queue.h"
+
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/thread.h"
+
+#include <search.h> /* which has a struct entry of its own */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define NEVER INT64_MAX
+
+enum state { READY, PAUSED, TAKEN };
+
+struct waiting {
+    struct queue_item item; /* first: a caller has it as that */
+    char *namespace, *name;
+    enum state state;
+    bool again; /* called for while it was taken */
+    int64_t due_us;
+    TAILQ_ENTRY(waiting) link; /* of `ready` or `paused` */
+};
+
+TAILQ_HEAD(waiting_list, waiting);
+
+struct queue {
+    int64_t first_ms, longest_ms;
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t changed;
+    struct waiting_list ready, paused;
+    void *tree; /* of all entries, by their names */
+    unsigned size;
+    bool closed;
+};
+
+static int compare(const void *a, const void *b) {
+    const struct waiting *one = a, *other = b;
+    int order = (int)one->item.kind - (int)other->item.kind;
+
+    if (order == 0)
+        order = strcmp(one->item.namespace, other->item.namespace);
+    return order ? order : strcmp(one->item.name, other->item.name);
+}
+
+struct queue *queue_new(int64_t first_pause_ms, int64_t longest_pause_ms) {
+    struct queue *queue = heap_new(sizeof *queue);
+
+    queue->first_ms = first_pause_ms;
+    queue->longest_ms = longest_pause_ms;
+    pthread_mutex_init(&queue->lock, NULL);
+    thread_cond_init(&queue->changed);
+    TAILQ_INIT(&queue->ready);
+    TAILQ_INIT(&queue->paused);
+    return queue;
+}
+
+static void free_entry(void *arg) {
+    struct waiting *entry = arg;
+
+    free(entry->namespace);
+    free(entry->name);
+    free(entry);
+}
+
+void queue_free(struct queue *queue) {
+    if (!queue)
+        return;
+    tdestroy(queue->tree, free_entry);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+static void make_ready(struct queue *queue, struct waiting *entry) {
+    entry->state = READY;
+    TAILQ_INSERT_TAIL(&queue->ready, entry, link);
+    pthread_cond_broadcast(&queue->changed);
+}
+
+static struct waiting *add(struct queue *queue, const struct queue_item *item) {
+    struct waiting *entry = heap_new(sizeof *entry);
+
+    entry->namespace = heap_text(item->namespace);
+    entry->name = heap_text(item->name);
+    entry->item = (struct queue_item){ item->kind, entry->namespace, entry->name, 0 };
+    if (!tsearch(entry, &queue->tree, compare))
+        abort();
+    queue->size++;
+    return entry;
+}
+
+static void call_for(struct queue *queue, struct waiting *entry) {
+    if (entry->state == PAUSED) {
+        TAILQ_REMOVE(&queue->paused, entry, link);
+        make_ready(queue, entry);
+    }
+    entry->again = entry->state == TAKEN;
+}
+
+void queue_call(struct queue *queue, unsigned kind, const char *namespace, const char *name) {
+    struct waiting wanted = { .item = { kind, namespace, name, 0 } };
+    struct waiting **found;
+
+    pthread_mutex_lock(&queue->lock);
+    found = tfind(&wanted, &queue->tree, compare);
+    if (found)
+        call_for(queue, *found);
+    else
+        make_ready(queue, add(queue, &wanted.item));
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* Those whose pause is over are ready; when the next one's will be. */
+static int64_t end_pauses(struct queue *queue) {
+    int64_t now_us = clock_monotonic_us(), next_us = NEVER;
+    struct waiting *entry, *next;
+
+    for (entry = TAILQ_FIRST(&queue->paused); entry; entry = next) {
+        next = TAILQ_NEXT(entry, link);
+        if (entry->due_us <= now_us) {
+            TAILQ_REMOVE(&queue->paused, entry, link);
+            make_ready(queue, entry);
+        } else if (entry->due_us < next_us) {
+            next_us = entry->due_us;
+        }
+    }
+    return next_us;
+}
+
+const struct queue_item *queue_take(struct queue *queue) {
+    struct waiting *entry = NULL;
+
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->closed) {
+        int64_t next_us = end_pauses(queue);
+
+        if ((entry = TAILQ_FIRST(&queue->ready)))
+            break;
+        if (next_us == NEVER)
+            pthread_cond_wait(&queue->changed, &queue->lock);
+        else
+            thread_cond_wait(&queue->changed, &queue->lock, next_us);
+    }
+    if (entry) {
+        TAILQ_REMOVE(&queue->ready, entry, link);
+        entry->state = TAKEN;
+        entry->again = false;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return entry ? &entry->item : NULL;
+}
+
+static struct waiting *entry_of(const struct queue_item *item) {
+    return (struct waiting *)(uintptr_t)item;
+}
+
+void queue_settle(struct queue *queue, const struct queue_item *item) {
+    struct waiting *entry = entry_of(item);
+
+    pthread_mutex_lock(&queue->lock);
+    entry->item.tries = 0;
+    if (entry->again) {
+        make_ready(queue, entry);
+    } else {
+        tdelete(entry, &queue->tree, compare);
+        queue->size--;
+        free_entry(entry);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static int64_t pause_ms(const struct queue *queue, unsigned tries) {
+    int64_t ms = queue->first_ms;
+
+    while (tries-- > 0 && ms < queue->longest_ms)
+        ms *= 2;
+    return ms < queue->longest_ms ? ms : queue->longest_ms;
+}
+
+void queue_retry(struct queue *queue, const struct queue_item *item) {
+    struct waiting *entry = entry_of(item);
+
+    pthread_mutex_lock(&queue->lock);
+    entry->due_us = clock_monotonic_us() + pause_ms(queue, entry->item.tries++) * 1000;
+    if (entry->again) {
+        make_ready(queue, entry);
+    } else {
+        entry->state = PAUSED;
+        TAILQ_INSERT_TAIL(&queue->paused, entry, link);
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void queue_close(struct queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    queue->closed = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+unsigned queue_size(struct queue *queue) {
+    unsigned size;
+
+    pthread_mutex_lock(&queue->lock);
+    size = queue->size;
+    pthread_mutex_unlock(&queue->lock);
+    return size;
+}

@@ -1,0 +1,258 @@
+#include "kubernetes/sync.h"
+
+#include "common/clock.h"
+#include "kubernetes/translate.h"
+#include "json/json.h"
+
+#include <string.h>
+
+const struct sync_kind sync_kinds[] = {
+    { "CStorVolumePolicy",
+      "cstorvolumepolicies",
+      { .collection = "volume_policies", .word = "volume_policy" } },
+    { "CStorVolumeConfig",
+      "cstorvolumeconfigs",
+      { .collection = "volume_configs", .word = "volume_config" } },
+    { .name = NULL },
+};
+
+/* What is at hand; `object` is as it was read last. */
+struct hand {
+    const struct sync *sync;
+    struct arena *arena;
+    const char *path; /* of the object */
+    const char *name; /* of the document */
+    const json_t *object, *ours;
+    struct verdict verdict;
+};
+
+const char *sync_path(struct arena *arena, const struct sync_kind *kind, const char *namespace,
+                      const char *name) {
+    return arena_join(arena, SYNC_API, namespace ? "/namespaces/" : "", namespace ? namespace : "",
+                      "/", kind->plural, name ? "/" : "", name ? http_encode(arena, name) : "",
+                      NULL);
+}
+
+/* ---- both sides ---- */
+
+/* 1: somebody was quicker; look again. */
+static int put_object(struct hand *hand, const char *path, const json_t *object,
+                      struct error *err) {
+    struct error failure = { 0 };
+
+    path = arena_join(hand->arena, path, "?fieldManager=scoria", NULL);
+    if (cluster_call(hand->sync->cluster, hand->arena, "PUT", path, object, &hand->object,
+                     &failure) == 0)
+        return 0;
+    if (failure.kind == ERROR_CONFLICT || failure.kind == ERROR_NOT_FOUND)
+        return 1;
+    return error_pass(err, &failure);
+}
+
+/* Is the document not there, or did we ask in the wrong place?  Then the list is not there,
+ * either. */
+static int check_absence(struct hand *hand, struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_join(hand->arena, "/", hand->sync->kind->ours.collection,
+                           "?name=", http_encode(hand->arena, hand->name), NULL),
+    };
+    const json_t *list =
+        client_ask_for(hand->sync->api, hand->arena, &call, hand->sync->kind->ours.collection, err);
+
+    if (!list)
+        return -1;
+    return json_array_size(list) == 0
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "%s came meanwhile", hand->name);
+}
+
+static int find_ours(struct hand *hand, struct error *err) {
+    struct error failure = { 0 };
+
+    hand->ours =
+        document_fetch(hand->sync->api, hand->arena, &hand->sync->kind->ours, hand->name, &failure);
+    if (hand->ours)
+        return 0;
+    return failure.kind == ERROR_NOT_FOUND ? check_absence(hand, err) : error_pass(err, &failure);
+}
+
+/* The API's own words, without how they came to us. */
+static const char *words_of(struct arena *arena, const struct error *failure) {
+    const char *answer = strstr(failure->message, " answered ");
+    const char *words = answer ? strstr(answer, ": ") : NULL;
+
+    return arena_text(arena, words ? words + 2 : failure->message);
+}
+
+/* What the API understood and does not do is told to whoever declared it. */
+static int refused(struct hand *hand, const char *reason, const struct error *failure,
+                   struct error *err) {
+    if (failure->kind == ERROR_UNAVAILABLE || failure->kind == ERROR_UNAUTHORIZED)
+        return error_pass(err, failure);
+    hand->verdict = (struct verdict){ "False", reason, words_of(hand->arena, failure) };
+    return 1;
+}
+
+/* ---- status ---- */
+
+static const char *now_text(struct arena *arena) {
+    char text[CLOCK_TEXT_SIZE];
+
+    return arena_format(arena, "%.19sZ", clock_text(clock_now_us(&clock_system), text));
+}
+
+static int put_status(struct hand *hand, struct error *err) {
+    json_t *status = translate_status(hand->arena, hand->object, hand->ours, &hand->verdict,
+                                      now_text(hand->arena));
+    json_t *whole;
+
+    if (json_equal(status, json_object_get(hand->object, "status")))
+        return 0;
+    whole = json_keep(hand->arena, json_copy((json_t *)(uintptr_t)hand->object));
+    json_object_set(whole, "status", status);
+    return put_object(hand, arena_join(hand->arena, hand->path, "/status", NULL), whole, err);
+}
+
+/* ---- what is wanted ---- */
+
+/* One that was deleted between our look and this would never be asked for again. */
+static int check_made(struct hand *hand, struct error *err) {
+    const json_t *object;
+    struct error failure = { 0 };
+    bool there = cluster_call(hand->sync->cluster, hand->arena, "GET", hand->path, NULL, &object,
+                              &failure) == 0;
+
+    if (!there && failure.kind != ERROR_NOT_FOUND)
+        return error_pass(err, &failure);
+    if (there && translate_belongs(hand->ours, object))
+        return 0;
+    return document_drop(hand->sync->api, hand->arena, &hand->sync->kind->ours,
+                         object_text(hand->ours, "uid"), err);
+}
+
+/* A refusal of what was read is one; of what has changed since is none. */
+static int judge_refusal(struct hand *hand, const char *version, const struct error *failure,
+                         struct error *err) {
+    if (failure->kind == ERROR_CONFLICT) {
+        if (find_ours(hand, err) < 0)
+            return -1;
+        if (strcmp(version, object_text(hand->ours, "resourceVersion")) != 0)
+            return error_set(err, ERROR_UNAVAILABLE, "%s was changed meanwhile", hand->name);
+    }
+    return refused(hand, "Refused", failure, err);
+}
+
+static int create_ours(struct hand *hand, const json_t *told, struct error *err) {
+    struct error failure = { 0 };
+
+    hand->ours =
+        document_send(hand->sync->api, hand->arena, &hand->sync->kind->ours, told, &failure);
+    return hand->ours ? check_made(hand, err) : judge_refusal(hand, "", &failure, err);
+}
+
+static int replace_ours(struct hand *hand, const json_t *told, struct error *err) {
+    struct error failure = { 0 };
+    const json_t *ours =
+        document_change_whole(hand->sync->api, hand->arena, &hand->sync->kind->ours,
+                              object_text(hand->ours, "uid"), told, &failure);
+
+    if (!ours)
+        return judge_refusal(hand, object_text(hand->ours, "resourceVersion"), &failure, err);
+    hand->ours = ours;
+    return 0;
+}
+
+static int tell_ours(struct hand *hand, struct error *err) {
+    json_t *told = translate_document(hand->arena, hand->object, hand->ours);
+
+    if (!hand->ours)
+        return create_ours(hand, told, err);
+    if (translate_is_applied(hand->object) && translate_is_told(hand->ours, told))
+        return 0;
+    return replace_ours(hand, told, err);
+}
+
+/* Not made by this object: nothing of it is touched, and nothing of it is told. */
+static int refuse_taken(struct hand *hand, struct error *err) {
+    hand->verdict = (struct verdict){
+        "False", "NameTaken",
+        arena_format(hand->arena,
+                     "The service has a document %s that is not this object's; its annotation "
+                     "%s would have to be %s.",
+                     hand->name, TRANSLATE_UID, object_text(hand->object, "uid"))
+    };
+    hand->ours = NULL;
+    return put_status(hand, err) < 0 ? -1 : 1;
+}
+
+static bool is_settled(const json_t *ours) {
+    const char *phase = json_text_of(json_object_get(ours, "status"), "phase");
+
+    return !phase || strcmp(phase, "Bound") == 0 || strcmp(phase, "Active") == 0;
+}
+
+static int make_true(struct hand *hand, struct error *err) {
+    int outcome, written;
+    json_t *whole;
+
+    if (!object_has_finalizer(hand->object)) {
+        whole = object_with_finalizer(hand->arena, hand->object, true);
+        if ((written = put_object(hand, hand->path, whole, err)) != 0)
+            return written;
+    }
+    if (hand->ours && !translate_belongs(hand->ours, hand->object))
+        return refuse_taken(hand, err);
+    hand->verdict = (struct verdict){ "True", "Applied", "The service has what is declared." };
+    outcome = tell_ours(hand, err);
+    if (outcome < 0)
+        return -1;
+    whole = hand->ours && outcome == 0 ? translate_spec_back(hand->arena, hand->object, hand->ours)
+                                       : NULL;
+    if (whole && (written = put_object(hand, hand->path, whole, err)) != 0)
+        return written;
+    written = put_status(hand, err);
+    return written ? written : outcome == 0 && is_settled(hand->ours) ? 0 : 1;
+}
+
+/* ---- its end ---- */
+
+/* The object stays until the document has gone. */
+static int delete_ours(struct hand *hand, struct error *err) {
+    struct error failure = { 0 };
+
+    hand->verdict = (struct verdict){ "True", "Deleting", "The service deletes it." };
+    if (!*object_text(hand->ours, "deletionTimestamp") &&
+        document_drop(hand->sync->api, hand->arena, &hand->sync->kind->ours,
+                      object_text(hand->ours, "uid"), &failure) < 0 &&
+        failure.kind != ERROR_NOT_FOUND && refused(hand, "DeletionRefused", &failure, err) < 0)
+        return -1;
+    return put_status(hand, err) < 0 ? -1 : 1;
+}
+
+static int make_gone(struct hand *hand, struct error *err) {
+    if (!object_has_finalizer(hand->object))
+        return 0;
+    if (hand->ours && translate_belongs(hand->ours, hand->object))
+        return delete_ours(hand, err);
+    return put_object(hand, hand->path, object_with_finalizer(hand->arena, hand->object, false),
+                      err);
+}
+
+int sync_object(const struct sync *sync, struct arena *arena, const char *namespace,
+                const char *name, struct error *err) {
+    struct hand hand = {
+        .sync = sync,
+        .arena = arena,
+        .path = sync_path(arena, sync->kind, namespace, name),
+        .name = translate_name(arena, namespace, name),
+    };
+    struct error failure = { 0 };
+
+    if (cluster_call(sync->cluster, arena, "GET", hand.path, NULL, &hand.object, &failure) < 0)
+        return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+    if (find_ours(&hand, err) < 0)
+        return -1;
+    return *object_text(hand.object, "deletionTimestamp") ? make_gone(&hand, err)
+                                                          : make_true(&hand, err);
+}

@@ -1,0 +1,288 @@
+#include "kubernetes/translate.h"
+
+#include "common/cleanup.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define POLICY  "openebs.io/volume-policy" /* names the policy of a config */
+#define DOMAIN  "openebs.io/"
+#define APPLIED "Applied"
+
+static json_t *copy_of(struct arena *arena, const json_t *tree) {
+    return json_keep(arena, json_deep_copy(tree));
+}
+
+static json_t *member(const json_t *object, const char *outer, const char *inner) {
+    return json_object_get(json_object_get(object, outer), inner);
+}
+
+/* The member that is an object, made when it is none. */
+static json_t *object_in(json_t *into, const char *key) {
+    json_t *found = json_object_get(into, key);
+
+    if (!json_is_object(found)) {
+        found = json_object();
+        json_object_set_new(into, key, found);
+    }
+    return found;
+}
+
+static void set(json_t *into, const char *key, json_t *value) {
+    if (value)
+        json_object_set(into, key, value);
+}
+
+/* ---- metadata ---- */
+
+const char *object_text(const json_t *object, const char *key) {
+    const char *text = json_string_value(member(object, "metadata", key));
+
+    return text ? text : "";
+}
+
+static json_t *finalizers_but_ours(struct arena *arena, const json_t *object, bool *ret_had) {
+    const json_t *list = member(object, "metadata", "finalizers");
+    json_t *rest = json_keep(arena, json_array());
+
+    *ret_had = false;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        if (name && strcmp(name, TRANSLATE_FINALIZER) == 0)
+            *ret_had = true;
+        else
+            json_array_append(rest, json_array_get(list, i));
+    }
+    return rest;
+}
+
+bool object_has_finalizer(const json_t *object) {
+    autoarena struct arena *arena = arena_new();
+    bool has;
+
+    finalizers_but_ours(arena, object, &has);
+    return has;
+}
+
+json_t *object_with_finalizer(struct arena *arena, const json_t *object, bool wanted) {
+    json_t *whole = copy_of(arena, object);
+    bool had;
+    json_t *finalizers = finalizers_but_ours(arena, object, &had);
+
+    if (wanted)
+        json_array_append_new(finalizers, json_string(TRANSLATE_FINALIZER));
+    json_object_set(object_in(whole, "metadata"), "finalizers", finalizers);
+    return whole;
+}
+
+const char *translate_name(struct arena *arena, const char *namespace, const char *name) {
+    return arena_join(arena, namespace, ".", name, NULL);
+}
+
+bool translate_belongs(const json_t *document, const json_t *object) {
+    const char *uid = json_text_of(member(document, "metadata", "annotations"), TRANSLATE_UID);
+
+    return uid && strcmp(uid, object_text(object, "uid")) == 0;
+}
+
+/* ---- to our API ---- */
+
+/* "openebs.io/x", "cas.openebs.io/x" */
+static bool is_of_domain(const char *key) {
+    const char *found = strstr(key, DOMAIN);
+
+    return found && !strchr(found + strlen(DOMAIN), '/') && (found == key || found[-1] == '.');
+}
+
+/* Annotations of other programs are theirs; a policy is one of the same namespace. */
+static json_t *annotations_for(struct arena *arena, const json_t *object) {
+    json_t *annotations = json_keep(arena, json_object());
+    const json_t *given = member(object, "metadata", "annotations");
+    const char *namespace = object_text(object, "namespace"), *key, *policy;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)given, key, value) {
+        if (is_of_domain(key))
+            json_object_set(annotations, key, value);
+    }
+    policy = json_text_of(given, POLICY);
+    if (!policy)
+        policy = json_text_of(member(object, "metadata", "labels"), POLICY);
+    if (policy)
+        json_object_set_new(annotations, POLICY,
+                            json_string(translate_name(arena, namespace, policy)));
+    json_object_set_new(annotations, TRANSLATE_UID, json_string(object_text(object, "uid")));
+    return annotations;
+}
+
+static json_t *labels_for(struct arena *arena, const json_t *object) {
+    json_t *labels = json_keep(arena, json_object());
+
+    json_object_update(labels, member(object, "metadata", "labels"));
+    json_object_del(labels, POLICY); /* an annotation has room for its longer name */
+    return labels;
+}
+
+static json_t *spec_for(struct arena *arena, const json_t *object) {
+    json_t *spec = copy_of(arena, json_object_get(object, "spec"));
+    const char *source = json_text_of(spec, "cstorVolumeSource");
+
+    if (source)
+        json_object_set_new(
+            spec, "cstorVolumeSource",
+            json_string(translate_name(arena, object_text(object, "namespace"), source)));
+    return spec;
+}
+
+json_t *translate_document(struct arena *arena, const json_t *object, const json_t *ours) {
+    json_t *whole = json_keep(arena, json_object()), *metadata = object_in(whole, "metadata");
+    bool publishes = json_is_string(member(object, "publish", "nodeId"));
+
+    set(whole, "apiVersion", json_object_get(object, "apiVersion"));
+    set(whole, "kind", json_object_get(object, "kind"));
+    json_object_set_new(metadata, "name",
+                        json_string(translate_name(arena, object_text(object, "namespace"),
+                                                   object_text(object, "name"))));
+    json_object_set(metadata, "labels", labels_for(arena, object));
+    json_object_set(metadata, "annotations", annotations_for(arena, object));
+    set(metadata, "uid", member(ours, "metadata", "uid"));
+    set(metadata, "resourceVersion", member(ours, "metadata", "resourceVersion"));
+    set(metadata, "finalizers", member(ours, "metadata", "finalizers"));
+    json_object_set(whole, "spec", spec_for(arena, object));
+    set(whole, "publish", json_object_get(publishes ? object : ours, "publish"));
+    set(whole, "versionDetails", json_object_get(object, "versionDetails"));
+    return whole;
+}
+
+/* ---- what our API has ---- */
+
+static bool covers(const json_t *has, const json_t *told);
+
+static bool covers_object(const json_t *has, const json_t *told) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)told, key, value) {
+        if (!covers(json_object_get(has, key), value))
+            return false;
+    }
+    return true;
+}
+
+static bool covers_list(const json_t *has, const json_t *told) {
+    if (json_array_size(has) != json_array_size(told))
+        return false;
+    for (size_t i = 0; i < json_array_size(told); i++)
+        if (!covers(json_array_get(has, i), json_array_get(told, i)))
+            return false;
+    return true;
+}
+
+/* A number that is taken as its text is told by both. */
+static bool is_text_of(const json_t *has, const json_t *told) {
+    char text[32];
+
+    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(told));
+    return json_is_integer(told) && json_is_string(has) &&
+           strcmp(json_string_value(has), text) == 0;
+}
+
+static bool covers(const json_t *has, const json_t *told) {
+    if (json_is_object(told))
+        return json_is_object(has) && covers_object(has, told);
+    if (json_is_array(told))
+        return json_is_array(has) && covers_list(has, told);
+    return json_equal(has, told) || is_text_of(has, told);
+}
+
+static bool covers_but(const json_t *has, const json_t *told, const char *but) {
+    json_t *rest = json_deep_copy(told);
+    bool covered;
+
+    json_object_del(rest, but);
+    covered = covers(has, rest);
+    json_decref(rest);
+    return covered;
+}
+
+/* The reference to the volume is the service's own word. */
+bool translate_is_told(const json_t *ours, const json_t *told) {
+    return json_equal(member(ours, "metadata", "labels"), member(told, "metadata", "labels")) &&
+           json_equal(member(ours, "metadata", "annotations"),
+                      member(told, "metadata", "annotations")) &&
+           covers_but(json_object_get(ours, "spec"), json_object_get(told, "spec"),
+                      "cstorVolumeRef") &&
+           (!json_object_get(told, "publish") ||
+            covers(json_object_get(ours, "publish"), json_object_get(told, "publish"))) &&
+           (!json_object_get(told, "versionDetails") ||
+            covers(json_object_get(ours, "versionDetails"),
+                   json_object_get(told, "versionDetails")));
+}
+
+/* ---- back ---- */
+
+static const json_t *condition_of(const json_t *conditions, const char *type) {
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        const json_t *condition = json_array_get(conditions, i);
+        const char *has = json_text_of(condition, "type");
+
+        if (has && strcmp(has, type) == 0)
+            return condition;
+    }
+    return NULL;
+}
+
+bool translate_is_applied(const json_t *object) {
+    const char *applied =
+        json_text_of(condition_of(member(object, "status", "conditions"), APPLIED), "status");
+
+    return json_equal(member(object, "status", "observedGeneration"),
+                      member(object, "metadata", "generation")) &&
+           applied && strcmp(applied, "True") == 0;
+}
+
+/* One that says the same as before is the same, with its times. */
+static json_t *applied(const json_t *before, const struct verdict *verdict, const char *now) {
+    const char *status = json_text_of(before, "status");
+    bool same = status && strcmp(status, verdict->status) == 0;
+    const char *since = same ? json_text_of(before, "lastTransitionTime") : NULL;
+
+    return json_pack("{ss ss ss ss ss}", "type", APPLIED, "status", verdict->status, "reason",
+                     verdict->reason, "message", verdict->message, "lastTransitionTime",
+                     since ? since : now);
+}
+
+json_t *translate_status(struct arena *arena, const json_t *object, const json_t *ours,
+                         const struct verdict *verdict, const char *now) {
+    const json_t *before = json_object_get(object, "status");
+    json_t *status = copy_of(arena, json_object_get(ours ? ours : object, "status"));
+    const json_t *theirs = ours ? json_object_get(status, "conditions") : NULL;
+    json_t *conditions = json_keep(arena, json_array());
+
+    if (!status)
+        status = json_keep(arena, json_object());
+    for (size_t i = 0; i < json_array_size(theirs); i++)
+        json_array_append(conditions, json_array_get(theirs, i));
+    json_array_append_new(
+        conditions,
+        applied(condition_of(json_object_get(before, "conditions"), APPLIED), verdict, now));
+    json_object_set(status, "conditions", conditions);
+    set(status, "observedGeneration", member(object, "metadata", "generation"));
+    return status;
+}
+
+json_t *translate_spec_back(struct arena *arena, const json_t *object, const json_t *ours) {
+    json_t *whole = copy_of(arena, object), *spec = object_in(whole, "spec");
+    const json_t *has = json_object_get(ours, "spec");
+    json_t *reference = json_object_get(has, "cstorVolumeRef");
+    json_t *policy = json_object_get(has, "policy"), *first = member(has, "provision", "capacity");
+
+    set(spec, "cstorVolumeRef", reference);
+    if (!json_object_get(spec, "policy"))
+        set(spec, "policy", policy);
+    if (first && json_is_object(json_object_get(spec, "provision")) &&
+        !member(spec, "provision", "capacity"))
+        json_object_set(json_object_get(spec, "provision"), "capacity", first);
+    return json_equal(whole, object) ? NULL : whole;
+}

@@ -1,0 +1,195 @@
+#include "kubernetes/cluster.h"
+
+#include "tests/lib/script_server.h"
+#include "tests/unit/kubernetes/quoted.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WATCH "/things?watch=true*"
+#define EVENT(type, name, version)                                                           \
+    "{'type':'" type "','object':{'metadata':{'name':'" name "','resourceVersion':'" version \
+    "'}}}\n"
+
+struct scene {
+    struct script_server *server;
+    struct arena *arena;
+    struct cluster cluster;
+    struct cluster_version version;
+    struct error err;
+    char token[32];
+    char told[256];
+};
+
+static void write_token(const struct scene *scene, const char *text) {
+    FILE *file = fopen(scene->token, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static struct scene *scene_new(void) {
+    struct scene *scene = calloc(1, sizeof *scene);
+    int fd;
+
+    ck_assert_ptr_nonnull(scene);
+    strcpy(scene->token, "/tmp/scoria-token-XXXXXX");
+    fd = mkstemp(scene->token);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    write_token(scene, "one\n");
+    scene->server = script_server_new();
+    scene->arena = arena_new();
+    scene->cluster =
+        (struct cluster){ .url = script_server_url(scene->server), .token_file = scene->token };
+    return scene;
+}
+
+static void scene_end(struct scene *scene) {
+    unlink(scene->token);
+    script_server_free(scene->server);
+    arena_free(scene->arena);
+    free(scene);
+}
+
+static void answer(struct scene *scene, const char *path, int status, const char *text) {
+    const struct script_rule rule = {
+        .path = path, .status = status, .body = quoted(scene->arena, text), .times = 1
+    };
+
+    script_server_add(scene->server, &rule);
+}
+
+static void hear(void *arg, const json_t *object) {
+    struct scene *scene = arg;
+
+    sprintf(scene->told + strlen(scene->told), "%s;",
+            json_text_of(json_object_get(object, "metadata"), "name"));
+}
+
+static int list(struct scene *scene) {
+    return cluster_list(&scene->cluster, "/things", hear, scene, &scene->version, &scene->err);
+}
+
+static int watch(struct scene *scene) {
+    return cluster_watch(&scene->cluster, "/things", 60, hear, scene, &scene->version, &scene->err);
+}
+
+START_TEST(a_token_that_was_written_anew_is_shown) {
+    struct scene *scene = scene_new();
+    const json_t *said;
+
+    for (unsigned i = 0; i < 2; i++) {
+        answer(scene, "/one", 200, "{'a':1}");
+        ck_assert_int_eq(
+            cluster_call(&scene->cluster, scene->arena, "GET", "/one", NULL, &said, &scene->err),
+            0);
+        ck_assert(script_request_has(script_server_request(scene->server, NULL, "/one", i),
+                                     "Authorization", i == 0 ? "Bearer one" : "Bearer two"));
+        write_token(scene, "two");
+    }
+    ck_assert_int_eq(json_integer_value(json_object_get(said, "a")), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_failure_is_of_its_kind_with_the_servers_words) {
+    static const struct {
+        int status;
+        enum error_kind kind;
+    } rows[] = { { 404, ERROR_NOT_FOUND }, { 409, ERROR_CONFLICT },    { 410, ERROR_GONE },
+                 { 422, ERROR_BACKEND },   { 500, ERROR_UNAVAILABLE }, { 403, ERROR_FORBIDDEN } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, NULL, rows[i].status, "{'kind':'Status','message':'the words'}");
+        ck_assert_int_eq(cluster_call(&scene->cluster, scene->arena, "PUT", "/one",
+                                      tree(scene->arena, "{}"), NULL, &scene->err),
+                         -1);
+        ck_assert_int_eq(scene->err.kind, rows[i].kind);
+        ck_assert_ptr_nonnull(strstr(scene->err.message, "the words"));
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_list_is_read_page_by_page) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "/things?limit=500", 200,
+           "{'metadata':{'resourceVersion':'7','continue':'a/b='},"
+           "'items':[{'metadata':{'name':'x'}},{'metadata':{'name':'y'}}]}");
+    answer(scene, "/things?limit=500&continue=a%2Fb%3D", 200,
+           "{'metadata':{'resourceVersion':'7','continue':''},"
+           "'items':[{'metadata':{'name':'z'}}]}");
+    ck_assert_int_eq(list(scene), 0);
+    ck_assert_str_eq(scene->told, "x;y;z;");
+    ck_assert_str_eq(scene->version.text, "7");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_watch_tells_what_happens_and_where_to_go_on) {
+    struct scene *scene = scene_new();
+
+    strcpy(scene->version.text, "7");
+    answer(scene, WATCH, 200,
+           EVENT("ADDED", "x", "8") EVENT("DELETED", "y", "9") EVENT("BOOKMARK", "", "12"));
+    ck_assert_int_eq(watch(scene), 0);
+    ck_assert_str_eq(scene->told, "x;y;");
+    ck_assert_str_eq(scene->version.text, "12");
+    ck_assert_ptr_nonnull(strstr(script_server_request(scene->server, NULL, WATCH, 0)->path,
+                                 "&timeoutSeconds=60&resourceVersion=7"));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_version_that_is_too_old_is_told_by_the_answer_or_within_it) {
+    static const struct {
+        int status;
+        const char *body;
+    } rows[] = {
+        { 410, "{'kind':'Status','code':410}" },
+        { 200,
+          EVENT(
+              "ADDED", "x",
+              "8") "{'type':'ERROR','object':{'kind':'Status','code':410,'message':'too old'}}\n" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, WATCH, rows[i].status, rows[i].body);
+        ck_assert_int_eq(watch(scene), 1);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(what_makes_no_sense_ends_a_watch) {
+    static const char *const lines[] = {
+        "no JSON\n", "{'type':'ADDED','object':{}}\n", "{'object':{}}\n",
+        "{'type':'ERROR','object':{'code':500,'message':'broken'}}\n"
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct scene *scene = scene_new();
+
+        strcpy(scene->version.text, "7");
+        answer(scene, WATCH, 200, lines[i]);
+        ck_assert_int_eq(watch(scene), -1);
+        ck_assert_str_ne(scene->err.message, "");
+        ck_assert_str_eq(scene->version.text, "7");
+        scene_end(scene);
+    }
+}
+END_TEST
+
+CHECK_MAIN("cluster", a_token_that_was_written_anew_is_shown,
+           a_failure_is_of_its_kind_with_the_servers_words, a_list_is_read_page_by_page,
+           a_watch_tells_what_happens_and_where_to_go_on,
+           a_version_that_is_too_old_is_told_by_the_answer_or_within_it,
+           what_makes_no_sense_ends_a_watch)

@@ -1,0 +1,339 @@
+/*
+ * One server plays both the cluster and our API.
+ */
+#include "kubernetes/sync.h"
+
+#include "client/volumes.h"
+#include "kubernetes/translate.h"
+#include "tests/lib/script_server.h"
+#include "tests/unit/kubernetes/quoted.h"
+
+#include <stdlib.h>
+
+#define OBJECT  "/apis/cstor.openebs.io/v1/namespaces/s/cstorvolumeconfigs/n"
+#define WRITTEN OBJECT "?fieldManager=scoria"
+#define STATUS  OBJECT "/status?fieldManager=scoria"
+#define CONFIG  "/volume_configs/s.n"
+#define CONFIGS "/volume_configs"
+#define NAMED   "/volume_configs?name=s.n"
+#define BY_UID  "/volume_configs/d"
+
+#define META(more) "'metadata':{'name':'n','namespace':'s','uid':'u','generation':2" more "}"
+#define HELD       ",'finalizers':['kubernetes.scoria.io/volume']"
+#define SPEC       "'spec':{'capacity':{'storage':'1Gi'}}"
+#define TAKEN                                               \
+    "{'type':'Applied','status':'True','reason':'Applied'," \
+    "'message':'The service has what is declared.','lastTransitionTime':'2026-01-01T'}"
+#define THING(more, status) "{" META(more) "," SPEC ",'status':{" status "}}"
+#define BOUND_STATUS        "'phase':'Bound','conditions':[" TAKEN "],'observedGeneration':2"
+#define DOCUMENT(uid, version, more, phase)                                             \
+    "{'volume_config':{'metadata':{'name':'s.n','uid':'d','resourceVersion':'" version  \
+    "','labels':{},'annotations':{'kubernetes.scoria.io/uid':'" uid "'}" more "}," SPEC \
+    ",'status':{'phase':'" phase "'}}}"
+#define BOUND  DOCUMENT("u", "5", "", "Bound")
+#define ABSENT "{'itemNotFound':{'message':'not there'}}"
+
+struct scene {
+    struct script_server *server;
+    struct arena *arena;
+    struct cluster cluster;
+    struct client api;
+    struct error err;
+};
+
+static struct scene *scene_new(void) {
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    ck_assert_ptr_nonnull(scene);
+    scene->server = script_server_new();
+    scene->arena = arena_new();
+    scene->cluster = (struct cluster){ .url = script_server_url(scene->server) };
+    scene->api = volumes_client(script_server_url(scene->server), NULL, NULL);
+    return scene;
+}
+
+static void scene_end(struct scene *scene) {
+    script_server_free(scene->server);
+    arena_free(scene->arena);
+    free(scene);
+}
+
+static void answer(struct scene *scene, const char *method, const char *path, int status,
+                   const char *text) {
+    const struct script_rule rule = { .method = method,
+                                      .path = path,
+                                      .status = status,
+                                      .body = quoted(scene->arena, text),
+                                      .times = 1 };
+
+    script_server_add(scene->server, &rule);
+}
+
+static int sync_it(struct scene *scene) {
+    const struct sync sync = { &scene->cluster, &scene->api, &sync_kinds[1] };
+
+    return sync_object(&sync, scene->arena, "s", "n", &scene->err);
+}
+
+static unsigned writes(struct scene *scene) {
+    return script_server_count(scene->server, "PUT", NULL) +
+           script_server_count(scene->server, "POST", NULL) +
+           script_server_count(scene->server, "DELETE", NULL);
+}
+
+/* What was sent. */
+static const json_t *sent(struct scene *scene, const char *method, const char *path) {
+    const struct script_request *request = script_server_request(scene->server, method, path, 0);
+
+    ck_assert_msg(request != NULL, "no %s %s", method, path);
+    return json_parse(scene->arena, request->body, strlen(request->body), NULL);
+}
+
+static void assert_applied(struct scene *scene, const char *status, const char *reason,
+                           const char *words) {
+    const json_t *conditions =
+        json_object_get(json_object_get(sent(scene, "PUT", STATUS), "status"), "conditions");
+    const json_t *last = json_array_get(conditions, json_array_size(conditions) - 1);
+
+    ck_assert_str_eq(json_text_of(last, "type"), "Applied");
+    ck_assert_str_eq(json_text_of(last, "status"), status);
+    ck_assert_str_eq(json_text_of(last, "reason"), reason);
+    ck_assert_ptr_nonnull(strstr(json_text_of(last, "message"), words));
+}
+
+/* ---- what is wanted ---- */
+
+START_TEST(an_object_that_has_gone_is_nobodys) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 404, "{}");
+    ck_assert_int_eq(sync_it(scene), 0);
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_new_object_is_held_before_its_document_is_made) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING("", ""));
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "PUT", WRITTEN, 200, THING(HELD ",'resourceVersion':'11'", ""));
+    answer(scene, "POST", CONFIGS, 201, DOCUMENT("u", "5", "", "Pending"));
+    answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
+    answer(scene, "PUT", STATUS, 200, THING(HELD, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    ck_assert(object_has_finalizer(sent(scene, "PUT", WRITTEN)));
+    ck_assert_str_eq(
+        object_text(json_object_get(sent(scene, "POST", CONFIGS), "volume_config"), "name"), "s.n");
+    ck_assert_str_eq(object_text(sent(scene, "PUT", STATUS), "resourceVersion"), "11");
+    assert_applied(scene, "True", "Applied", "");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_could_not_be_held_is_not_made) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING("", ""));
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "PUT", WRITTEN, 409, "{}");
+    ck_assert_int_eq(sync_it(scene), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_document_of_an_object_that_went_meanwhile_goes_with_it) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "POST", CONFIGS, 201, DOCUMENT("u", "5", "", "Pending"));
+    answer(scene, "GET", OBJECT, 404, "{}");
+    answer(scene, "DELETE", BY_UID, 202, "{}");
+    answer(scene, "PUT", STATUS, 404, "{}");
+    ck_assert_int_eq(sync_it(scene), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "DELETE", BY_UID), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_agrees_is_not_written) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, BOUND_STATUS));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    ck_assert_int_eq(sync_it(scene), 0);
+    ck_assert_uint_eq(writes(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_new_generation_is_told_whatever_it_says) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, "'phase':'Bound','observedGeneration':1"));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", BY_UID, 200, BOUND);
+    answer(scene, "PUT", STATUS, 200, THING(HELD, BOUND_STATUS));
+    ck_assert_int_eq(sync_it(scene), 0);
+    ck_assert_str_eq(object_text(json_object_get(sent(scene, "PUT", BY_UID), "volume_config"),
+                                 "resourceVersion"),
+                     "5");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_refused_edit_is_told_once_with_its_field) {
+    struct scene *scene = scene_new();
+    const char *refusal = "{'badRequest':{'message':'spec.capacity.storage can only grow.'}}";
+    const json_t *whole;
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", BY_UID, 400, refusal);
+    answer(scene, "PUT", STATUS, 200, THING(HELD, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "False", "Refused", "spec.capacity.storage can only grow.");
+
+    /* Also when the object says no more than the document. */
+    whole = sent(scene, "PUT", STATUS);
+    answer(scene, "GET", OBJECT, 200, json_text(scene->arena, whole));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", BY_UID, 400, refusal);
+    ck_assert_int_eq(sync_it(scene), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "PUT", BY_UID), 2);
+    ck_assert_uint_eq(script_server_count(scene->server, "PUT", STATUS), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_document_that_changed_meanwhile_is_no_refusal) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", BY_UID, 409, "{'conflictingRequest':{'message':'read it again'}}");
+    answer(scene, "GET", CONFIG, 200, DOCUMENT("u", "6", "", "Bound"));
+    ck_assert_int_eq(sync_it(scene), -1);
+    ck_assert_uint_eq(script_server_count(scene->server, "PUT", STATUS), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_is_in_the_way_of_an_edit_is_told) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", BY_UID, 409, "{'conflictingRequest':{'message':'the volume grows'}}");
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "PUT", STATUS, 200, THING(HELD, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "False", "Refused", "the volume grows");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_document_of_somebody_else_is_left_alone) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
+    answer(scene, "GET", CONFIG, 200, DOCUMENT("another", "5", "", "Bound"));
+    answer(scene, "PUT", STATUS, 200, THING(HELD, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "False", "NameTaken", "s.n");
+    ck_assert_ptr_null(
+        json_object_get(json_object_get(sent(scene, "PUT", STATUS), "status"), "phase"));
+    ck_assert_uint_eq(writes(scene), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_service_that_does_not_answer_is_no_refusal) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
+    answer(scene, "GET", CONFIG, 503, "{}");
+    ck_assert_int_eq(sync_it(scene), -1);
+    ck_assert_uint_eq(writes(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- its end ---- */
+
+#define DELETED HELD ",'deletionTimestamp':'2026-01-01T00:00:00Z'"
+
+START_TEST(an_object_stays_until_its_document_has_gone) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "DELETE", BY_UID, 202, "{}");
+    answer(scene, "PUT", STATUS, 200, THING(DELETED, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "True", "Deleting", "");
+    ck_assert_uint_eq(script_server_count(scene->server, "PUT", WRITTEN), 0);
+
+    answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "PUT", WRITTEN, 200, THING("", ""));
+    ck_assert_int_eq(sync_it(scene), 0);
+    ck_assert(!object_has_finalizer(sent(scene, "PUT", WRITTEN)));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_refused_deletion_is_told) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
+    answer(scene, "GET", CONFIG, 200, BOUND);
+    answer(scene, "DELETE", BY_UID, 409, "{'conflictingRequest':{'message':'is published'}}");
+    answer(scene, "PUT", STATUS, 200, THING(DELETED, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "False", "DeletionRefused", "is published");
+    scene_end(scene);
+}
+END_TEST
+
+/* Somewhere else nothing is there, either: that does not end the life of a volume. */
+START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
+    answer(scene, "GET", CONFIG, 404, "no such page");
+    answer(scene, "GET", NAMED, 404, "no such page");
+    ck_assert_int_eq(sync_it(scene), -1);
+    ck_assert_uint_eq(writes(scene), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(with_an_object_nothing_of_somebody_else_goes) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(DELETED, ""));
+    answer(scene, "GET", CONFIG, 200, DOCUMENT("another", "5", "", "Bound"));
+    answer(scene, "PUT", WRITTEN, 200, THING("", ""));
+    ck_assert_int_eq(sync_it(scene), 0);
+    ck_assert_uint_eq(script_server_count(scene->server, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
+           a_new_object_is_held_before_its_document_is_made, what_could_not_be_held_is_not_made,
+           a_document_of_an_object_that_went_meanwhile_goes_with_it, what_agrees_is_not_written,
+           a_new_generation_is_told_whatever_it_says, a_refused_edit_is_told_once_with_its_field,
+           a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
+           a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
+           an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
+           what_is_asked_in_the_wrong_place_is_not_gone,
+           with_an_object_nothing_of_somebody_else_goes)

@@ -1,0 +1,174 @@
+#include "kubernetes/translate.h"
+
+#include "tests/unit/kubernetes/quoted.h"
+
+#define HEAD "'apiVersion':'cstor.openebs.io/v1','kind':'CStorVolumeConfig',"
+#define NOW  "2026-01-02T03:04:05Z"
+
+static const struct verdict taken = { "True", "Applied", "well" };
+
+static const char *of(const json_t *tree, const char *outer, const char *inner) {
+    return json_text_of(json_object_get(tree, outer), inner);
+}
+
+START_TEST(namespaces_never_meet) {
+    autoarena struct arena *arena = arena_new();
+
+    ck_assert_str_eq(translate_name(arena, "a", "b.c"), "a.b.c");
+    ck_assert_str_ne(translate_name(arena, "a", "b"), translate_name(arena, "b", "a"));
+}
+END_TEST
+
+START_TEST(what_our_api_is_told_has_names_of_its_own) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *told = translate_document(
+        arena,
+        tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u','generation':3,"
+                    "'resourceVersion':'77','finalizers':['x/y'],"
+                    "'labels':{'app':'db','openebs.io/volume-policy':'slow'},"
+                    "'annotations':{'kubectl.kubernetes.io/last-applied-configuration':'{}',"
+                    "'openebs.io/volume-policy':'fast','cas.openebs.io/a':'b',"
+                    "'notopenebs.io/a':'c','plain':'d'}},"
+                    "'spec':{'cstorVolumeSource':'v@1'},'status':{'phase':'x'}}"),
+        NULL);
+
+    ck_assert_str_eq(json_text(arena, json_object_get(told, "metadata")),
+                     quoted(arena, "{'name':'s.n','labels':{'app':'db'},'annotations':{"
+                                   "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
+                                   "'kubernetes.scoria.io/uid':'u'}}"));
+    ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@1");
+    ck_assert_ptr_null(json_object_get(told, "status"));
+}
+END_TEST
+
+START_TEST(a_policy_may_be_named_by_a_label) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *told =
+        translate_document(arena,
+                           tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u',"
+                                       "'labels':{'openebs.io/volume-policy':'slow'}},'spec':{}}"),
+                           NULL);
+    const json_t *metadata = json_object_get(told, "metadata");
+
+    ck_assert_str_eq(of(metadata, "annotations", "openebs.io/volume-policy"), "s.slow");
+    ck_assert_uint_eq(json_object_size(json_object_get(metadata, "labels")), 0);
+}
+END_TEST
+
+START_TEST(an_edit_names_what_was_read_and_leaves_what_is_ours) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *ours = tree(arena, "{'metadata':{'uid':'d','resourceVersion':'9',"
+                                     "'finalizers':['f/g']},'publish':{'nodeId':'host-a'}}");
+    json_t *object = tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u'},'spec':{},"
+                                 "'publish':{}}");
+    const json_t *told = translate_document(arena, object, ours);
+
+    ck_assert_str_eq(of(told, "metadata", "resourceVersion"), "9");
+    ck_assert_str_eq(of(told, "metadata", "uid"), "d");
+    ck_assert_uint_eq(
+        json_array_size(json_object_get(json_object_get(told, "metadata"), "finalizers")), 1);
+    ck_assert_str_eq(of(told, "publish", "nodeId"), "host-a");
+    json_object_set_new(json_object_get(object, "publish"), "nodeId", json_string(""));
+    told = translate_document(arena, object, ours);
+    ck_assert_str_eq(of(told, "publish", "nodeId"), "");
+}
+END_TEST
+
+START_TEST(what_is_told_is_seen_beside_what_more_there_is) {
+    static const struct {
+        const char *ours, *told;
+        bool is_told;
+    } pairs[] = {
+        { "{'spec':{'a':1,'b':2}}", "{'spec':{'a':1}}", true },
+        { "{'spec':{'a':1}}", "{'spec':{'a':2}}", false },
+        { "{'spec':{'a':'32'}}", "{'spec':{'a':32}}", true },
+        { "{'spec':{'a':'32'}}", "{'spec':{'a':33}}", false },
+        { "{'spec':{'a':[{'x':1,'y':2}]}}", "{'spec':{'a':[{'x':1}]}}", true },
+        { "{'spec':{'a':[1,2]}}", "{'spec':{'a':[1]}}", false },
+        { "{'spec':{}}", "{'spec':{'a':{}}}", false },
+        { "{'spec':{}}", "{'spec':{'cstorVolumeRef':{'name':'x'}}}", true },
+        { "{'spec':{},'publish':{'nodeId':'a'}}", "{'spec':{},'publish':{'nodeId':'b'}}", false },
+        { "{'metadata':{'labels':{'a':'b'}},'spec':{}}", "{'spec':{}}", false },
+        { "{'metadata':{'annotations':{'a':'b'}},'spec':{}}",
+          "{'metadata':{'annotations':{'a':'c'}},'spec':{}}", false },
+    };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        autoarena struct arena *arena = arena_new();
+        json_t *ours = tree(arena, pairs[i].ours), *told = tree(arena, pairs[i].told);
+
+        if (!json_object_get(ours, "metadata")) {
+            json_object_set(ours, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
+            json_object_set(told, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
+        }
+        ck_assert_msg(translate_is_told(ours, told) == pairs[i].is_told, "%s %s", pairs[i].ours,
+                      pairs[i].told);
+    }
+}
+END_TEST
+
+START_TEST(a_status_has_ours_and_whether_it_was_taken) {
+    autoarena struct arena *arena = arena_new();
+    json_t *object = tree(arena, "{'metadata':{'generation':4},'status':{'phase':'old'}}");
+    const json_t *ours = tree(arena, "{'status':{'phase':'Bound','conditions':["
+                                     "{'type':'Resizing','status':'True'}]}}");
+    json_t *status = translate_status(arena, object, ours, &taken, NOW);
+
+    ck_assert_str_eq(json_text(arena, status),
+                     quoted(arena, "{'phase':'Bound','conditions':[{'type':'Resizing',"
+                                   "'status':'True'},{'type':'Applied','status':'True',"
+                                   "'reason':'Applied','message':'well','lastTransitionTime':'" NOW
+                                   "'}],'observedGeneration':4}"));
+    json_object_set(object, "status", status);
+    ck_assert(json_equal(translate_status(arena, object, ours, &taken, "later"), status));
+}
+END_TEST
+
+START_TEST(a_condition_has_a_new_time_when_it_turns) {
+    static const struct verdict refused = { "False", "Refused", "no" };
+    autoarena struct arena *arena = arena_new();
+    json_t *object = tree(arena, "{'metadata':{'generation':4},'status':{'phase':'old'}}");
+    const char *text;
+
+    json_object_set(object, "status", translate_status(arena, object, NULL, &taken, NOW));
+    text = json_text(arena, translate_status(arena, object, NULL, &refused, "later"));
+    ck_assert_ptr_nonnull(strstr(text, "later"));
+    ck_assert_ptr_null(strstr(text, NOW));
+    ck_assert_ptr_nonnull(strstr(text, "\"phase\":\"old\""));
+}
+END_TEST
+
+START_TEST(what_the_service_filled_in_goes_into_the_object_once) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *ours = tree(arena, "{'spec':{'cstorVolumeRef':{'name':'v'},'policy':{'a':1},"
+                                     "'provision':{'capacity':{'storage':'1Gi'}}}}");
+    const json_t *object = tree(arena, "{'metadata':{},'spec':{'provision':{'replicaCount':3}}}");
+    const json_t *whole = translate_spec_back(arena, object, ours);
+
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_str_eq(json_text(arena, json_object_get(whole, "spec")),
+                     quoted(arena, "{'provision':{'replicaCount':3,'capacity':{'storage':'1Gi'}},"
+                                   "'cstorVolumeRef':{'name':'v'},'policy':{'a':1}}"));
+    ck_assert_ptr_null(translate_spec_back(arena, whole, ours));
+    ck_assert_ptr_null(translate_spec_back(
+        arena, object, tree(arena, "{'spec':{'provision':{'replicaCount':3}}}")));
+}
+END_TEST
+
+START_TEST(our_finalizer_stands_beside_others) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *object = tree(arena, "{'metadata':{'finalizers':['a/b']}}");
+    const json_t *held = object_with_finalizer(arena, object, true);
+
+    ck_assert(!object_has_finalizer(object));
+    ck_assert(object_has_finalizer(held));
+    ck_assert(json_equal(object_with_finalizer(arena, held, true), held));
+    ck_assert(json_equal(object_with_finalizer(arena, held, false), object));
+}
+END_TEST
+
+CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
+           a_policy_may_be_named_by_a_label, an_edit_names_what_was_read_and_leaves_what_is_ours,
+           what_is_told_is_seen_beside_what_more_there_is,
+           a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
+           what_the_service_filled_in_goes_into_the_object_once, our_finalizer_stands_beside_others)
