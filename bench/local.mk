@@ -1,5 +1,5 @@
 # make bench; bench/run needs them and the program, prints the figures and changes nothing.
-bench_programs = bench/bare bench/calls bench/copies bench/files bench/load
+bench_programs = bench/bare bench/calls bench/copies bench/files bench/load bench/resync
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench_bare_SOURCES = bench/bare.c
@@ -12,6 +12,8 @@ bench_files_SOURCES = bench/files.c
 bench_files_LDADD =
 bench_load_SOURCES = bench/load.c
 bench_load_LDADD =
+bench_resync_SOURCES = bench/resync.c
+bench_resync_LDADD = libscoria.a $(dependency_libs)
 EXTRA_DIST += bench/README.md bench/cloud bench/managers bench/pages bench/reclaim bench/reflinks bench/roles bench/run bench/snapshots
 
 .PHONY: bench
