@@ -137,7 +137,7 @@ static int read_state(int directory, const struct replica *replica, struct repli
     if (replica_state_parse(arena, text, (size_t)got, &state, err) < 0)
         return error_context(err, "%s in %s", replica->uid, replica->pool);
     if (strcmp(state.replica, replica->uid) != 0)
-        return error_set(err, ERROR_BACKEND, "The state in %s/%s is that of the replica %s.",
+        return error_set(err, ERROR_CONFLICT, "The state in %s/%s is that of the replica %s.",
                          replica->pool, replica->uid, state.replica);
     *ret = state;
     return 1;

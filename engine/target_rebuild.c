@@ -89,13 +89,23 @@ static bool raises_threshold(const struct target *target) {
            generation_needed(&more) != target->threshold;
 }
 
+/* Where its state cannot be read it is made anew; one that is another's stays. */
+static int make_place(struct target *target, const struct member *member, struct error *err) {
+    struct error reason;
+
+    if (replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, &reason) ==
+            0 ||
+        reason.kind != ERROR_CONFLICT)
+        return 0;
+    return error_pass(err, &reason);
+}
+
 static int fill(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
 
     target->completing = false;
-    if (replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, err) < 0 ||
-        graph_remove_child(target, member->node, err) < 0 ||
+    if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
         replica_reset(&member->replica, target->volume, target->maximum_bytes, err) < 0 ||
         graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;

@@ -247,6 +247,42 @@ START_TEST(two_that_are_damaged_in_different_places_are_repaired) {
 }
 END_TEST
 
+static void write_over_state(unsigned i, const char *text) {
+    autofile FILE *file = fopen(file_of(i, "state"), "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+}
+
+START_TEST(a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays) {
+    const struct replica second = { pools[1], uids[1] };
+    static char other[8192];
+
+    serve();
+    write_some(20);
+    stop();
+    write_over_state(1, "junk");
+    serve();
+    assert_voters(2);
+    rebuild(1);
+    assert_voters(3);
+    read_all();
+    stop();
+
+    {
+        autofile FILE *file = fopen(file_of(2, "state"), "r");
+
+        ck_assert_uint_gt(fread(other, 1, sizeof(other) - 1, file), 0);
+    }
+    write_over_state(1, other);
+    serve();
+    assert_voters(2);
+    ck_assert_int_eq(target_rebuild(target, &second, NULL, 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    read_all();
+}
+END_TEST
+
 START_TEST(a_damaged_replica_is_replaced_while_it_still_votes) {
     const struct replica fourth = { pools[3], uids[3] };
 
@@ -436,6 +472,7 @@ CHECK_MAIN_WITH("target", adopt_daemons(), begin, end,
                 a_rebuild_goes_on_under_writes_and_may_be_stopped,
                 an_interrupted_rebuild_never_votes, a_stale_replica_that_comes_back_is_not_asked,
                 two_that_are_damaged_in_different_places_are_repaired,
+                a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays,
                 a_damaged_replica_is_replaced_while_it_still_votes,
                 a_block_without_majority_is_refused_and_never_guessed,
                 a_full_pool_costs_its_replica_and_no_write, a_dispute_outlives_the_daemon,
