@@ -27,7 +27,7 @@ struct pool {
     struct replicas *replicas;
     struct pool_look look;
     bool told; /* the look is what the API has heard last */
-    bool refused, looked;
+    bool refused, looked, set;
     int64_t taken_us, beat_us; /* the last heartbeat that was taken, and that was sent; 0: none */
 };
 
@@ -107,6 +107,8 @@ static void beat(struct pool *pool) {
                     NULL);
     pool->refused = outcome < 0;
     pool->told = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
+    if (pool->set && pool_is_marked(&pool->look))
+        replicas_look_for_strangers(pool->replicas);
     if (outcome == 0)
         pool->taken_us = clock_monotonic_us();
     else if (err.kind != ERROR_UNAVAILABLE)
@@ -128,6 +130,7 @@ static void take_news(struct pool *pool) {
     pool->has_news = false;
     pthread_mutex_unlock(&pool->lock);
     replicas_set(pool->replicas, wishes, count);
+    pool->set = true;
     for (unsigned i = 0; i < count; i++)
         wish_release(wishes[i]);
     free(wishes);

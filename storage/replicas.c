@@ -7,6 +7,7 @@
 #include "common/quantity.h"
 #include "json/json.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -24,6 +25,7 @@ struct file {
 struct replicas {
     struct replicas_settings settings;
     LIST_HEAD(file_list, file) files;
+    unsigned strangers; /* as the log has it */
 };
 
 /* ---- what is said ---- */
@@ -225,6 +227,26 @@ void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigne
         if (!file->named)
             drop(file);
     }
+}
+
+void replicas_look_for_strangers(struct replicas *replicas) {
+    DIR *directory = opendir(replicas->settings.path);
+    const struct dirent *entry;
+    char uid[UUID_SIZE], last[UUID_SIZE] = "";
+    unsigned count = 0;
+
+    while (directory && (entry = readdir(directory))) {
+        if (!uuid_parse(entry->d_name, uid) || find(replicas, entry->d_name))
+            continue;
+        strcpy(last, uid);
+        count++;
+    }
+    if (directory)
+        closedir(directory);
+    if (count > replicas->strangers)
+        log_warning(NULL, "the pool has what no document names", "pool", replicas->settings.pool,
+                    "directories", LOG_INT(count), "one", last, NULL);
+    replicas->strangers = count;
 }
 
 struct replicas *replicas_new(const struct replicas_settings *settings) {

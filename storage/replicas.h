@@ -28,6 +28,9 @@ void replicas_free(struct replicas *replicas);
 /* All that are wanted in this pool; those that are named no more are left as they are. */
 void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count);
 
+/* Tells when there is more in the pool than what was wanted last. */
+void replicas_look_for_strangers(struct replicas *replicas);
+
 /* Works on those that are due.  `ours`: the API takes the pool for ours.  When to come again, an
  * instant of the monotonic clock. */
 int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours);
