@@ -3,10 +3,11 @@ libscoria_a_SOURCES += \
 	engine/generation.c engine/generation.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
-	engine/replica.c engine/replica.h \
+	engine/replica.c engine/replica.h engine/replica.private.h \
+	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/target.c engine/target.h engine/target.private.h \
 	engine/target_graph.c engine/target_level.c engine/target_rebuild.c \
-	engine/target_scale.c engine/target_state.c engine/target_watch.c
+	engine/target_scale.c engine/target_snapshot.c engine/target_state.c engine/target_watch.c
 
 EXTRA_DIST += tests/unit/engine/target_test.h
 
@@ -14,7 +15,8 @@ if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_faults \
-	tests/unit/engine/test_target_scale
+	tests/unit/engine/test_target_scale \
+	tests/unit/engine/test_target_snapshot
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \

@@ -2,7 +2,9 @@
 
 #include "common/cleanup.h"
 #include "common/image_lock.h"
+#include "engine/replica.private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static int open_pool(const struct replica *replica, struct error *err) {
     return fd < 0 ? say(err, replica, "opening the pool") : fd;
 }
 
-static int open_directory(const struct replica *replica, struct error *err) {
+int replica_open(const struct replica *replica, struct error *err) {
     autoclose int pool = open_pool(replica, err);
     int fd;
 
@@ -62,7 +64,7 @@ static int lock_directory(int fd, const struct replica *replica, struct error *e
 }
 
 int replica_lock(const struct replica *replica, int *ret, struct error *err) {
-    autoclose int fd = open_directory(replica, err);
+    autoclose int fd = replica_open(replica, err);
 
     if (fd < 0 || lock_directory(fd, replica, err) < 0)
         return -1;
@@ -115,7 +117,7 @@ static int write_state(int directory, const struct replica *replica,
 
 int replica_write_state(const struct replica *replica, const struct replica_state *state,
                         struct error *err) {
-    autoclose int directory = open_directory(replica, err);
+    autoclose int directory = replica_open(replica, err);
 
     return directory < 0 ? -1 : write_state(directory, replica, state, err);
 }
@@ -156,15 +158,19 @@ static int make_directory(const struct replica *replica, struct error *err) {
 }
 
 /* Without a state, whatever is there is what a crash has left of an earlier try. */
-static int make_data(int directory, const struct replica *replica, int64_t bytes,
-                     struct error *err) {
+static int make_data(int directory, const struct replica *replica,
+                     const struct replica_content *content, struct error *err) {
     autoclose int fd = open_data(directory, O_RDWR | O_CREAT);
 
     if (fd < 0)
         return say(err, replica, "making the file");
     if (refuse_held(fd, replica, err) < 0)
         return -1;
-    if (ftruncate(fd, 0) < 0 || ftruncate(fd, bytes) < 0 || fsync(fd) < 0)
+    if (ftruncate(fd, 0) < 0)
+        return say(err, replica, "making the file");
+    if (content->fill && content->fill(content->arg, fd, err) < 0)
+        return -1;
+    if (ftruncate(fd, content->bytes) < 0 || fsync(fd) < 0)
         return say(err, replica, "making the file");
     return 0;
 }
@@ -178,15 +184,16 @@ static void begin_state(const struct replica *replica, const char *volume,
         ret->generation = *first;
 }
 
-int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
-                   const struct generation *first, struct error *err) {
+int replica_create_with(const struct replica *replica, const char *volume,
+                        const struct replica_content *content, const struct generation *first,
+                        struct error *err) {
     autoclose int directory = -1;
     struct replica_state state;
     int found;
 
     if (make_directory(replica, err) < 0)
         return -1;
-    directory = open_directory(replica, err);
+    directory = replica_open(replica, err);
     if (directory < 0 || lock_directory(directory, replica, err) < 0)
         return -1;
     found = read_state(directory, replica, &state, err);
@@ -198,14 +205,20 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
     if (found > 0)
         return 0;
     begin_state(replica, volume, first, &state);
-    if (make_data(directory, replica, maximum_bytes, err) < 0)
+    if (make_data(directory, replica, content, err) < 0)
         return -1;
     return write_state(directory, replica, &state, err);
 }
 
+int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
+                   const struct generation *first, struct error *err) {
+    return replica_create_with(replica, volume, &(struct replica_content){ .bytes = maximum_bytes },
+                               first, err);
+}
+
 int replica_reset(const struct replica *replica, const char *volume, int64_t maximum_bytes,
                   struct error *err) {
-    autoclose int directory = open_directory(replica, err);
+    autoclose int directory = replica_open(replica, err);
     autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDONLY);
     struct replica_state state;
 
@@ -214,11 +227,11 @@ int replica_reset(const struct replica *replica, const char *volume, int64_t max
         (data >= 0 && refuse_held(data, replica, err) < 0) ||
         write_state(directory, replica, &state, err) < 0)
         return -1;
-    return make_data(directory, replica, maximum_bytes, err);
+    return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, err);
 }
 
 int replica_flush(const struct replica *replica, struct error *err) {
-    autoclose int directory = open_directory(replica, err);
+    autoclose int directory = replica_open(replica, err);
     autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDWR);
 
     if (directory < 0)
@@ -269,7 +282,7 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
     autoclose int directory = -1;
 
     *ret = (struct replica_look){ .health = REPLICA_GOOD };
-    directory = open_directory(replica, &ret->why);
+    directory = replica_open(replica, &ret->why);
     if (directory < 0) {
         ret->health = ret->why.kind == ERROR_NOT_FOUND ? REPLICA_GONE : REPLICA_FAILING;
         return;
@@ -282,6 +295,29 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
 }
 
 /* ---- deletion ---- */
+
+int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    DIR *list = directory < 0 ? NULL : fdopendir(directory);
+    const size_t prefix = strlen(REPLICA_SNAPSHOT);
+    const struct dirent *entry;
+    char name[UUID_SIZE];
+    int result = 0;
+
+    if (directory >= 0 && !list)
+        say(err, replica, "looking for snapshots");
+    if (!list)
+        return -1;
+    (void)take_fd(directory);
+    while (result == 0 && (entry = readdir(list))) {
+        if (strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
+            (all || !uuid_parse(entry->d_name + prefix, name)) &&
+            unlinkat(dirfd(list), entry->d_name, 0) < 0)
+            result = say(err, replica, "removing a snapshot");
+    }
+    closedir(list);
+    return result;
+}
 
 /* The data first: as long as a state is there, somebody asks for the rest. */
 static int remove_files(int directory, const struct replica *replica, struct error *err) {
@@ -313,7 +349,7 @@ int replica_delete(const struct replica *replica, struct error *err) {
 
     if (pool < 0)
         return -1;
-    directory = open_directory(replica, &reason);
+    directory = replica_open(replica, &reason);
     if (directory < 0)
         return reason.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &reason);
     if (lock_directory(directory, replica, err) < 0)
@@ -321,7 +357,8 @@ int replica_delete(const struct replica *replica, struct error *err) {
     data = open_data(directory, O_RDONLY);
     if (data >= 0 && refuse_held(data, replica, err) < 0)
         return -1;
-    if (remove_files(directory, replica, err) < 0)
+    if (replica_remove_snapshots(replica, true, err) < 0 ||
+        remove_files(directory, replica, err) < 0)
         return -1;
     return remove_directory(replica, err);
 }

@@ -137,14 +137,19 @@ int target_launch(struct target *target, struct error *err) {
     return target_connect(target, err);
 }
 
+bool target_is_busy(const struct target *target) {
+    return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT;
+}
+
 int target_kill(struct target *target, struct error *err) {
     qmp_close(target->qmp);
     target->qmp = NULL;
     if (daemon_kill(target->run, target->timeout_ms, err) < 0)
         return -1;
     target->state = TARGET_DOWN;
-    if (target->job == TARGET_REBUILD && !target->joins) {
-        target->job = TARGET_REBUILD_FAILED;
+    if (target_is_busy(target) && !target->joins) {
+        target->job =
+            target->job == TARGET_REBUILD ? TARGET_REBUILD_FAILED : TARGET_SNAPSHOT_FAILED;
         error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
     }
     return 0;

@@ -39,7 +39,15 @@ enum target_state {
     TARGET_SERVING,
 };
 
-enum target_job { TARGET_NO_JOB, TARGET_REBUILD, TARGET_REBUILT, TARGET_REBUILD_FAILED };
+enum target_job {
+    TARGET_NO_JOB,
+    TARGET_REBUILD,
+    TARGET_REBUILT,
+    TARGET_REBUILD_FAILED,
+    TARGET_SNAPSHOT,
+    TARGET_SNAPPED,
+    TARGET_SNAPSHOT_FAILED,
+};
 
 struct target_replica {
     struct replica replica;
@@ -57,7 +65,7 @@ struct target_status {
     /* Something was seen, or may have been missed, that makes the next start level the replicas. */
     bool suspect;
     enum target_job job;
-    const char *job_replica; /* uid; of the target */
+    const char *job_replica; /* of a rebuild: uid; of the target */
     struct error job_error;
     int64_t done_bytes, total_bytes; /* of the job, or of levelling */
     unsigned count;
@@ -122,6 +130,14 @@ int target_rebuild_stop(struct target *target, struct error *err);
  */
 int target_scale(struct target *target, const struct replica *replicas, unsigned count,
                  int64_t speed, struct error *err);
+
+/*
+ * Makes a snapshot (engine/replica_snapshot.h) of that name, a uuid, beside each replica that
+ * votes: of the moment in which it ends, between two requests.  Clients notice nothing but that it reads, as fast
+ * as `speed` lets it; each of their writes until then goes there, too.  1: under way,
+ * target_watch() ends it; 0: it is there.  target_rebuild_stop() stops it, too.
+ */
+int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err);
 
 /* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */
 int target_drop(struct target *target, const char *replica, struct error *err);

@@ -13,6 +13,7 @@
 #define TOP       "top"
 #define HOLE      "hole"
 #define JOB       "job"
+#define COPIES    "copies"
 
 struct member {
     struct replica replica; /* pool and uid are the target's own */
@@ -22,6 +23,8 @@ struct member {
     bool votes;
     bool shunned; /* could not be opened in this start */
     bool failing; /* missed a write, or its file is not what the daemon has open */
+    char copy_node[NODE_SIZE];
+    bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;
 };
 
@@ -56,6 +59,8 @@ struct target {
     unsigned threshold;               /* of the quorum that runs: for its life */
     bool has_replaced;
     char replaced[UUID_SIZE];
+    char snapshot[UUID_SIZE];
+    bool ending; /* the snapshot was told to end */
     struct error job_error;
     int64_t done_bytes, total_bytes;
 };
@@ -102,6 +107,11 @@ int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, st
 int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);
 int graph_add_hole(struct target *target, struct error *err);
+/* A file of its own, and its raw node. */
+int graph_add_file(struct target *target, const char *node, const char *path, int64_t size_bytes,
+                   struct error *err);
+/* It need not be there. */
+int graph_remove_node(struct target *target, const char *node, struct error *err);
 /* The quorum's child of that node is taken out, and the node removed; it need not be there. */
 int graph_remove_child(struct target *target, const char *node, struct error *err);
 /* Names of nodes below the quorum; -1. */
@@ -124,6 +134,10 @@ int graph_job(struct target *target, struct graph_job *ret, struct error *err);
 int level_start(struct target *target, struct error *err);
 int level_look(struct target *target, struct error *err); /* 0 level, 1 still at it */
 int rebuild_look(struct target *target, struct error *err);
+int copies_look(struct target *target, struct error *err);
+/* Nodes of a snapshot, and files that are none yet, whatever is left of them. */
+int copies_tidy(struct target *target, struct error *err);
+bool target_is_busy(const struct target *target); /* with a job */
 /* target_rebuild(); `grows`: one more replica is wanted when it is done. */
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err);

@@ -28,18 +28,22 @@ int graph_do(struct target *target, struct arena *arena, const char *command, js
 }
 
 /* locking=on: where the file system has no locks, two daemons could not be told apart. */
+int graph_add_file(struct target *target, const char *node, const char *path, int64_t size_bytes,
+                   struct error *err) {
+    json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "driver", "file", "filename", path, "discard",
+                             "unmap", "locking", "on");
+
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
+                    "node-name", node, "size", (json_int_t)size_bytes, "discard", "unmap", "file",
+                    file);
+}
+
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err) {
     autoarena struct arena *arena = arena_new();
-    json_t *file =
-        json_pack("{s:s, s:s, s:s, s:s}", "driver", "file", "filename",
-                  replica_data_path(arena, &member->replica), "discard", "unmap", "locking", "on");
 
-    return graph_do(target, arena, "blockdev-add",
-                    json_pack("{s:s, s:s, s:I, s:s, s:o}", "driver", "raw", "node-name",
-                              member->node, "size", (json_int_t)size_bytes, "discard", "unmap",
-                              "file", file),
-                    NULL, err);
+    return graph_add_file(target, member->node, replica_data_path(arena, &member->replica),
+                          size_bytes, err);
 }
 
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {
@@ -176,11 +180,18 @@ static int has_node(struct target *target, const char *node, bool *ret, struct e
     return 0;
 }
 
+int graph_remove_node(struct target *target, const char *node, struct error *err) {
+    bool there = false;
+
+    if (has_node(target, node, &there, err) < 0)
+        return -1;
+    return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
+}
+
 int graph_remove_child(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct place places[2 * REPLICAS_MOST];
     int count = read_places(target, arena, places, LENGTH(places), err);
-    bool there = false;
 
     for (int i = 0; i < count; i++) {
         if (strcmp(places[i].node, node) == 0 &&
@@ -188,9 +199,7 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
                      places[i].name) < 0)
             return -1;
     }
-    if (count < 0 || has_node(target, node, &there, err) < 0)
-        return -1;
-    return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
+    return count < 0 ? -1 : graph_remove_node(target, node, err);
 }
 
 int graph_export(struct target *target, unsigned *ret_threshold, struct error *err) {

@@ -5,12 +5,12 @@
  *
  * It is empty in its own words until all of it is on the disk and the mirror has nothing left to
  * do.  Then the next generation names it, and no longer the one that goes out; and then it takes
- * its place.  Meanwhile a write that it misses is on the others that are needed: whenever we die, it is
- * outvoted or asked for, as any that fails.
+ * its place.  Meanwhile a write that it misses is on the others that are needed: whenever we die,
+ * it is outvoted or asked for, as any that fails.
  *
  * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has its
- * threshold for life.  Then clients are sent away, the copy ends, and the next daemon serves with
- * it.
+ * threshold for life.  Then clients are sent away, the copy ends, and the next daemon serves
+ * with it.
  */
 #include "engine/target.private.h"
 
@@ -31,8 +31,9 @@ static int check(struct target *target, const struct replica *replica, const cha
 
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (target->job == TARGET_REBUILD)
-        return error_set(err, ERROR_CONFLICT, "A replica of the volume %s is rebuilt already.",
+    if (target_is_busy(target))
+        return error_set(err, ERROR_CONFLICT,
+                         "A replica or a snapshot of the volume %s is being made already.",
                          target->volume);
     if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
@@ -152,7 +153,7 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
 }
 
 int target_rebuild_stop(struct target *target, struct error *err) {
-    if (target->job != TARGET_REBUILD)
+    if (!target_is_busy(target))
         return 0;
     return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
 }

@@ -109,7 +109,7 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
 
     if (check(target, &wish, err) < 0)
         return -1;
-    if (target->job == TARGET_REBUILD)
+    if (target_is_busy(target))
         return 1;
     missing = find_missing(target, &wish);
     if (missing)

@@ -43,6 +43,8 @@ struct member *member_add(struct target *target, const struct replica *replica) 
                                .replica = { arena_text(target->arena, replica->pool),
                                             arena_text(target->arena, replica->uid) } };
     name_node(replica->uid, member->node);
+    strcpy(member->copy_node, member->node);
+    member->copy_node[0] = 's';
     return member;
 }
 

@@ -14,9 +14,14 @@
 
 /* A read that it lost says that its data are bad; a write that failed, that it is stale. */
 static void take_report(struct target *target, const json_t *data) {
-    struct member *member = member_of_node(target, json_text_of(data, "node-name"));
+    const char *node = json_text_of(data, "node-name");
+    struct member *member = member_of_node(target, node);
     const char *type = json_text_of(data, "type"), *reason = json_text_of(data, "error");
 
+    for (unsigned i = 0; node && i < target->count; i++) {
+        if (strcmp(target->members[i].copy_node, node) == 0)
+            target->members[i].copied = false;
+    }
     if (!member)
         return;
     target->suspect = true;
@@ -30,13 +35,21 @@ static void take_report(struct target *target, const json_t *data) {
     member->failing = true;
 }
 
+static bool is_of_copies(const json_t *data) {
+    const char *reference = json_text_of(data, "reference");
+
+    return reference && strcmp(reference, COPIES) == 0;
+}
+
 static void take_event(struct target *target, const json_t *event) {
     const char *name = json_text_of(event, "event");
     const json_t *data = json_object_get(event, "data");
 
     if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
         take_report(target, data);
-    else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
+    else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
+        log_warning(NULL, "snapshot misses a write", "volume_id", target->volume, NULL);
+    } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
         target->suspect = target->disputed = true;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
@@ -147,6 +160,8 @@ static int watch_serving(struct target *target, struct error *err) {
     watch_files(target);
     if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
         result = -1;
+    if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
+        result = -1;
     if (target->state != TARGET_SERVING)
         return result;
     if (drop_failing(target, err) < 0)
@@ -189,7 +204,7 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
                                    .total_bytes = target->total_bytes };
-    if (target->job != TARGET_NO_JOB)
+    if (target->job != TARGET_NO_JOB && target->job < TARGET_SNAPSHOT)
         ret->job_replica = target->members[target->rebuilt].replica.uid;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
@@ -258,7 +273,7 @@ int target_adopt(struct target *target, struct error *err) {
         return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
-        graph_set_qos(target, err) < 0)
+        copies_tidy(target, err) < 0 || graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");

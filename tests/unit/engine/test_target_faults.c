@@ -4,6 +4,7 @@
  *
  * $FAULTS says how many, $FAULT_SEED which.
  */
+#include "engine/replica_snapshot.h"
 #include "tests/unit/engine/target_test.h"
 
 #define TRIES 20000
@@ -245,6 +246,23 @@ static void number_changes(void) {
     }
 }
 
+/* One of before goes; this one is made, or is none. */
+static void snapshot_is_made(void) {
+    static const char name[] = "00000000-0000-4000-8000-0000000000f1";
+    unsigned steps = checker_draw(&checker, 100);
+
+    for (unsigned i = 0; i < ALL; i++)
+        (void)replica_snapshot_delete(&settings.replicas[i], name, &err);
+    (void)target_snapshot(target, name, 0, &err);
+    while (steps-- > 0) {
+        watch();
+        checker_send(&checker, 2);
+        checker_wait(&checker);
+    }
+    if (checker_draw(&checker, 3) == 0)
+        kill_daemon();
+}
+
 static void number_changes_and_daemon_dies(void) {
     number_changes();
     kill_daemon();
@@ -264,6 +282,7 @@ static const struct {
     { daemon_dies, false },
     { owner_dies, false },
     { number_changes_and_owner_dies, false },
+    { snapshot_is_made, false },
     { both_die, false },
     { worker_dies_anywhere, false },
     { ends_in_order, false },

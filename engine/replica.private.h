@@ -1,0 +1,27 @@
+/*
+ * What the files of a replica share.
+ */
+#pragma once
+
+#include "engine/replica.h"
+
+struct replica_content {
+    int64_t bytes; /* how long the file is at the end */
+    /* Writes what it begins with; NULL: nothing. */
+    int (*fill)(void *arg, int fd, struct error *err);
+    void *arg;
+};
+
+/* How the names of the files of snapshots begin; those that are whole have a uuid behind it. */
+#define REPLICA_SNAPSHOT "snapshot-"
+
+/* Its directory, or -1. */
+int replica_open(const struct replica *replica, struct error *err);
+
+/* Snapshots that were begun and not ended; `all`: and those that are whole. */
+int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err);
+
+/* replica_create() with that content. */
+int replica_create_with(const struct replica *replica, const char *volume,
+                        const struct replica_content *content, const struct generation *first,
+                        struct error *err);

@@ -1,0 +1,41 @@
+/*
+ * Snapshots of a volume: files beside the data of the replicas that voted then, each with all that
+ * the volume held in one moment, and so the same.  target_snapshot() makes them.  They are nobody's
+ * but for who reads them here: neither a rebuild nor another size changes one, and they go with
+ * their replica.
+ *
+ * A snapshot that is not whole, or not on the disk, has another name and is never listed.
+ */
+#pragma once
+
+#include "engine/replica.h"
+
+struct replica_snapshot {
+    char name[UUID_SIZE];
+    int64_t size_bytes, used_bytes;
+};
+
+/* How many there are; the first `most` of them in *ret. ERROR_NOT_FOUND: the replica is away. */
+int replica_snapshot_list(const struct replica *replica, struct replica_snapshot *ret,
+                          unsigned most, struct error *err);
+bool replica_snapshot_is_there(const struct replica *replica, const char *name);
+
+/* 0: it is gone, or was never there. */
+int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err);
+
+/*
+ * replica_create() with the content of the snapshot that stands beside the replica `source`: blocks
+ * are shared where the file system can, else copied with their holes, which takes its time.  All
+ * replicas in the first generation of a volume must be made so, of one snapshot.
+ */
+int replica_snapshot_clone(const struct replica *source, const char *name,
+                           const struct replica *replica, const char *volume, int64_t maximum_bytes,
+                           const struct generation *first, struct error *err);
+
+/* ---- for target_snapshot() ---- */
+
+/* An empty file that is none yet; *ret is its path. */
+int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
+                           struct arena *arena, const char **ret, struct error *err);
+/* It is whole: from here on it is a snapshot, durably. */
+int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err);

@@ -1,0 +1,180 @@
+/*
+ * A snapshot is a mirror of what clients see into a quorum of new files, one beside each replica
+ * that votes.  When it has everything it is told to end, which the daemon does between two
+ * requests, when nothing is on its way: so all files have the same moment, and each write that was
+ * answered before.  A file that missed a write is none; of the others there must be as many as a
+ * volume needs.
+ */
+#include "engine/target.private.h"
+
+#include "common/log.h"
+#include "engine/replica.private.h"
+#include "engine/replica_snapshot.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define COARSE 65536
+#define BUFFER (16 * 1024 * 1024)
+#define FINE   4096
+
+static int add_copies(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = json_array();
+    const char *path = NULL;
+    struct error reason = { 0 };
+    unsigned count = 0;
+
+    json_keep(arena, nodes);
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->copied =
+            member->votes &&
+            replica_snapshot_begin(&member->replica, target->snapshot, target->size_bytes, arena,
+                                   &path, &reason) == 0 &&
+            graph_add_file(target, member->copy_node, path, target->size_bytes, &reason) == 0;
+        if (member->copied)
+            json_array_append_new(nodes, json_string(member->copy_node));
+        count += member->copied;
+    }
+    if (count < target->threshold)
+        return error_set(err, ERROR_UNAVAILABLE, "Too few pools take a snapshot: %.300s",
+                         reason.message);
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:O}", "driver", "quorum",
+                    "node-name", COPIES, "vote-threshold", (int)target->threshold, "discard",
+                    "unmap", "children", nodes);
+}
+
+static int begin(struct target *target, struct error *err) {
+    if (copies_tidy(target, err) < 0 || add_copies(target, err) < 0)
+        return -1;
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "device", TOP, "target", COPIES, "sync", "full", "copy-mode", "write-blocking",
+                    "speed", (json_int_t)target->speed, "granularity", target->fine ? FINE : COARSE,
+                    "buf-size", target->fine ? FINE : BUFFER, "auto-dismiss", false,
+                    "on-source-error", "report", "on-target-error", "report");
+}
+
+int copies_tidy(struct target *target, struct error *err) {
+    struct error ignored;
+
+    if (graph_remove_node(target, COPIES, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->copied = false;
+        if (graph_remove_node(target, member->copy_node, err) < 0)
+            return -1;
+        (void)replica_remove_snapshots(&member->replica, false, &ignored);
+    }
+    return 0;
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_SNAPSHOT_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "snapshot not made", "volume_id", target->volume, "snapshot_id",
+                target->snapshot, "reason", why->message, NULL);
+    return copies_tidy(target, &ignored);
+}
+
+int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err) {
+    char uid[UUID_SIZE];
+    struct error reason;
+
+    if (!uuid_parse(name, uid) || strcmp(uid, name) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, uid) == 0)
+        return 1;
+    if (target_is_busy(target))
+        return error_set(err, ERROR_CONFLICT,
+                         "A replica or a snapshot of the volume %s is being made already.",
+                         target->volume);
+    for (unsigned i = 0; i < target->count; i++) {
+        if (replica_snapshot_is_there(&target->members[i].replica, uid))
+            return 0;
+    }
+    strcpy(target->snapshot, uid);
+    target->fine = target->ending = false;
+    target->speed = speed;
+    target->failures_before = target->failures;
+    target->done_bytes = target->total_bytes = 0;
+    target->job = TARGET_SNAPSHOT;
+    if (begin(target, &reason) == 0)
+        return 1;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+/* Files of which one is missing in the end would be too few: none is left then. */
+static int keep(struct target *target, struct error *err) {
+    struct error ignored;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        kept +=
+            member->copied && replica_snapshot_end(&member->replica, target->snapshot, err) == 0;
+    }
+    if (kept >= target->threshold)
+        return 0;
+    for (unsigned i = 0; i < target->count; i++)
+        (void)replica_snapshot_delete(&target->members[i].replica, target->snapshot, &ignored);
+    return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    if (watch_events(target, err) < 0 ||
+        GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (job->error[0] || !target->ending)
+        return error_set(err, ERROR_BACKEND, "%s",
+                         job->error[0] ? job->error : "the copy was ended before its time");
+    if (graph_remove_node(target, COPIES, err) < 0 || keep(target, err) < 0)
+        return -1;
+    target->job = TARGET_SNAPPED;
+    log_info(NULL, "snapshot made", "volume_id", target->volume, "snapshot_id", target->snapshot,
+             NULL);
+    return copies_tidy(target, err);
+}
+
+/* Two replicas that are bad in one request but not in one block: those are read one by one. */
+static int begin_again(struct target *target, struct error *reason) {
+    if (target->fine || target->failures == target->failures_before)
+        return -1;
+    target->fine = true;
+    target->ending = false;
+    return begin(target, reason);
+}
+
+int copies_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_job(target, &job, err);
+
+    if (found < 0)
+        return -1;
+    target->done_bytes = job.done;
+    target->total_bytes = job.total;
+    if (found == 0) {
+        error_set(&reason, ERROR_BACKEND, "the copy has vanished");
+        return fail(target, &reason);
+    }
+    if (strcmp(job.status, "ready") == 0 && !target->ending) {
+        target->ending = true;
+        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
+    }
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
+        begin_again(target, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
