@@ -5,6 +5,7 @@ What is declared, from the command line: applied, told, changed, tried, deleted.
 import json
 import os
 import subprocess
+import threading
 import urllib.parse
 
 import program
@@ -128,6 +129,30 @@ class Documents(ServiceCase):
                              repr(said))
         self.api.ask("PATCH", "/volume_configs/loud", {"volume_config": {"publish": None}})
         self.done("delete", "cvc", "loud")
+
+    def test_of_all_who_edit_by_number_none_is_lost(self):
+        self.done("apply", "-f", "-", text=CONFIG.format(name="race", size="10Gi"))
+        done = []
+
+        def edit():
+            api = self.connect()
+            for _ in range(10):
+                config = api.ask("GET", "/volume_configs/race")["volume_config"]["metadata"]
+                number = int(config["annotations"].get("n", 0)) + 1
+                answer = api.call("PATCH", "/volume_configs/race", {"volume_config": {"metadata": {
+                    "resourceVersion": config["resourceVersion"],
+                    "annotations": {"n": str(number)}}}})
+                done.append(answer.status)
+
+        threads = [threading.Thread(target=edit) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(done) - {200, 409}, set())
+        config = self.api.ask("GET", "/volume_configs/race")["volume_config"]
+        self.assertEqual(int(config["metadata"]["annotations"]["n"]), done.count(200))
+        self.done("delete", "cvc", "race")
 
     def test_pools_are_told_as_their_nodes_have_said(self):
         self.api.ask("PUT", "/replica_pools/pool-a", {"replica_pool": {

@@ -624,6 +624,37 @@ WORK_TEST(a_document_does_not_grow_for_ever) {
     ck_assert_int_eq(version_of_all(work), 4);
 }
 
+/* Who edits one again and again fills nothing but numbers. */
+WORK_TEST(a_thousand_edits_leave_one_row_of_each) {
+    struct document policy = policy_made(
+        work, "{\"metadata\":{\"name\":\"fast\",\"labels\":{\"a\":\"0\"}},\"spec\":{}}");
+
+    for (int i = 1; i <= 1000; i++) {
+        struct document after;
+
+        OK(document_patch(
+            work, &policy,
+            parse(work, arena_format(work->arena, "{\"metadata\":{\"labels\":{\"a\":\"%d\"}}}", i)),
+            false, &after, err));
+        policy = after;
+    }
+    ck_assert_int_eq(policy.version, 1001);
+    ck_assert_int_eq(policy.generation, 1);
+    ck_assert_int_eq(gone(work), 0);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const counts[] = {
+            "SELECT COUNT(*) FROM documents",
+            "SELECT COUNT(*) FROM document_labels WHERE value = '1000'",
+            "SELECT COUNT(*) FROM document_labels",
+            "SELECT documents FROM document_counts",
+        };
+        int64_t count = 0;
+
+        ck_assert_int_eq(db_query_int(work->tx, &count, err, counts[i]), 1);
+        ck_assert_msg(count == 1, "%s: %d", counts[i], (int)count);
+    }
+}
+
 WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
     bool cut = false;
     struct query query = {
@@ -663,4 +694,4 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            a_config_that_is_in_use_or_has_clones_does_not_go,
            an_edited_policy_is_checked_as_a_new_one, what_is_fixed_stays_when_nothing_is_said_of_it,
            a_patch_that_comes_again_changes_nothing_more, a_document_does_not_grow_for_ever,
-           a_list_of_large_ones_ends_early_and_goes_on)
+           a_thousand_edits_leave_one_row_of_each, a_list_of_large_ones_ends_early_and_goes_on)
