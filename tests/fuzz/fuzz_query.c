@@ -2,9 +2,11 @@
  * Any bytes as "path?query" of a GET, a version and a project before them: every request gets
  * exactly one answer, and no list fails with an internal error (its SQL is always well-formed).
  */
+#include "api/document_watch.h"
 #include "api/page_read.h"
 #include "api/router.h"
 #include "api/routes.h"
+#include "http/stream.h"
 #include "identity/identity.h"
 #include "policy/rule.h"
 #include "volume/volume.h"
@@ -58,8 +60,17 @@ static int list(struct request *request, struct error *err) {
     return 0;
 }
 
+static int watch(struct request *request, struct error *err) {
+    return document_watch(request, &kind_volume_policy, err);
+}
+
+static const struct resource watched = {
+    .collection = "volume_policies", .by_project = true, .all_by = "node", .watch = watch
+};
+
 static const struct route list_routes[] = {
     { .method = "GET", .path = "/volumes", .handler = list, .status = 200 },
+    { .method = "GET", .path = "/w", .resource = &watched, .handler = watch, .status = 200 },
     { .method = "GET", .path = "/volumes/{id}/metadata/{key}", .handler = list, .status = 200 },
     ROUTES_END,
 };
@@ -105,6 +116,8 @@ static struct api *open_api(void) {
 struct fuzzed {
     char version[32];
     unsigned answers;
+    struct http_stream stream;
+    bool opened, ended;
 };
 
 static const char *find_header(const struct http_exchange *exchange, const char *name) {
@@ -119,6 +132,28 @@ static void keep_answer(struct http_exchange *exchange) {
     fuzzed->answers++;
 }
 
+/* Who watches has gone at once. */
+static enum http_stream_state put(struct http_stream *stream, const char *bytes, size_t size) {
+    (void)stream, (void)bytes, (void)size;
+    return HTTP_STREAM_OVER;
+}
+
+static void end(struct http_stream *stream) {
+    struct fuzzed *fuzzed =
+        (struct fuzzed *)(void *)((char *)stream - offsetof(struct fuzzed, stream));
+
+    assert(fuzzed->opened && !fuzzed->ended);
+    fuzzed->ended = true;
+}
+
+static struct http_stream *open_stream(struct http_exchange *exchange) {
+    struct fuzzed *fuzzed = exchange->transport;
+
+    fuzzed->opened = true;
+    fuzzed->stream = (struct http_stream){ .put = put, .end = end };
+    return &fuzzed->stream;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct api *api;
     autoarena struct arena *arena = arena_new();
@@ -129,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                       .body = "",
                                       .find_header = find_header,
                                       .send = keep_answer,
+                                      .open = open_stream,
                                       .transport = &fuzzed };
     char *text, *query;
 
@@ -145,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     exchange.path = data[1] % 2 ? text : arena_format(arena, "/v3/volumes%s", text);
     api_handle(api, &exchange);
     assert(fuzzed.answers == 1);
+    assert(fuzzed.opened == fuzzed.ended);
     assert(exchange.status < 500);
     return 0;
 }

@@ -99,7 +99,9 @@ SEEDS = {
         "/attachments/detail?volume_id=" + UUID, "/messages?resource_type=VOLUME&sort_key=id",
         "/os-quota-sets/p?usage=true", "/scheduler-stats/get_pools?detail=true", "/limits",
         "/os-services?binary=cinder-volume&host=a@b", "/extensions", "/volumes?name~=a&offset=3",
-        "/volumes?created_at=gt:2024-01-01T00:00:00,lt:2030-01-01", "/%2e%2e/%00?%ff=%"],
+        "/volumes?created_at=gt:2024-01-01T00:00:00,lt:2030-01-01", "/%2e%2e/%00?%ff=%",
+        "\x47\x01/v3/w?watch=true&labels=%7B'a'%3A'b'%7D&name=n&timeoutSeconds=5",
+        "\x47\x01/v3/w?watch=1&resourceVersion=0&all_tenants=1&node=n"],
     "fuzz_shares": [
         "server:/export\n", "# words\n\nserver:/a -o rw,nfsvers=4.1\n[fd00::1]:/b\n",
         "10.0.0.1:/a/b -o noatime\nserver:/a\n", "server:/a/../../etc\n", "-o rw server:/x\n",
