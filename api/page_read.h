@@ -13,6 +13,7 @@
  */
 int page_read(struct request *request, const struct resource *resource, struct page *ret,
               struct error *err);
-/* The project that the caller is held to, or NULL.  all_tenants of others than admins is nothing. */
+/* The project that the caller is held to, or NULL.  all_tenants of others than admins is
+ * nothing. */
 int page_read_project(struct request *request, const struct resource *resource, const char **ret,
                       struct error *err);

@@ -65,10 +65,10 @@ struct http_connection {
     _Atomic int64_t since_us; /* when that began */
     bool client_trusted;      /* its certificate was looked at */
     bool headers_seen;
-    bool handed_over; /* the handler was called */
-    bool slept;       /* waited for its reply with a timeout of its own */
-    bool seated;      /* has had a place of its own when it was last asked */
-    bool last;        /* no request follows the one at hand */
+    bool handed_over;                 /* the handler was called */
+    bool slept;                       /* waited for its reply with a timeout of its own */
+    bool seated;                      /* has had a place of its own when it was last asked */
+    bool last;                        /* no request follows the one at hand */
     struct connection_stream *stream; /* the answer is in pieces and not queued yet; or NULL */
     size_t target;                    /* length of the request target as sent */
     size_t body_room;

@@ -15,11 +15,11 @@
 
 struct connection_stream {
     struct http_stream stream;
-    struct http_server *server; /* lives as long as there is a connection */
     atomic_uint owners;
     LIST_ENTRY(connection_stream) next; /* with the server's lock held */
 
-    pthread_mutex_t lock;               /* guards the rest, and stream.wake */
+    pthread_mutex_t lock;       /* guards the rest, and stream.wake */
+    struct http_server *server; /* is there as long as its list has this; NULL: it has not */
     struct http_connection *connection; /* NULL: over */
     bool asleep;                        /* the connection: it is to be woken */
     bool full;                          /* the writer waits for room */
@@ -114,21 +114,16 @@ static void end(struct http_stream *base) {
     release(stream);
 }
 
+/* The server may be gone: then the reply finds it out. */
 struct http_stream *http_connection_stream(struct http_exchange *exchange) {
     struct http_connection *connection = exchange->transport;
-    struct http_server *server = connection->server;
     struct connection_stream *stream = heap_new(sizeof(*stream));
 
     stream->stream = (struct http_stream){ .put = put, .end = end };
-    stream->server = server;
     stream->connection = connection;
     stream->owners = 2;
     pthread_mutex_init(&stream->lock, NULL);
     connection->stream = stream;
-    pthread_mutex_lock(&server->lock);
-    LIST_INSERT_HEAD(&server->streams, stream, next);
-    stream->ended = atomic_load(&server->stopping);
-    pthread_mutex_unlock(&server->lock);
     return &stream->stream;
 }
 
@@ -189,11 +184,32 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
     return result;
 }
 
+/* The lock is held. */
+static void join_list(struct connection_stream *stream) {
+    struct http_server *server = stream->connection->server;
+
+    pthread_mutex_lock(&server->lock);
+    LIST_INSERT_HEAD(&server->streams, stream, next);
+    stream->server = server;
+    stream->ended |= atomic_load(&server->stopping);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* The lock is held. */
+static void leave_list(struct connection_stream *stream) {
+    struct http_server *server = stream->server;
+
+    if (!server)
+        return;
+    pthread_mutex_lock(&server->lock);
+    LIST_REMOVE(stream, next);
+    stream->server = NULL;
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_stream_over(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
-    pthread_mutex_lock(&stream->server->lock);
-    LIST_REMOVE(stream, next);
-    pthread_mutex_unlock(&stream->server->lock);
+    leave_list(stream);
     stream->connection = NULL;
     wake_writer(stream);
     pthread_mutex_unlock(&stream->lock);
@@ -208,6 +224,9 @@ struct MHD_Response *http_stream_response(struct connection_stream *stream) {
     const int room = SOCKET_ROOM;
     struct MHD_Response *response;
 
+    pthread_mutex_lock(&stream->lock);
+    join_list(stream);
+    pthread_mutex_unlock(&stream->lock);
     setsockopt(MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
                    ->connect_fd,
                SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));

@@ -2,8 +2,8 @@
  * Streams on the server's side: where http_stream_put() and libmicrohttpd's thread meet.
  *
  * The writer and the connection each own a stream until the one has ended it and the other has sent
- * it, or is gone.  While nothing waits the connection sleeps; who puts something wakes it.  The lock
- * of a stream may be held when the server's is taken, never the other way round.
+ * it, or is gone.  While nothing waits the connection sleeps; who puts something wakes it.  The
+ * lock of a stream may be held when the server's is taken, never the other way round.
  */
 #pragma once
 

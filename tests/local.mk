@@ -113,7 +113,7 @@ EXTRA_DIST += \
 	tests/e2e/test_cluster.py \
 	tests/e2e/test_conformity.py \
 	tests/e2e/test_csi_controller.py \
-	tests/e2e/test_documents.py tests/e2e/test_domains.py \
+	tests/e2e/test_documents.py tests/e2e/test_domains.py tests/e2e/test_watch.py \
 	tests/e2e/test_overlays.py \
 	tests/e2e/test_provisioning.py \
 	tests/e2e/test_reclaim.py \

@@ -315,7 +315,7 @@ WORK_TEST(whoever_is_cut_off_anywhere_knows_all_in_the_end) {
                                        "\"replicationFactor\":3,\"consistencyFactor\":2,"
                                        "\"replicas\":[]}}"),
                            NULL, NULL, &volume, err));
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1500; i++) {
         unsigned number = (unsigned)chance(&state, REPLICAS);
 
         step(work, &volume, &replicas[number], number, &state);
