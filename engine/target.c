@@ -138,7 +138,12 @@ int target_launch(struct target *target, struct error *err) {
 }
 
 bool target_is_busy(const struct target *target) {
-    return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT;
+    return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT ||
+           target->job == TARGET_REPAIR;
+}
+
+int target_refuse_busy(const struct target *target, struct error *err) {
+    return error_set(err, ERROR_CONFLICT, "The volume %s is being copied already.", target->volume);
 }
 
 int target_kill(struct target *target, struct error *err) {
@@ -148,8 +153,7 @@ int target_kill(struct target *target, struct error *err) {
         return -1;
     target->state = TARGET_DOWN;
     if (target_is_busy(target) && !target->joins) {
-        target->job =
-            target->job == TARGET_REBUILD ? TARGET_REBUILD_FAILED : TARGET_SNAPSHOT_FAILED;
+        target->job += TARGET_REBUILD_FAILED - TARGET_REBUILD;
         error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
     }
     return 0;

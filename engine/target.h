@@ -47,6 +47,9 @@ enum target_job {
     TARGET_SNAPSHOT,
     TARGET_SNAPPED,
     TARGET_SNAPSHOT_FAILED,
+    TARGET_REPAIR,
+    TARGET_REPAIRED,
+    TARGET_REPAIR_FAILED,
 };
 
 struct target_replica {
@@ -65,7 +68,7 @@ struct target_status {
     /* Something was seen, or may have been missed, that makes the next start level the replicas. */
     bool suspect;
     enum target_job job;
-    const char *job_replica; /* of a rebuild: uid; of the target */
+    const char *job_replica; /* its uid, but of a snapshot; of the target */
     struct error job_error;
     int64_t done_bytes, total_bytes; /* of the job, or of levelling */
     unsigned count;
@@ -133,11 +136,29 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
 
 /*
  * Makes a snapshot (engine/replica_snapshot.h) of that name, a uuid, beside each replica that
- * votes: of the moment in which it ends, between two requests.  Clients notice nothing but that it reads, as fast
- * as `speed` lets it; each of their writes until then goes there, too.  1: under way,
- * target_watch() ends it; 0: it is there.  target_rebuild_stop() stops it, too.
+ * votes: of the moment in which it ends, between two requests.  Clients notice nothing but that it
+ * reads, as fast as `speed` lets it; each of their writes until then goes there, too.  1: under
+ * way, target_watch() ends it; 0: it is there.  target_rebuild_stop() stops it, too.
  */
 int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err);
+
+struct target_scrub { /* all zero to begin with; whoever keeps it may go on at any time */
+    int64_t at_bytes; /* compared so far */
+    /* Blocks of 4096: outvoted; without a majority; written to whenever they were looked at. */
+    int64_t damaged, undecided, busy;
+};
+
+/*
+ * Compares the next `bytes` of all replicas that vote, on their disks, while the volume is in use;
+ * holes cost nothing, and how often it is called is how fast it goes.  Who is outvoted has it in
+ * its `mismatches`.  1: there is more; 0: that was all.
+ */
+int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
+                 struct error *err);
+
+/* Writes what the majority holds over a replica that votes; target_watch() ends it:
+ * TARGET_REPAIRED.  TARGET_REPAIR_FAILED: within 64 KiB too few agree; it is to be rebuilt. */
+int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err);
 
 /* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */
 int target_drop(struct target *target, const char *replica, struct error *err);

@@ -137,7 +137,10 @@ int rebuild_look(struct target *target, struct error *err);
 int copies_look(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */
 int copies_tidy(struct target *target, struct error *err);
-bool target_is_busy(const struct target *target); /* with a job */
+int repair_look(struct target *target, struct error *err);
+int repair_tidy(struct target *target, struct error *err);
+bool target_is_busy(const struct target *target);                       /* with a job */
+int target_refuse_busy(const struct target *target, struct error *err); /* -1 */
 /* target_rebuild(); `grows`: one more replica is wanted when it is done. */
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err);

@@ -32,9 +32,7 @@ static int check(struct target *target, const struct replica *replica, const cha
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_is_busy(target))
-        return error_set(err, ERROR_CONFLICT,
-                         "A replica or a snapshot of the volume %s is being made already.",
-                         target->volume);
+        return target_refuse_busy(target, err);
     if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
     if ((member && member->votes) || (replaces && (!old || !old->votes)))

@@ -94,9 +94,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, uid) == 0)
         return 1;
     if (target_is_busy(target))
-        return error_set(err, ERROR_CONFLICT,
-                         "A replica or a snapshot of the volume %s is being made already.",
-                         target->volume);
+        return target_refuse_busy(target, err);
     for (unsigned i = 0; i < target->count; i++) {
         if (replica_snapshot_is_there(&target->members[i].replica, uid))
             return 0;

@@ -162,6 +162,8 @@ static int watch_serving(struct target *target, struct error *err) {
         result = -1;
     if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
         result = -1;
+    if (target->job == TARGET_REPAIR && repair_look(target, err) < 0)
+        result = -1;
     if (target->state != TARGET_SERVING)
         return result;
     if (drop_failing(target, err) < 0)
@@ -204,7 +206,8 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
                                    .total_bytes = target->total_bytes };
-    if (target->job != TARGET_NO_JOB && target->job < TARGET_SNAPSHOT)
+    if (target->job != TARGET_NO_JOB &&
+        (target->job < TARGET_SNAPSHOT || target->job > TARGET_SNAPSHOT_FAILED))
         ret->job_replica = target->members[target->rebuilt].replica.uid;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
@@ -273,7 +276,8 @@ int target_adopt(struct target *target, struct error *err) {
         return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
-        copies_tidy(target, err) < 0 || graph_set_qos(target, err) < 0)
+        copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
+        graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");

@@ -1,0 +1,97 @@
+/*
+ * A damaged replica is written over with what the others hold, while it votes and the volume is in
+ * use: a backup of what clients see into its own file.  A client's write to what is not yet copied
+ * waits until it is: so nothing older is ever written over it.
+ */
+#include "engine/target.private.h"
+
+#include "common/log.h"
+
+#include <string.h>
+
+#define REPAIR "repair"
+
+/* The file is open already: only the lock that keeps others away would keep this one away, too. */
+static int add_file(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",
+                    "driver", "raw", "node-name", REPAIR, "size", (json_int_t)target->size_bytes,
+                    "discard", "unmap", "file", "driver", "file", "filename",
+                    replica_data_path(arena, &member->replica), "discard", "unmap", "locking",
+                    "off");
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_REPAIR_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "replica not repaired", "volume_id", target->volume, "replica_id",
+                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    return repair_tidy(target, &ignored);
+}
+
+int repair_tidy(struct target *target, struct error *err) {
+    return graph_remove_node(target, REPAIR, err);
+}
+
+int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err) {
+    const struct member *member = member_find(target, replica);
+    struct error reason;
+
+    if (target->state != TARGET_SERVING || !member || !member->votes)
+        return error_set(err, ERROR_CONFLICT, "The replica %.64s does not vote: it is rebuilt.",
+                         replica);
+    if (target_is_busy(target))
+        return target_refuse_busy(target, err);
+    if (target->threshold < 2)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has no other replica.",
+                         target->volume);
+    target->rebuilt = (unsigned)(member - target->members);
+    target->done_bytes = target->total_bytes = 0;
+    target->job = TARGET_REPAIR;
+    if (repair_tidy(target, &reason) == 0 && add_file(target, member, &reason) == 0 &&
+        GRAPH_DO(target, &reason, "blockdev-backup", "{s:s, s:s, s:s, s:s, s:I, s:b, s:s, s:s}",
+                 "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "speed",
+                 (json_int_t)speed, "auto-dismiss", false, "on-source-error", "report",
+                 "on-target-error", "report") == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+
+    if (GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (job->error[0])
+        return error_set(err, ERROR_BACKEND, "%s", job->error);
+    if (repair_tidy(target, err) < 0 || replica_flush(&member->replica, err) < 0)
+        return -1;
+    target->job = TARGET_REPAIRED;
+    member->mismatches = 0;
+    log_info(NULL, "replica repaired", "volume_id", target->volume, "replica_id",
+             member->replica.uid, NULL);
+    return 0;
+}
+
+int repair_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_job(target, &job, err);
+
+    if (found < 0)
+        return -1;
+    target->done_bytes = job.done;
+    target->total_bytes = job.total;
+    if (found > 0 && strcmp(job.status, "concluded") != 0)
+        return 0;
+    if (found == 0)
+        error_set(&reason, ERROR_BACKEND, "the copy has vanished");
+    else if (conclude(target, &job, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

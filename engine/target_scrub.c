@@ -1,0 +1,223 @@
+/*
+ * Compares the files of the replicas themselves, behind the daemon's back and from the disk: a
+ * quorum tells at most one difference a second and not where all of them are, and one that reads
+ * only the first copy none.  What differs because a write is on its way does so for a moment: it
+ * is looked at again until it stays as it is.
+ */
+#include "engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIECE    ((size_t)256 * 1024)
+#define BLOCK    ((size_t)4096)
+#define QUIET    5  /* so many looks that show the same, */
+#define LOOKS    50 /* of so many, */
+#define PAUSE_MS 20 /* with this between them */
+
+struct copies {
+    unsigned count;
+    struct member *members[REPLICAS_MOST];
+    int fds[REPLICAS_MOST];
+    char *pieces[REPLICAS_MOST]; /* in `buffer` */
+    char *buffer;
+    size_t block; /* how long the block is that is looked at */
+};
+
+static int open_copies(struct target *target, struct copies *copies, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    copies->buffer = heap_new(REPLICAS_MOST * PIECE);
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+        int fd;
+
+        if (!member->votes || member->failing)
+            continue;
+        fd = open(replica_data_path(arena, &member->replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return error_errno(err, ERROR_BACKEND, "opening the data of %s", member->replica.uid);
+        copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
+        copies->members[copies->count] = member;
+        copies->fds[copies->count++] = fd;
+    }
+    return 0;
+}
+
+static void close_copies(struct copies *copies) {
+    for (unsigned i = 0; i < copies->count; i++)
+        close(copies->fds[i]);
+    free(copies->buffer);
+}
+
+/* The first byte from there on that is no hole in all of them. */
+static int64_t find_data(const struct copies *copies, int64_t from, int64_t end) {
+    int64_t first = end;
+
+    for (unsigned i = 0; i < copies->count; i++) {
+        off_t at = lseek(copies->fds[i], from, SEEK_DATA);
+
+        if (at < 0)
+            at = errno == ENXIO ? end : from;
+        if (at < first)
+            first = at;
+    }
+    return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
+}
+
+/* From the disk, as far as nobody has just written there. */
+static int read_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
+    for (unsigned i = 0; i < copies->count; i++) {
+        size_t done = 0;
+
+        posix_fadvise(copies->fds[i], at, (off_t)size, POSIX_FADV_DONTNEED);
+        while (done < size) {
+            ssize_t got =
+                pread(copies->fds[i], copies->pieces[i] + done, size - done, at + (int64_t)done);
+
+            if (got == 0)
+                errno = EIO; /* cut off */
+            if (got == 0 || (got < 0 && errno != EINTR))
+                return error_errno(err, ERROR_BACKEND, "reading the data of %s",
+                                   copies->members[i]->replica.uid);
+            done += got > 0 ? (size_t)got : 0;
+        }
+    }
+    return 0;
+}
+
+static bool differs(const struct copies *copies, size_t at, size_t size) {
+    bool differs = false;
+
+    for (unsigned i = 1; i < copies->count; i++)
+        differs |= memcmp(copies->pieces[0] + at, copies->pieces[i] + at, size) != 0;
+    return differs;
+}
+
+/* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
+ * *ret_busy: that cannot be told. */
+static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
+    char before[REPLICAS_MOST][BLOCK];
+    unsigned same = 0;
+
+    *ret_busy = false;
+    for (unsigned look = 0; look < LOOKS && same < QUIET; look++) {
+        bool changed = look == 0;
+
+        if (look > 0)
+            poll(NULL, 0, PAUSE_MS);
+        if (read_all(copies, at, copies->block, err) < 0)
+            return -1;
+        if (!differs(copies, 0, copies->block))
+            return 0;
+        for (unsigned i = 0; i < copies->count; i++) {
+            changed |= memcmp(before[i], copies->pieces[i], copies->block) != 0;
+            memcpy(before[i], copies->pieces[i], copies->block);
+        }
+        same = changed ? 0 : same + 1;
+    }
+    *ret_busy = same < QUIET;
+    return *ret_busy ? 0 : 1;
+}
+
+/* Which one most of them are equal to; and how many that are. */
+static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
+    unsigned winner = 0;
+
+    *ret_votes = 0;
+    for (unsigned i = 0; i < copies->count; i++) {
+        unsigned votes = 0;
+
+        for (unsigned j = 0; j < copies->count; j++)
+            votes += memcmp(copies->pieces[i], copies->pieces[j], copies->block) == 0;
+        if (votes > *ret_votes) {
+            *ret_votes = votes;
+            winner = i;
+        }
+    }
+    return winner;
+}
+
+static void judge(struct target *target, const struct copies *copies, int64_t at,
+                  struct target_scrub *scrub) {
+    unsigned votes, winner = find_winner(copies, &votes);
+
+    target->suspect = true;
+    if (votes < target->threshold) {
+        target->disputed = true;
+        scrub->undecided++;
+        log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
+                  LOG_INT(at / 512), NULL);
+        return;
+    }
+    scrub->damaged++;
+    for (unsigned i = 0; i < copies->count; i++) {
+        struct member *member = copies->members[i];
+
+        if (memcmp(copies->pieces[winner], copies->pieces[i], copies->block) == 0)
+            continue;
+        if (member->mismatches++ == 0)
+            log_warning(NULL, "replica is damaged", "volume_id", target->volume, "replica_id",
+                        member->replica.uid, "sector", LOG_INT(at / 512), NULL);
+    }
+}
+
+static int compare_block(struct target *target, const struct copies *copies, int64_t at,
+                         struct target_scrub *scrub, struct error *err) {
+    bool busy;
+    int outcome = look_again(copies, at, &busy, err);
+
+    scrub->busy += busy;
+    if (outcome > 0)
+        judge(target, copies, at, scrub);
+    return outcome < 0 ? -1 : 0;
+}
+
+static int compare_piece(struct target *target, struct copies *copies, size_t size,
+                         struct target_scrub *scrub, struct error *err) {
+    bool suspects[PIECE / BLOCK] = { false };
+
+    if (read_all(copies, scrub->at_bytes, size, err) < 0)
+        return -1;
+    for (size_t at = 0; at < size; at += BLOCK)
+        suspects[at / BLOCK] = differs(copies, at, size - at < BLOCK ? size - at : BLOCK);
+    for (size_t at = 0; at < size; at += BLOCK) {
+        copies->block = size - at < BLOCK ? size - at : BLOCK;
+        if (suspects[at / BLOCK] &&
+            compare_block(target, copies, scrub->at_bytes + (int64_t)at, scrub, err) < 0)
+            return -1;
+    }
+    scrub->at_bytes += (int64_t)size;
+    return 0;
+}
+
+int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
+                 struct error *err) {
+    struct copies copies = { 0 };
+    int64_t size = target->size_bytes, end = scrub->at_bytes + bytes;
+    int result;
+
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    result = open_copies(target, &copies, err);
+    if (copies.count < 2)
+        scrub->at_bytes = size;
+    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end) {
+        int64_t left = size - scrub->at_bytes;
+
+        scrub->at_bytes = find_data(&copies, scrub->at_bytes, size);
+        left = size - scrub->at_bytes;
+        if (left > 0)
+            result = compare_piece(target, &copies, left < (int64_t)PIECE ? (size_t)left : PIECE,
+                                   scrub, err);
+    }
+    close_copies(&copies);
+    return result < 0 ? -1 : scrub->at_bytes < size;
+}

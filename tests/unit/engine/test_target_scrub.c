@@ -1,0 +1,155 @@
+#include "tests/unit/engine/target_test.h"
+
+#define PART (SIZE / 7)
+
+/* All of it in parts, while the checker writes. */
+static struct target_scrub scrub_all(void) {
+    struct target_scrub scrub = { 0 };
+    int outcome;
+
+    do {
+        outcome = target_scrub(target, &scrub, PART, &err);
+        ck_assert_msg(outcome >= 0, "%s", err.message);
+        checker_send(&checker, 4);
+        watch();
+        ck_assert_msg(checker_wait(&checker), "%s", last_words());
+    } while (outcome > 0);
+    return scrub;
+}
+
+static void assert_mismatches(int64_t a, int64_t b, int64_t c) {
+    target_status(target, &status);
+    ck_assert_int_eq(status.replicas[0].mismatches, a);
+    ck_assert_int_eq(status.replicas[1].mismatches, b);
+    ck_assert_int_eq(status.replicas[2].mismatches, c);
+}
+
+/* Between the blocks of the checker, within one of what is compared. */
+static void damage_behind(unsigned i, unsigned block) {
+    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
+    char junk[3000];
+
+    memset(junk, (int)('A' + i), sizeof(junk));
+    ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), block * STRIDE + 9000), sizeof(junk));
+}
+
+static void repair_while_writing(unsigned i) {
+    assert_done(target_repair(target, uids[i], 0, &err));
+    ck_assert_int_eq(target_repair(target, uids[i], 0, &err), -1);
+    do {
+        checker_send(&checker, 8);
+        watch();
+        ck_assert_msg(checker_wait(&checker), "%s", last_words());
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
+    ck_assert_str_eq(status.job_replica, uids[i]);
+}
+
+START_TEST(replicas_that_are_equal_have_no_damage) {
+    struct target_scrub scrub;
+
+    serve();
+    write_some(200);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.at_bytes, SIZE);
+    ck_assert_int_eq(scrub.damaged + scrub.undecided, 0);
+    assert_mismatches(0, 0, 0);
+    ck_assert(!status.suspect);
+}
+END_TEST
+
+START_TEST(damage_is_found_told_and_repaired_in_use) {
+    struct target_scrub scrub;
+
+    serve();
+    write_some(100);
+    for (unsigned block = 0; block < 40; block += 4) {
+        damage_behind(1, block);
+        damage_behind(2, block + 1);
+    }
+    damage_behind(1, BLOCKS - 1);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 21);
+    ck_assert_int_eq(scrub.undecided, 0);
+    assert_mismatches(0, 11, 10);
+    ck_assert(status.suspect);
+
+    repair_while_writing(1);
+    repair_while_writing(2);
+    assert_mismatches(0, 0, 0);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 0);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+}
+END_TEST
+
+START_TEST(it_is_gone_on_with_by_whoever_comes_next) {
+    struct target_scrub scrub = { 0 };
+
+    serve();
+    write_some(96);
+    damage_behind(0, 1);
+    damage_behind(0, BLOCKS - 2);
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE / 2, &err), 1);
+    ck_assert_int_eq(scrub.damaged, 1);
+    target_close(target);
+    open_target();
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), 0);
+    ck_assert_int_eq(scrub.damaged, 2);
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), 0);
+    kill_daemon();
+    watch();
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+}
+END_TEST
+
+START_TEST(what_has_no_majority_is_told_and_not_repaired) {
+    struct target_scrub scrub;
+
+    serve();
+    write_some(96);
+    damage_behind(0, 3);
+    damage_behind(1, 3);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.undecided, 1);
+    ck_assert_int_eq(scrub.damaged, 0);
+    assert_done(target_repair(target, uids[1], 0, &err));
+    do {
+        watch();
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
+    checker_disconnect(&checker);
+    stop();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_msg(strstr(err.message, "differ") != NULL, "%s", err.message);
+}
+END_TEST
+
+START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
+    serve();
+    write_some(96);
+    damage_behind(1, 3);
+    assert_done(target_repair(target, uids[1], 1, &err));
+    write_some(20);
+    target_close(target);
+    open_target();
+    repair_while_writing(1);
+    assert_done(target_repair(target, uids[1], 1, &err));
+    kill_daemon();
+    checker_disconnect(&checker);
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
+    serve();
+    read_all();
+    ck_assert_int_eq(scrub_all().damaged, 0);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, replicas_that_are_equal_have_no_damage,
+                damage_is_found_told_and_repaired_in_use, it_is_gone_on_with_by_whoever_comes_next,
+                what_has_no_majority_is_told_and_not_repaired,
+                a_repair_that_is_interrupted_is_begun_anew)
