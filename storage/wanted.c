@@ -285,7 +285,8 @@ bool wanted_stop(struct wanted *wanted, int64_t ms) {
     wanted->ends = true;
     pthread_cond_signal(&wanted->changed);
     pthread_mutex_unlock(&wanted->lock);
-    if (!watches_stop(wanted->watches, ms) || !thread_join_within(wanted->thread, ms))
+    /* The thread asks the watches, and these ring. */
+    if (!thread_join_within(wanted->thread, ms) || !watches_stop(wanted->watches, ms))
         return false;
     let_go(&wanted->replicas);
     let_go(&wanted->volumes);
