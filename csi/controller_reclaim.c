@@ -18,21 +18,34 @@ static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t b
     return usage;
 }
 
-/* 0 when it has begun, now or before; 1 when a volume in use needs nothing. */
+/* A volume in use is the node's matter; one that a node is just getting or giving back is nobody's
+ * yet. */
+static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing,
+                     struct error *err) {
+    static const char *const passing[] = { "reserved", "attaching", "detaching" };
+
+    *ret_needs_nothing = volume->attachment_count > 0;
+    for (size_t i = 0; i < LENGTH(passing); i++)
+        if (strcmp(volume->status, passing[i]) == 0)
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is %s.", volume->id, passing[i]);
+    return 0;
+}
+
+/* 0 when it has begun, now or before, or when a volume in use needs nothing. */
 static int begin(const struct client *api, struct arena *arena, struct remote_volume *volume,
                  bool *ret_needs_nothing, struct error *err) {
     struct error refusal;
-    int result;
+    int result = check_use(volume, ret_needs_nothing, err);
 
-    *ret_needs_nothing = volume->attachment_count > 0;
-    if (*ret_needs_nothing || strcmp(volume->status, "reclaiming") == 0 ||
+    if (result != 0 || *ret_needs_nothing || strcmp(volume->status, "reclaiming") == 0 ||
         volumes_reclaim(api, arena, volume->id, err) == 0)
-        return 0;
+        return result;
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_NOT_FOUND)
         return -1; /* a conflict is ABORTED */
     refusal = *err;
     result = controller_read(api, arena, &volume_kind, volume->id, volume, err);
-    *ret_needs_nothing = result == 0 && volume->attachment_count > 0;
+    if (result == 0)
+        result = check_use(volume, ret_needs_nothing, err);
     if (result != 0 || *ret_needs_nothing)
         return result;
     return grpc_refuse(err, GRPC_UNIMPLEMENTED, "%s", refusal.message);

@@ -80,6 +80,18 @@ static int check_now(struct work *work, const struct volume *volume, struct erro
         volume->id, volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
 }
 
+/* Whoever is being connected may write at any moment, although no status says so yet. */
+static int check_connections(struct work *work, const struct volume *volume, struct error *err) {
+    int64_t open = 0;
+
+    if (operation_count(work, volume->id, &kind_connect, &open, err) < 0)
+        return -1;
+    return open > 0 ? error_set(err, ERROR_CONFLICT,
+                                "Volume %s cannot be reclaimed before its connect has ended.",
+                                volume->id)
+                    : 0;
+}
+
 /* Whoever asks again later may be heard. */
 static int settle(struct work *work, const char *volume_id, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
@@ -94,7 +106,7 @@ int volume_reclaim(struct work *work, const struct volume *volume, struct error 
     struct volume changed = *volume;
 
     if (check_can(work, volume, err) < 0 || check_now(work, volume, err) < 0 ||
-        settle(work, volume->id, err) < 0 ||
+        check_connections(work, volume, err) < 0 || settle(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, &kind_reclaim, NULL, NULL, err) < 0 ||
         insert_row(work, volume->id, err) < 0)
         return -1;

@@ -945,6 +945,15 @@ class Reclaiming(DriverCase):
         answer = self.reclaim(volume_id)
         self.assertFalse(answer.HasField("pre_usage") or answer.HasField("post_usage"))
 
+    def test_one_that_is_just_being_attached_is_nobodys_matter_yet(self):
+        volume_id = self.create().volume_id
+        attachment = self.api.ask("POST", "/attachments", {"attachment": {
+            "volume_uuid": volume_id}})["attachment"]["id"]
+        self.refuses(Code.ABORTED, self.driver.reclaim, "ControllerReclaimSpace",
+                     volume_id=volume_id)
+        self.api.ask("DELETE", f"/attachments/{attachment}")
+        self.assertTrue(self.reclaim(volume_id).HasField("pre_usage"))
+
     def test_what_is_announced(self):
         rows = self.driver.call(identity, "Identity", "GetCapabilities").capabilities
         self.assertIn(identity.Capability.ReclaimSpace.OFFLINE,

@@ -118,6 +118,38 @@ START_TEST(not_now_is_told_from_never) {
 }
 END_TEST
 
+static int status_in_the_middle;
+
+static struct fault_decision reclaim_in_the_middle(void *arg, const char *call,
+                                                   const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "connect") == 0 && status_in_the_middle == 0)
+        status_in_the_middle = world_action(world, volume_id, RECLAIM);
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* Whoever is connected without an attachment shows in no status. */
+START_TEST(it_waits_for_who_is_being_connected) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    status_in_the_middle = 0;
+    world->decide = reclaim_in_the_middle;
+    ck_assert_int_eq(world_action(world, id,
+                                  "{\"os-initialize_connection\": {\"connector\": {\"host\": "
+                                  "\"" WORLD_NODE "\"}}}"),
+                     200);
+    ck_assert_int_eq(status_in_the_middle, 409);
+    ck_assert_str_eq(text(world, id, "status"), "none");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 START_TEST(why_it_failed_is_told_to_programs_and_people) {
     static const struct {
         enum error_kind kind;
@@ -293,6 +325,7 @@ END_TEST
 
 CHECK_MAIN("reclaim", room_is_given_back_and_told, only_an_empty_body_is_taken,
            of_two_one_is_told_to_wait, not_now_is_told_from_never,
-           why_it_failed_is_told_to_programs_and_people, a_reset_puts_an_end_to_it,
-           a_delete_takes_what_is_told_with_it, those_that_wait_are_little_work,
-           it_goes_on_after_a_death, a_manager_that_ends_does_not_wait_for_it)
+           it_waits_for_who_is_being_connected, why_it_failed_is_told_to_programs_and_people,
+           a_reset_puts_an_end_to_it, a_delete_takes_what_is_told_with_it,
+           those_that_wait_are_little_work, it_goes_on_after_a_death,
+           a_manager_that_ends_does_not_wait_for_it)
