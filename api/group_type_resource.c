@@ -6,7 +6,7 @@
 
 static const struct resource_column columns[] = {
     { "id", "t.id", COLUMN_TEXT, false, 0 },
-    { "name", "t.name", COLUMN_TEXT, false, 0 },
+    { "name", "t.name", COLUMN_FILLED, false, 0 },
     { "description", "t.description", COLUMN_TEXT, false, 0 },
     { "is_public", "t.is_public", COLUMN_BOOL, false, 0 },
     { "created_at", "t.created_at", COLUMN_TIME, false, 0 },

@@ -61,7 +61,8 @@ schema_texts = \
 	db/schema/0024_documents.sql \
 	db/schema/0025_snapshot_pages.sql \
 	db/schema/0026_documents_owned.sql \
-	db/schema/0027_document_moves.sql
+	db/schema/0027_document_moves.sql \
+	db/schema/0028_group_type_pages.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -86,9 +86,7 @@ static int check_records(struct round *round, struct work *work, struct error *e
 }
 
 int round_read_snapshots(struct round *round, struct work *work, struct error *err) {
-    const struct query all = { .where = "1=1", .order = "s.id", .limit = -1 };
-
-    round->snapshot_count = snapshot_list(work, &all, &round->snapshots, err);
+    round->snapshot_count = snapshot_all(work, &round->snapshots, err);
     for (int i = 0; i < round->snapshot_count; i++)
         check_status(round, &round->snapshots[i]);
     for (int i = 0; i < round->operation_count; i++)

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-#define TYPE_SELECT                                                                             \
-    "SELECT t.id, t.name, t.description, t.is_public, t.created_at, t.updated_at, CASE WHEN "   \
-    "EXISTS (SELECT 1 FROM group_type_specs s WHERE s.group_type_id = t.id) THEN 1 ELSE 0 END " \
+#define TYPE_SELECT                                                                \
+    "SELECT t.id, t.name, t.description, t.is_public, t.created_at, t.updated_at " \
     "FROM group_types t"
 
 /* $2 is 1 for those who see all, $3 the project. */
@@ -27,18 +26,11 @@ static const struct pair_rows spec_rows = {
 
 /* ---- reading ---- */
 
-struct type_line {
-    struct group_type type;
-    bool has_specs;
-};
-
-static int read_line(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
-    struct type_line *line = item;
+static int read_type(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
 
     (void)err;
-    line->has_specs = db_bool(rows, 6);
-    line->type = (struct group_type){
+    *(struct group_type *)item = (struct group_type){
         .id = db_copy(rows, 0, arena),
         .name = db_copy(rows, 1, arena),
         .description = db_copy(rows, 2, arena),
@@ -49,25 +41,17 @@ static int read_line(struct work *work, const struct db_rows *rows, void *item, 
     return 0;
 }
 
-static int load_specs(struct work *work, struct type_line *line, struct error *err) {
-    if (!line->has_specs)
-        return 0;
-    return pair_rows_get(work, &spec_rows, line->type.id, &line->type.specs, err);
+static int load_specs(struct work *work, struct group_type *type, struct error *err) {
+    return pair_rows_get(work, &spec_rows, type->id, &type->specs, err);
 }
 
 int group_type_list(struct work *work, const struct query *query, struct group_type **ret,
                     struct error *err) {
-    struct type_line *lines;
-    int count = query_all(work, query_page(work, TYPE_SELECT, query, err), read_line, &lines, err);
+    int count = query_all(work, query_page(work, TYPE_SELECT, query, err), read_type, ret, err);
 
-    if (count < 0)
-        return -1;
-    *ret = arena_alloc(work->arena, (size_t)count * sizeof **ret + 1);
-    for (int i = 0; i < count; i++) {
-        if (load_specs(work, &lines[i], err) < 0)
+    for (int i = 0; i < count; i++)
+        if (load_specs(work, &(*ret)[i], err) < 0)
             return -1;
-        (*ret)[i] = lines[i].type;
-    }
     return count;
 }
 
@@ -75,13 +59,13 @@ static int type_one(struct work *work, const char *sql, const char *text, bool s
                     struct group_type *ret, struct error *err) {
     struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(text), DB_BOOL(sees_all),
                                     DB_TEXT(work->context->project_id));
-    struct type_line line;
+    struct group_type type;
 
-    if (error_if_none(query_one(work, rows, read_line, &line, err), err, ERROR_NOT_FOUND,
+    if (error_if_none(query_one(work, rows, read_type, &type, err), err, ERROR_NOT_FOUND,
                       "Group type %s could not be found.", text) < 0 ||
-        load_specs(work, &line, err) < 0)
+        load_specs(work, &type, err) < 0)
         return -1;
-    *ret = line.type;
+    *ret = type;
     return 0;
 }
 

@@ -1,11 +1,13 @@
 #include "volume/snapshot.h"
 
-#define SNAPSHOT_SELECT                                                                           \
+#define SNAPSHOT_COLUMNS(host, type_name)                                                         \
     "SELECT s.id, s.volume_id, s.project_id, s.user_id, s.display_name, s.display_description, "  \
     "s.size_gb, s.status, s.status_by_reset, s.progress, s.use_quota, s.delete_begun, s.format, " \
-    "s.provider_location, s.group_snapshot_id, s.created_at, s.updated_at, v.host, "              \
-    "s.availability_zone, t.name, CASE WHEN EXISTS (SELECT 1 FROM snapshot_metadata m "           \
-    "WHERE m.snapshot_id = s.id) THEN 1 ELSE 0 END, s.counted_gb, s.taken_over FROM snapshots s " \
+    "s.provider_location, s.group_snapshot_id, s.created_at, s.updated_at, " host ", "            \
+    "s.availability_zone, " type_name ", CASE WHEN EXISTS (SELECT 1 FROM snapshot_metadata m "    \
+    "WHERE m.snapshot_id = s.id) THEN 1 ELSE 0 END, s.counted_gb, s.taken_over FROM snapshots s "
+#define SNAPSHOT_SELECT                  \
+    SNAPSHOT_COLUMNS("v.host", "t.name") \
     "JOIN volumes v ON v.id = s.volume_id LEFT JOIN volume_types t ON t.id = v.volume_type_id "
 
 const struct pair_rows snapshot_metadata_rows = {
@@ -98,8 +100,8 @@ int snapshot_row(struct work *work, const char *id, struct snapshot *ret, struct
 int snapshot_list(struct work *work, const struct query *query, struct snapshot **ret,
                   struct error *err) {
     struct snapshot_line *lines;
-    int count =
-        query_all(work, query_page(work, SNAPSHOT_SELECT, query, err), snapshot_read, &lines, err);
+    int count = query_all(work, query_page(work, SNAPSHOT_COLUMNS("NULL", "NULL"), query, err),
+                          snapshot_read, &lines, err);
     size_t before = arena_bytes(work->arena);
 
     if (count < 0)
@@ -129,6 +131,10 @@ static int rows_alone(struct work *work, struct db_rows *rows, struct snapshot *
     for (int i = 0; i < count; i++)
         (*ret)[i] = lines[i].snapshot;
     return count;
+}
+
+int snapshot_all(struct work *work, struct snapshot **ret, struct error *err) {
+    return rows_alone(work, db_query(work->tx, err, SNAPSHOT_SELECT "ORDER BY s.id"), ret, err);
 }
 
 int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,

@@ -24,8 +24,9 @@ struct snapshot {
     const char *format, *provider_location;
     const char *group_snapshot_id;
     int64_t created_at, updated_at;
-    const char *host, *availability_zone; /* of its volume */
-    const char *type_name;                /* of its volume; NULL: no type */
+    const char *availability_zone; /* of its volume, as the next */
+    const char *host;              /* NULL in lists */
+    const char *type_name;         /* NULL: no type, or in lists */
 
     struct pairs metadata; /* filled by snapshot_get() and snapshot_list() */
 };
@@ -34,9 +35,12 @@ struct snapshot {
 int snapshot_get(struct work *work, const char *id, struct snapshot *ret, struct error *err);
 /* Whoever asks, for jobs; the row alone. */
 int snapshot_row(struct work *work, const char *id, struct snapshot *ret, struct error *err);
-/* Rows for a list, over the alias s, always with their metadata. */
+/* Rows for a list, over the alias s, always with their metadata, and without what is their
+ * volume's: a page among many would cost as much more. */
 int snapshot_list(struct work *work, const struct query *query, struct snapshot **ret,
                   struct error *err); /* how many, or -1 */
+/* All that there are, without metadata; how many. */
+int snapshot_all(struct work *work, struct snapshot **ret, struct error *err);
 /* All of a volume's, newest first, without metadata; how many. */
 int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret, struct error *err);
 /* All of a group snapshot's, without metadata, in the order of their volumes' ids; how many. */

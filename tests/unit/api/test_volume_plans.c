@@ -28,8 +28,8 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
             steps_done += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
     } else if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
                 strstr(sql, " FROM messages m ") || strstr(sql, " FROM snapshots s ") ||
-                strstr(sql, " FROM volume_groups g ") ||
-                strstr(sql, " FROM group_snapshots gs ")) &&
+                strstr(sql, " FROM volume_groups g ") || strstr(sql, " FROM group_snapshots gs ") ||
+                strstr(sql, " FROM group_types t ")) &&
                strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
@@ -71,7 +71,8 @@ static const char *plan_of_list(struct world *world, const char *path) {
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
             strstr(step, " g ") || strstr(step, " s ") || strstr(step, " gs ") ||
-            strstr(step, " pair ") || strstr(step, "ORDER BY"))
+            strstr(step, "SCAN t ") || strstr(step, " group_types_by_") || strstr(step, " pair ") ||
+            strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -207,6 +208,11 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
     autoworld struct world *world = watched_world();
 
     assert_indexes(world, "/snapshots/detail", "s", lists, LENGTH(lists));
+    for (size_t i = 0; i < LENGTH(lists); i++) { /* nobody sees what is of the volume */
+        const char *plan = plan_of_list(world, PATH("/snapshots/detail%s", lists[i].query));
+
+        ck_assert_msg(!strstr(plan, " v "), "%s: %s", lists[i].query, plan);
+    }
 }
 END_TEST
 
@@ -273,6 +279,31 @@ START_TEST(a_page_of_group_snapshots_is_read_in_its_order) {
     autoworld struct world *world = watched_world();
 
     assert_indexes(world, "/group_snapshots/detail", "gs", lists, LENGTH(lists));
+}
+END_TEST
+
+/* They belong to nobody: the page ends the walk. */
+START_TEST(a_page_of_group_types_is_read_in_its_order) {
+    static const struct list lists[] = {
+        { "", "SCAN t USING INDEX group_types_by_time\n" },
+        { "?sort=created_at:asc", "SCAN t USING INDEX group_types_by_time\n" },
+        { "?is_public=none", "SCAN t USING INDEX group_types_by_time\n" },
+        { "?is_public=false", "SEARCH t USING INDEX group_types_by_privacy (is_public=?)\n" },
+        { "?sort=name", "SCAN t USING INDEX sqlite_autoindex_group_types_2\n" },
+        { "?sort=id", "SCAN t USING INDEX sqlite_autoindex_group_types_1\n" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    for (size_t i = 0; i < LENGTH(lists); i++) {
+        const char *plan = plan_of_list(world, PATH("/group_types%s", lists[i].query));
+
+        ck_assert_msg(strstr(plan, lists[i].index) == plan && !strstr(plan, "FOR ORDER BY"),
+                      "%s: %s", lists[i].query, plan);
+    }
 }
 END_TEST
 
@@ -427,6 +458,6 @@ CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_project
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
            a_page_of_snapshots_is_read_in_its_order, a_page_by_zone_is_read_in_its_order,
            a_page_of_groups_is_read_in_its_order, a_page_of_group_snapshots_is_read_in_its_order,
-           a_pair_leads_to_its_page, who_is_to_be_alone_is_sought_by_the_index,
-           a_snapshot_costs_the_same_behind_many, others_than_admins_have_the_same_plans,
-           no_list_of_all_projects_is_sorted_as_a_whole)
+           a_page_of_group_types_is_read_in_its_order, a_pair_leads_to_its_page,
+           who_is_to_be_alone_is_sought_by_the_index, a_snapshot_costs_the_same_behind_many,
+           others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
