@@ -177,8 +177,8 @@ static int tell(struct work *work, const struct operation *held, const struct cr
                : 0;
 }
 
-/* The storage took it, since its guest has left or because it can: the host that was to take it with
- * others waits for it in vain. */
+/* The storage took it, since its guest has left or because it can: the host that was to take it
+ * with others waits for it in vain. */
 static int is_apart(struct work *work, const struct operation *held, struct error *err) {
     struct operation whole;
 
