@@ -82,6 +82,7 @@ EXTRA_DIST += \
 	tests/conformance/csi \
 	tests/conformance/kubernetes/claims.py \
 	tests/conformance/kubernetes/cluster.py \
+	tests/conformance/kubernetes/declared.py \
 	tests/conformance/kubernetes/go.mod \
 	tests/conformance/kubernetes/go.sum \
 	tests/conformance/kubernetes/images.py \

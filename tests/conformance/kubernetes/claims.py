@@ -19,6 +19,7 @@ import program
 from block_storage import BlockStorage, until
 from csi_client import Driver
 from cluster import ADDRESS, NODE, PATIENCE_S
+from declared import Declared
 from programs import read
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,7 +39,7 @@ def commands(step):
     return "\n".join(re.findall(r"^       (.*)$", found[1], re.M))
 
 
-class Claims(unittest.TestCase):
+class Claims(Declared, unittest.TestCase):
     cluster = None
     service = None
 
@@ -51,7 +52,8 @@ class Claims(unittest.TestCase):
         cls.start_service()
         cls.tree = cluster.path("tree")  # what somebody has who follows the page
         shutil.copytree(os.path.join(program.REPOSITORY, "etc"), os.path.join(cls.tree, "etc"))
-        cls.edit(lambda text: text.replace("# - local-directory", "- local-directory"))
+        for component in "local-directory", "documents":
+            cls.edit(lambda text, name=component: text.replace(f"# - {name}", f"- {name}"))
         for name in sorted(os.listdir(cluster.programs.snapshot_definitions)):
             if name.count("_"):
                 cls.server_side(os.path.join(cluster.programs.snapshot_definitions, name))
@@ -69,7 +71,11 @@ class Claims(unittest.TestCase):
         cls.service = program.Program(
             "serve", cls.cluster.path("logs", "serve.log"),
             "--state-dir", cls.cluster.path("state"), "--listen", f"{ADDRESS}:8776",
-            "--allow_insecure_listen=true", *OPTIONS).start()
+            "--allow_insecure_listen=true", *cls.options()).start()
+
+    @classmethod
+    def options(cls):
+        return *OPTIONS, *cls.options_of_pools(cls.cluster)
 
     @classmethod
     def edit(cls, change):
@@ -139,7 +145,7 @@ patches:
             "pv", "volumeattachment", "volumesnapshotcontent", "volumegroupsnapshotcontent")}
         found |= {"volumes": api.list_all(), "snapshots": api.snapshots(),
                   "devices": node.devices(VOLUMES), "mounts": node.mounts(),
-                  "files": glob.glob(f"{VOLUMES}/*")}
+                  "files": glob.glob(f"{VOLUMES}/*"), "documents": list(self.documents())}
         api.close()
         return {what: rows for what, rows in found.items() if rows}
 
@@ -150,6 +156,7 @@ patches:
 
     def clean(self):
         """All that a person has made, and then nothing is left of it."""
+        self.cluster.kubectl("delete", "cvc,cvp", "--all")
         for kinds in ("reclaimspacecronjob,reclaimspacejob,pod", "volumegroupsnapshot",
                       "volumesnapshot", "pvc"):
             self.cluster.kubectl("delete", kinds, "--all", "--grace-period=1")
@@ -369,5 +376,5 @@ patches:
         cls.bash("kubectl delete -k etc/kubernetes")
         status = cls.service.stop()
         assert status == 0, f"scoria serve ended with {status}"
-        found = program.check(cls.cluster.path("state"), *OPTIONS)
+        found = program.check(cls.cluster.path("state"), *cls.options())
         assert not found, f"manage check: {found}"
