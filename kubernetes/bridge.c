@@ -21,6 +21,7 @@
 #define FIRST_PAUSE_MS   500
 #define LONGEST_PAUSE_MS 60000
 #define LASTING_US       (5 * SECOND_US) /* a watch that lasted so long was one */
+#define TOLD_EACH        8               /* so many failures of an object */
 #define STEP_MS          100             /* in which a pause sees that it is over */
 
 struct bridge;
@@ -44,6 +45,7 @@ struct bridge {
     struct watcher watchers[KINDS];
     pthread_t worker;
     bool has_worker;
+    bool fails; /* the worker's: the last one did; of a service that is down one line is enough */
 };
 
 /* ---- waiting ---- */
@@ -174,10 +176,11 @@ static void work_on(struct bridge *bridge, const struct queue_item *item) {
     struct error err = { 0 };
     int outcome = sync_object(&sync, arena, item->namespace, item->name, &err);
 
-    if (outcome < 0 && item->tries == 0 && !is_over(bridge))
+    if (outcome < 0 && !bridge->fails && item->tries % TOLD_EACH == 0 && !is_over(bridge))
         log_warning(NULL, "object of Kubernetes and document do not agree yet", "kind",
                     sync.kind->name, "namespace", item->namespace, "name", item->name, "error",
                     err.message, NULL);
+    bridge->fails = outcome < 0;
     if (outcome == 0)
         queue_settle(bridge->queue, item);
     else

@@ -163,9 +163,23 @@ static int replace_ours(struct hand *hand, const json_t *told, struct error *err
     return 0;
 }
 
+/* Never an empty volume in the place of one that had data. */
+static int refuse_lost(struct hand *hand) {
+    hand->verdict = (struct verdict){
+        "False", "Lost",
+        arena_format(hand->arena,
+                     "The service has no document %s any more, and so no volume. Without "
+                     "spec.cstorVolumeRef it is made anew, and empty.",
+                     hand->name)
+    };
+    return 1;
+}
+
 static int tell_ours(struct hand *hand, struct error *err) {
     json_t *told = translate_document(hand->arena, hand->object, hand->ours);
 
+    if (!hand->ours && translate_was_bound(hand->object))
+        return refuse_lost(hand);
     if (!hand->ours)
         return create_ours(hand, told, err);
     if (translate_is_applied(hand->object) && translate_is_told(hand->ours, told))

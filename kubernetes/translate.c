@@ -6,8 +6,11 @@
 #include <string.h>
 
 #define POLICY  "openebs.io/volume-policy" /* names the policy of a config */
+#define SOURCE  "openebs.io/source-volume" /* names the config that one is a clone of */
 #define DOMAIN  "openebs.io/"
 #define APPLIED "Applied"
+
+#define LABEL_MOST 63
 
 static json_t *copy_of(struct arena *arena, const json_t *tree) {
     return json_keep(arena, json_deep_copy(tree));
@@ -116,11 +119,18 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     return annotations;
 }
 
+/* Nobody is held by a clone of another namespace.  An annotation has room for the longer name of a
+ * policy. */
 static json_t *labels_for(struct arena *arena, const json_t *object) {
     json_t *labels = json_keep(arena, json_object());
+    const char *source = json_text_of(member(object, "metadata", "labels"), SOURCE);
 
     json_object_update(labels, member(object, "metadata", "labels"));
-    json_object_del(labels, POLICY); /* an annotation has room for its longer name */
+    json_object_del(labels, POLICY);
+    json_object_del(labels, SOURCE);
+    source = source ? translate_name(arena, object_text(object, "namespace"), source) : NULL;
+    if (source && strlen(source) <= LABEL_MOST)
+        json_object_set_new(labels, SOURCE, json_string(source));
     return labels;
 }
 
@@ -231,6 +241,10 @@ static const json_t *condition_of(const json_t *conditions, const char *type) {
             return condition;
     }
     return NULL;
+}
+
+bool translate_was_bound(const json_t *object) {
+    return member(object, "spec", "cstorVolumeRef") != NULL;
 }
 
 bool translate_is_applied(const json_t *object) {

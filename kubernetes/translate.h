@@ -29,6 +29,8 @@ bool translate_belongs(const json_t *document, const json_t *object);
 /* What our API is to be told; `ours` is what it has, NULL: nothing.  Where a config is published
  * others decide, unless the object says it. */
 json_t *translate_document(struct arena *arena, const json_t *object, const json_t *ours);
+/* Has it had a volume? */
+bool translate_was_bound(const json_t *object);
 /* Was this generation told, and taken? */
 bool translate_is_applied(const json_t *object);
 /* Does `ours` say all that `told` does?  It may say more. */

@@ -162,6 +162,21 @@ START_TEST(a_document_of_an_object_that_went_meanwhile_goes_with_it) {
 }
 END_TEST
 
+START_TEST(a_volume_that_was_lost_is_not_made_anew) {
+    struct scene *scene = scene_new();
+    const char *lost = "{" META(HELD) ",'spec':{'cstorVolumeRef':{'name':'s.n'}},'status':{}}";
+
+    answer(scene, "GET", OBJECT, 200, lost);
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "PUT", STATUS, 200, lost);
+    ck_assert_int_eq(sync_it(scene), 1);
+    assert_applied(scene, "False", "Lost", "s.n");
+    ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(what_agrees_is_not_written) {
     struct scene *scene = scene_new();
 
@@ -330,7 +345,8 @@ END_TEST
 
 CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            a_new_object_is_held_before_its_document_is_made, what_could_not_be_held_is_not_made,
-           a_document_of_an_object_that_went_meanwhile_goes_with_it, what_agrees_is_not_written,
+           a_document_of_an_object_that_went_meanwhile_goes_with_it,
+           a_volume_that_was_lost_is_not_made_anew, what_agrees_is_not_written,
            a_new_generation_is_told_whatever_it_says, a_refused_edit_is_told_once_with_its_field,
            a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
            a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,

@@ -25,17 +25,21 @@ START_TEST(what_our_api_is_told_has_names_of_its_own) {
         arena,
         tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u','generation':3,"
                     "'resourceVersion':'77','finalizers':['x/y'],"
-                    "'labels':{'app':'db','openebs.io/volume-policy':'slow'},"
+                    "'labels':{'app':'db','openebs.io/volume-policy':'slow',"
+                    "'openebs.io/source-volume':'t.v'},"
                     "'annotations':{'kubectl.kubernetes.io/last-applied-configuration':'{}',"
                     "'openebs.io/volume-policy':'fast','cas.openebs.io/a':'b',"
                     "'notopenebs.io/a':'c','plain':'d'}},"
                     "'spec':{'cstorVolumeSource':'v@1'},'status':{'phase':'x'}}"),
         NULL);
 
-    ck_assert_str_eq(json_text(arena, json_object_get(told, "metadata")),
-                     quoted(arena, "{'name':'s.n','labels':{'app':'db'},'annotations':{"
-                                   "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
-                                   "'kubernetes.scoria.io/uid':'u'}}"));
+    ck_assert_str_eq(
+        json_text(arena, json_object_get(told, "metadata")),
+        quoted(
+            arena,
+            "{'name':'s.n','labels':{'app':'db','openebs.io/source-volume':'s.t.v'},'annotations':{"
+            "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
+            "'kubernetes.scoria.io/uid':'u'}}"));
     ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@1");
     ck_assert_ptr_null(json_object_get(told, "status"));
 }
