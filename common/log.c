@@ -48,6 +48,7 @@ static struct {
     { ROOT ".http", LOG_INFO },
     { ROOT ".identity", LOG_INFO },
     { ROOT ".json", LOG_INFO },
+    { ROOT ".kubernetes", LOG_INFO },
     { ROOT ".ledger", LOG_INFO },
     { ROOT ".manager", LOG_INFO },
     { ROOT ".policy", LOG_INFO },
