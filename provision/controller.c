@@ -15,8 +15,15 @@
 #define LOOK_MS    500 /* for what others changed, of whom nobody tells us */
 #define FAILED_MS  1000
 #define POOLS_US   SECOND_US
-#define WALK_MOST  100  /* of a look at all, before those that changed come again */
-#define RETRY_MOST 1000 /* in a round */
+#define ROOM_US    (10 * SECOND_US) /* between two tries for a little more room */
+#define WALK_MOST  100              /* of a look at all, before those that changed come again */
+#define RETRY_MOST 1000             /* in a round */
+
+/* Which pools take replicas, and how much they have free. */
+struct room {
+    uint64_t pools; /* 0: not looked at yet */
+    int64_t free_gib;
+};
 
 struct controller {
     struct controller_settings settings;
@@ -28,7 +35,8 @@ struct controller {
     bool began, busy, failing;
     int64_t seen;                             /* all changes up to this number are dealt with */
     int64_t walk_version, walk_last, walk_us; /* the look at all: where it is, its end, the next */
-    uint64_t pools;                           /* what they were like; 0: not looked at yet */
+    struct room room;                         /* when those that failed were last hurried */
+    int64_t room_us;                          /* before that a little more room hurries nobody */
     int64_t pools_us;                         /* when they are looked at again */
 };
 
@@ -130,36 +138,44 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
 /* ---- those that failed ---- */
 
-static int pools_body(struct work *work, void *arg, struct error *err) {
-    uint64_t *ret = arg, sum = UINT64_C(0xcbf29ce484222325);
+static int room_body(struct work *work, void *arg, struct error *err) {
+    struct room *ret = arg, room = { UINT64_C(0xcbf29ce484222325), 0 };
     struct replica_pool *pools;
     int count = replica_pool_list(work, &pools, err);
 
     for (int i = 0; i < count; i++) {
-        const char *text =
-            arena_format(work->arena, "%s %s %d %d %jd", pools[i].id, pools[i].node, pools[i].up,
-                         pools[i].read_only, (intmax_t)(pools[i].free_bytes >> 30));
+        const char *text = arena_join(work->arena, pools[i].id, " ", NULL);
 
+        if (!pools[i].up || pools[i].read_only)
+            continue;
+        room.free_gib += pools[i].free_bytes >> 30;
         for (; *text; text++)
-            sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+            room.pools = (room.pools ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     }
-    *ret = sum;
+    *ret = room;
     return count < 0 ? -1 : 0;
 }
 
-/* Whoever waits for a place need not wait longer than until there is one. */
+/* Whoever waits for a place need not wait much longer than until there is one. */
 static int look_at_pools(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
-    uint64_t pools;
+    const struct room before = controller->room;
+    struct room room;
 
     if (backoff_is_empty(controller->backoff) || now_us(controller) < controller->pools_us)
         return 0;
-    if (work_read(controller->settings.db, &base, pools_body, &pools, err) < 0)
+    if (work_read(controller->settings.db, &base, room_body, &room, err) < 0)
         return -1;
-    if (controller->pools && pools != controller->pools)
-        backoff_hurry(controller->backoff);
-    controller->pools = pools;
     controller->pools_us = now_us(controller) + POOLS_US;
+    if (room.free_gib < before.free_gib)
+        controller->room.free_gib = room.free_gib;
+    if (room.pools == before.pools &&
+        (room.free_gib <= before.free_gib || now_us(controller) < controller->room_us))
+        return 0;
+    if (before.pools)
+        backoff_hurry(controller->backoff);
+    controller->room = room;
+    controller->room_us = now_us(controller) + ROOM_US;
     return 0;
 }
 

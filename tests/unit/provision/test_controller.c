@@ -86,6 +86,19 @@ static int declare_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
+static int declare_alone_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    declared = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 3, ""));
+    return 0;
+}
+
+static int room_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    put_pool(work, "pool-a", "host-a", *(int64_t *)arg * GIB);
+    return 0;
+}
+
 static int pools_body(struct work *work, void *arg, struct error *err) {
     (void)err;
     put_pools(work, *(unsigned *)arg);
@@ -310,9 +323,105 @@ START_TEST(many_that_change_at_once_are_all_met) {
 }
 END_TEST
 
+/* Room that shrinks is no reason; a little more is one, now and then. */
+START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
+    struct bench *bench = bench_new(true);
+    int64_t free_gib = 10;
+    unsigned two = 2;
+    struct looked first;
+
+    act(bench, pools_body, &two);
+    act(bench, declare_alone_body, NULL);
+    for (int i = 0; i < 25; i++) {
+        tick(bench);
+        bench->steady_us += 1001 * SECOND_US;
+    }
+    tick(bench);
+    first = look(bench);
+    for (; free_gib > 2; free_gib--) {
+        act(bench, room_body, &free_gib);
+        bench->steady_us += SECOND_US;
+        tick(bench);
+    }
+    ck_assert_str_eq(look(bench).event, first.event);
+    free_gib = 100;
+    act(bench, room_body, &free_gib);
+    bench->steady_us += SECOND_US;
+    tick(bench);
+    ck_assert_str_ne(look(bench).event, first.event);
+    first = look(bench);
+    for (; free_gib < 109; free_gib++) {
+        act(bench, room_body, &free_gib);
+        bench->steady_us += SECOND_US;
+        tick(bench);
+    }
+    ck_assert_str_eq(look(bench).event, first.event);
+    bench_free(bench);
+}
+END_TEST
+
 static void wake(void *arg) {
     controller_wake(arg);
 }
+
+static int64_t number;
+
+static int number_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    number = sql_int(work, "%s", (const char *)arg);
+    return 0;
+}
+
+/* Until a query gives that number. */
+static void wait_for(struct bench *bench, struct controller *second, char *query, int64_t wanted) {
+    for (int i = 0; i < 10000; i++) {
+        act(bench, number_body, query);
+        if (number == wanted)
+            return;
+        controller_wake(second);
+        controller_wake(bench->controller);
+        usleep(2000);
+    }
+    ck_abort_msg("%s: %jd", query, (intmax_t)number);
+}
+
+static int all_made_body(struct work *work, void *arg, struct error *err) {
+    struct db_rows *rows = db_query(work->tx, err, "SELECT id FROM documents WHERE kind = $1",
+                                    DB_TEXT(kind_volume_replica.name));
+    const char **ids = NULL;
+    int count = query_all(work, rows, query_text, &ids, err);
+
+    (void)arg;
+    context_of(work)->is_admin = true;
+    for (int i = 0; i < count; i++) {
+        struct document replica = document_of(work, &kind_volume_replica, ids[i]);
+
+        say(work, &replica, "{\"phase\":\"Healthy\"}");
+    }
+    return 0;
+}
+
+/* Each with a thread, and both woken by each change. */
+START_TEST(two_threads_beside_each_other_do_each_thing_once) {
+    struct bench *bench = bench_new(false);
+    struct controller *second = controller_on(bench, 30);
+    char documents[] = "SELECT COUNT(*) FROM documents";
+    char bound[] = "SELECT COUNT(*) FROM documents WHERE status LIKE '%\"Bound\"%'";
+    char twice[] = "SELECT COUNT(*) FROM document_events WHERE times > 1";
+    unsigned many = 30;
+
+    controller_start(bench->controller);
+    controller_start(second);
+    act(bench, many_body, &many);
+    wait_for(bench, second, documents, 90);
+    act(bench, all_made_body, NULL);
+    wait_for(bench, second, bound, 30);
+    wait_for(bench, second, documents, 90);
+    wait_for(bench, second, twice, 0);
+    controller_free(second);
+    bench_free(bench);
+}
+END_TEST
 
 START_TEST(a_change_wakes_its_thread) {
     struct bench *bench = bench_new(false);
@@ -338,4 +447,6 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            what_cannot_be_is_tried_less_and_less_often,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
            a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
-           many_that_change_at_once_are_all_met, a_change_wakes_its_thread)
+           many_that_change_at_once_are_all_met,
+           room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
+           two_threads_beside_each_other_do_each_thing_once)
