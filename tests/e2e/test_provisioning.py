@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 
+import program
 from block_storage import until
 from case import NODE, ServiceCase
 from nbd import BLOCK, Disk, Gone
@@ -18,29 +19,43 @@ BLOCKS = range(0, 64 * MIB // BLOCK, 256)
 MARK = "scoria-pool"
 
 
-class Provisioning(ServiceCase):
+class DeclaredCase(ServiceCase):
+    """Nothing is left of a volume when a test has ended it."""
+
+    options = ("--compute_agent.enabled=false",)
+
     @classmethod
     def setUpClass(cls):
         cls.place = tempfile.mkdtemp(prefix="scoria-e2e-")
         cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        cls.run_directory = os.path.join(cls.place, "run")
         for pool in POOLS:
             os.mkdir(cls.path(pool))
-        cls.options = ("--compute_agent.enabled=false", f"--storage.enabled_pools={','.join(POOLS)}",
-                       f"--storage.run_directory={cls.run_directory}",
-                       *(f"--{pool}.path={cls.path(pool)}" for pool in POOLS))
+        cls.options += cls.more_options()
         super().setUpClass()
+
+    @classmethod
+    def more_options(cls):
+        return ()
 
     @classmethod
     def tearDownClass(cls):
         super().tearDownClass()
         for pool in POOLS:
             assert os.listdir(cls.path(pool)) == [MARK], os.listdir(cls.path(pool))
-        assert os.listdir(cls.run_directory) == ["lock"], os.listdir(cls.run_directory)
+        for name in os.listdir(cls.place):
+            if name.startswith("run"):
+                assert os.listdir(cls.path(name)) == ["lock"], os.listdir(cls.path(name))
 
     @classmethod
     def path(cls, pool):
         return os.path.join(cls.place, pool)
+
+    @classmethod
+    def storage(cls, run, *pools):
+        """Options of an agent with these pools."""
+        return (f"--storage.enabled_pools={','.join(pools)}",
+                f"--storage.run_directory={cls.path(run)}",
+                *(f"--{pool}.path={cls.path(pool)}" for pool in pools))
 
     # ---- what is asked and seen ----
 
@@ -64,22 +79,23 @@ class Provisioning(ServiceCase):
                      **(policy if pools else {})}}})
         until(lambda: self.config(name)["status"]["phase"] == "Bound", 60, f"{name} to be Bound")
 
-    def await_phase(self, name, phase):
+    def await_phase(self, name, phase, node=NODE):
         def reached():
             status = self.volume_of(name).get("status", {})
-            return status if status.get("phase") == phase and status.get("target") else None
+            there = status.get("target", {}).get("nodeId") == node
+            return status if status.get("phase") == phase and there else None
         return until(reached, 120, f"{name} to be {phase}")
 
-    def publish(self, name):
+    def publish(self, name, node=NODE):
         """A client of it."""
-        self.change(name, publish={"nodeId": NODE})
-        address = self.await_phase(name, "Healthy")["target"]["address"]
+        self.change(name, publish={"nodeId": node})
+        address = self.await_phase(name, "Healthy", node)["target"]["address"]
         disk = Disk(address.partition("socket=")[2])
         self.addCleanup(disk.close)
         return disk.connected()
 
     def daemon(self, name):
-        run = os.path.join(self.run_directory, self.volume_of(name)["metadata"]["uid"])
+        run = os.path.join(self.path("run"), self.volume_of(name)["metadata"]["uid"])
         def number():
             with open(os.path.join(run, "daemon"), encoding="ascii") as file:
                 return int(file.read() or 0)
@@ -100,7 +116,11 @@ class Provisioning(ServiceCase):
         self.service.start()
         self.api = self.connect()
 
-    # ---- tests ----
+
+class Provisioning(DeclaredCase):
+    @classmethod
+    def more_options(cls):
+        return cls.storage("run", *POOLS)
 
     def test_data_survive_whoever_dies(self):
         self.declare("survivor")
@@ -201,3 +221,40 @@ class Provisioning(ServiceCase):
         self.assertEqual(self.config("greedy")["status"]["phase"], "Pending")
         self.api.ask("DELETE", "/volume_configs/greedy")
         until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")
+
+
+class Nodes(DeclaredCase):
+    """Agents of two nodes, whose pools both reach by their paths, and a service without any."""
+
+    def setUp(self):
+        super().setUp()
+        self.agents = [self.agent("node-1", "run-1", "pool-a", "pool-b"),
+                       self.agent("node-2", "run-2", "pool-c")]
+
+    def agent(self, node, run, *pools):
+        agent = program.role(self.place, node, "storage",
+                             f"--storage.volume_endpoint={self.service.endpoint}",
+                             *self.storage(run, *pools))
+        self.addCleanup(agent.kill)
+        return agent.start()
+
+    def test_a_volume_moves_from_node_to_node(self):
+        self.declare("mover")
+        disk = self.publish("mover", "node-1")
+        disk.write(BLOCKS)
+        for node in ("node-2", "node-1"):
+            disk.close()
+            versions = disk.least, disk.most
+            self.change("mover", publish={"nodeId": ""})
+            disk = self.publish("mover", node)
+            disk.least, disk.most = versions
+            disk.check()
+            disk.write(BLOCKS)
+        self.agents[1].kill()  # its pool's data are reached all the same
+        os.kill(self.agents[0].process.pid, signal.SIGSTOP)
+        disk.write(BLOCKS)
+        os.kill(self.agents[0].process.pid, signal.SIGCONT)
+        self.agents[1].start()
+        self.end("mover", disk)
+        for agent in self.agents:
+            self.assertEqual(agent.stop(), 0)
