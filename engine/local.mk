@@ -23,5 +23,6 @@ check_PROGRAMS += \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
 	tests/unit/engine/test_quorum_worlds \
+	tests/unit/engine/test_quorum_walk \
 	tests/unit/engine/test_replica
 endif

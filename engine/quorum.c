@@ -99,36 +99,30 @@ static void choose(const char *volume, states_t states, unsigned count, struct q
     }
 }
 
-/* All of them have the generation itself, and the last writer of it ended in good order. */
+/* All of them have the generation itself, and say that its last writer ended in good order. */
 static bool is_clean(states_t states, unsigned count, const struct quorum_plan *plan) {
-    bool clean = false;
-
     for (unsigned i = 0; i < count; i++) {
-        if (!plan->votes[i])
-            continue;
-        if (!generation_same(&states[i]->generation.id, &plan->current.id))
-            return false;
-        clean |= states[i]->mark == REPLICA_CLEAN;
-    }
-    return clean;
-}
-
-static bool has_all(states_t states, unsigned count, const struct quorum_plan *plan,
-                    const struct generation *generation) {
-    unsigned found = 0;
-
-    for (unsigned i = 0; i < count; i++)
-        found += plan->votes[i] && generation_has(generation, states[i]->replica);
-    return found == generation->count;
-}
-
-/* Members of the generation, and of the base as long as somebody has only that. */
-static bool is_complete(states_t states, unsigned count, const struct quorum_plan *plan) {
-    for (unsigned i = 0; i < count; i++) {
-        if (plan->votes[i] && !has_all(states, count, plan, &states[i]->generation))
+        if (plan->votes[i] && (states[i]->mark != REPLICA_CLEAN ||
+                               !generation_same(&states[i]->generation.id, &plan->current.id)))
             return false;
     }
-    return has_all(states, count, plan, &plan->current);
+    return true;
+}
+
+/* One more than can have what an answered write has overwritten. */
+static unsigned more_than_stale(const struct generation *generation) {
+    return generation->count - generation_needed(generation) + 1;
+}
+
+/* Of the generation, and of the base as long as somebody has only that. */
+static unsigned count_deciding(states_t states, unsigned count, const struct quorum_plan *plan) {
+    unsigned most = more_than_stale(&plan->current);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (plan->votes[i] && more_than_stale(&states[i]->generation) > most)
+            most = more_than_stale(&states[i]->generation);
+    }
+    return most;
 }
 
 static bool is_disputed(states_t states, unsigned count, const struct quorum_plan *plan) {
@@ -141,8 +135,6 @@ static bool is_disputed(states_t states, unsigned count, const struct quorum_pla
 
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  bool trust, struct quorum_plan *ret) {
-    bool whole;
-
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
     choose(volume, states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
@@ -151,13 +143,12 @@ void quorum_plan(const char *volume, const struct replica_state *const *states, 
     if (ret->stopped_clean || ret->voters == 1)
         return;
     ret->verdict = QUORUM_LEVEL;
-    whole = trust || (is_complete(states, count, ret) && !is_disputed(states, count, ret));
-    if (ret->voters == ret->needed)
-        ret->level_votes = whole ? 1 : ret->voters;
-    else if (whole && (ret->voters + 1) / 2 < ret->needed)
-        ret->level_votes = (ret->voters + 1) / 2;
-    else
+    if (trust)
+        ret->level_votes = ret->voters - ret->needed + 1;
+    else if (is_disputed(states, count, ret))
         ret->level_votes = ret->needed;
+    else
+        ret->level_votes = count_deciding(states, count, ret);
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

@@ -17,12 +17,11 @@
  * is the last that it is written to.
  *
  * After a writer that did not end in good order replicas may differ where writes were on their way.
- * They are made level before anybody reads.  A write that was answered is on as many members as are
- * needed.  With more voters than that it is outvoted by nobody: a majority of what is needed
- * decides, and if no member is missing, half of the voters, because two halves that differ are a
- * write that was not answered.  With no more voters than needed any of them is right when no member
- * is missing; else they must agree, because the one that is missing may know better.  They must
- * agree, too, if they were seen to differ while they were served: that is damage.
+ * They are made level before anybody reads.  A write is answered when as many members have it as are
+ * needed; so what it has overwritten is on no more than members - needed of them, and what one more
+ * voter than that says is right, whoever is missing.  With a member away from three, two must agree;
+ * of two members any is right; of four of five, two.  If voters were seen to differ while they were
+ * served, or one may have missed a write when another was left out, as many as are needed must.
  */
 #pragma once
 
