@@ -17,8 +17,10 @@
 #define DATA       "data"
 #define STATE      "state"
 #define STATE_NEW  "state.new"
+#define LOCK       "lock"
 #define STATE_MOST 8192
 #define BLOCK      512
+#define SCRAP      4096 /* as much may stand in a file that nobody has written to */
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica) {
     return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
@@ -26,8 +28,15 @@ const char *replica_data_path(struct arena *arena, const struct replica *replica
 
 /* ---- directories and files ---- */
 
+/* What is there and is not what it should be; anything else says nothing about the replica. */
+static bool is_strange(int code) {
+    return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
+}
+
 static int say(struct error *err, const struct replica *replica, const char *what) {
-    enum error_kind kind = errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND;
+    enum error_kind kind = errno == ENOENT     ? ERROR_NOT_FOUND
+                           : is_strange(errno) ? ERROR_BACKEND
+                                               : ERROR_UNAVAILABLE;
 
     return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
 }
@@ -52,7 +61,14 @@ int replica_open(const struct replica *replica, struct error *err) {
     return fd < 0 ? say(err, replica, "opening the directory") : fd;
 }
 
-static int lock_directory(int fd, const struct replica *replica, struct error *err) {
+/* A file of its own that is open for writing: of a directory, and of what is open for reading, other
+ * machines do not see the lock. */
+static int lock_directory(int directory, const struct replica *replica, struct error *err) {
+    autoclose int fd =
+        openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return say(err, replica, "opening the lock");
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno == EWOULDBLOCK)
             return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
@@ -60,15 +76,16 @@ static int lock_directory(int fd, const struct replica *replica, struct error *e
         if (errno != EINTR)
             return say(err, replica, "locking the directory");
     }
-    return 0;
+    return take_fd(fd);
 }
 
 int replica_lock(const struct replica *replica, int *ret, struct error *err) {
-    autoclose int fd = replica_open(replica, err);
+    autoclose int directory = replica_open(replica, err);
+    int fd = directory < 0 ? -1 : lock_directory(directory, replica, err);
 
-    if (fd < 0 || lock_directory(fd, replica, err) < 0)
+    if (fd < 0)
         return -1;
-    *ret = take_fd(fd);
+    *ret = fd;
     return 0;
 }
 
@@ -99,18 +116,26 @@ static int write_all(int fd, const char *text, size_t size) {
             size -= (size_t)written;
         }
     }
-    return fsync(fd);
+    return 0;
+}
+
+/* The two change places: the next state is written over one that has its room, however full the
+ * pool is. */
+static int exchange_states(int directory) {
+    if (renameat2(directory, STATE_NEW, directory, STATE, RENAME_EXCHANGE) == 0)
+        return 0;
+    return renameat(directory, STATE_NEW, directory, STATE);
 }
 
 static int write_state(int directory, const struct replica *replica,
                        const struct replica_state *state, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *text = replica_state_text(arena, state);
-    autoclose int fd =
-        openat(directory, STATE_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    autoclose int fd = openat(directory, STATE_NEW,
+                              O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
-    if (fd < 0 || write_all(fd, text, strlen(text)) < 0 ||
-        renameat(directory, STATE_NEW, directory, STATE) < 0 || fsync(directory) < 0)
+    if (fd < 0 || write_all(fd, text, strlen(text)) < 0 || ftruncate(fd, (off_t)strlen(text)) < 0 ||
+        fsync(fd) < 0 || exchange_states(directory) < 0 || fsync(directory) < 0)
         return say(err, replica, "writing the state");
     return 0;
 }
@@ -157,15 +182,21 @@ static int make_directory(const struct replica *replica, struct error *err) {
     return fsync(pool) < 0 ? say(err, replica, "making the directory") : 0;
 }
 
-/* Without a state, whatever is there is what a crash has left of an earlier try. */
+/* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot be
+ * had again. */
 static int make_data(int directory, const struct replica *replica,
-                     const struct replica_content *content, struct error *err) {
+                     const struct replica_content *content, bool afresh, struct error *err) {
     autoclose int fd = open_data(directory, O_RDWR | O_CREAT);
+    struct stat facts;
 
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &facts) < 0)
         return say(err, replica, "making the file");
     if (refuse_held(fd, replica, err) < 0)
         return -1;
+    if (afresh && !content->fill && (int64_t)facts.st_blocks * BLOCK > SCRAP)
+        return error_set(err, ERROR_CONFLICT,
+                         "The replica %s in %s has data and no state: it is not made anew.",
+                         replica->uid, replica->pool);
     if (ftruncate(fd, 0) < 0)
         return say(err, replica, "making the file");
     if (content->fill && content->fill(content->arg, fd, err) < 0)
@@ -187,17 +218,18 @@ static void begin_state(const struct replica *replica, const char *volume,
 int replica_create_with(const struct replica *replica, const char *volume,
                         const struct replica_content *content, const struct generation *first,
                         struct error *err) {
-    autoclose int directory = -1;
+    autoclose int directory = -1, lock = -1;
     struct replica_state state;
     int found;
 
     if (make_directory(replica, err) < 0)
         return -1;
     directory = replica_open(replica, err);
-    if (directory < 0 || lock_directory(directory, replica, err) < 0)
+    lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
+    if (lock < 0)
         return -1;
     found = read_state(directory, replica, &state, err);
-    if (found < 0)
+    if (found < 0 && (first || err->kind != ERROR_BACKEND))
         return -1;
     if (found > 0 && strcmp(state.volume, volume) != 0)
         return error_set(err, ERROR_CONFLICT, "%s/%s is a replica of the volume %s.", replica->pool,
@@ -205,9 +237,10 @@ int replica_create_with(const struct replica *replica, const char *volume,
     if (found > 0)
         return 0;
     begin_state(replica, volume, first, &state);
-    if (make_data(directory, replica, content, err) < 0)
+    if (make_data(directory, replica, content, first != NULL, err) < 0 ||
+        write_state(directory, replica, &state, err) < 0)
         return -1;
-    return write_state(directory, replica, &state, err);
+    return write_state(directory, replica, &state, err); /* and has room for the next */
 }
 
 int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
@@ -219,15 +252,16 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
 int replica_reset(const struct replica *replica, const char *volume, int64_t maximum_bytes,
                   struct error *err) {
     autoclose int directory = replica_open(replica, err);
-    autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDONLY);
+    autoclose int lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
+    autoclose int data = lock < 0 ? -1 : open_data(directory, O_RDONLY);
     struct replica_state state;
 
     begin_state(replica, volume, NULL, &state);
-    if (directory < 0 || lock_directory(directory, replica, err) < 0 ||
-        (data >= 0 && refuse_held(data, replica, err) < 0) ||
+    if (lock < 0 || (data >= 0 && refuse_held(data, replica, err) < 0) ||
         write_state(directory, replica, &state, err) < 0)
         return -1;
-    return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, err);
+    return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, false,
+                     err);
 }
 
 int replica_flush(const struct replica *replica, struct error *err) {
@@ -245,6 +279,7 @@ static int look_at_data(int directory, const struct replica *replica, struct rep
     autoclose int data = open_data(directory, O_RDONLY);
     struct stat facts;
     struct statvfs room;
+    enum image_hold hold;
 
     if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &room) < 0)
         return say(&look->why, replica, "looking at the data");
@@ -256,8 +291,11 @@ static int look_at_data(int directory, const struct replica *replica, struct rep
     look->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
     if (room.f_flag & ST_RDONLY)
         look->health = REPLICA_READ_ONLY;
-    look->held = image_lock_look(data, NULL) == IMAGE_HELD;
-    return 0;
+    hold = image_lock_look(data, &look->why);
+    look->held = hold == IMAGE_HELD;
+    if (hold == IMAGE_LOCK_FAILED)
+        look->why.kind = ERROR_UNAVAILABLE;
+    return hold == IMAGE_LOCK_FAILED ? -1 : 0;
 }
 
 static int look_at_state(int directory, const struct replica *replica, const char *volume,
@@ -289,7 +327,9 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
     }
     if (look_at_data(directory, replica, ret) < 0 ||
         look_at_state(directory, replica, volume, ret) < 0)
-        ret->health = ret->why.kind == ERROR_NOT_FOUND ? REPLICA_GONE : REPLICA_DAMAGED;
+        ret->health = ret->why.kind == ERROR_NOT_FOUND     ? REPLICA_GONE
+                      : ret->why.kind == ERROR_UNAVAILABLE ? REPLICA_FAILING
+                                                           : REPLICA_DAMAGED;
     else if (ret->health == REPLICA_READ_ONLY)
         error_set(&ret->why, ERROR_BACKEND, "The file system of %s is read only.", replica->pool);
 }
@@ -321,7 +361,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
 
 /* The data first: as long as a state is there, somebody asks for the rest. */
 static int remove_files(int directory, const struct replica *replica, struct error *err) {
-    static const char *const names[] = { DATA, STATE, STATE_NEW };
+    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK };
 
     for (size_t i = 0; i < LENGTH(names); i++) {
         if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
@@ -344,7 +384,7 @@ static int remove_directory(const struct replica *replica, struct error *err) {
 
 int replica_delete(const struct replica *replica, struct error *err) {
     autoclose int pool = open_pool(replica, err);
-    autoclose int directory = -1, data = -1;
+    autoclose int directory = -1, lock = -1, data = -1;
     struct error reason;
 
     if (pool < 0)
@@ -352,7 +392,8 @@ int replica_delete(const struct replica *replica, struct error *err) {
     directory = replica_open(replica, &reason);
     if (directory < 0)
         return reason.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &reason);
-    if (lock_directory(directory, replica, err) < 0)
+    lock = lock_directory(directory, replica, err);
+    if (lock < 0)
         return -1;
     data = open_data(directory, O_RDONLY);
     if (data >= 0 && refuse_held(data, replica, err) < 0)

@@ -22,7 +22,7 @@ enum replica_health {
     REPLICA_GONE,    /* no directory, or no data: `why` is ERROR_NOT_FOUND */
     REPLICA_DAMAGED, /* too short, not a plain file, a state that cannot be read or is another's */
     REPLICA_READ_ONLY, /* its file system takes no writes */
-    REPLICA_FAILING,   /* looking failed otherwise */
+    REPLICA_FAILING,   /* looking failed, which says nothing about it */
 };
 
 struct replica_look {
@@ -39,7 +39,8 @@ struct replica_look {
 /*
  * Makes the file, sparse and `maximum_bytes` long: as far as the volume may grow.  `first` is the
  * volume's first generation; NULL: the replica is empty and to be rebuilt.  One that is there
- * already stays as it is (0), or is of another volume (-1, ERROR_CONFLICT).
+ * already stays as it is (0), or is of another volume (-1, ERROR_CONFLICT).  Data whose state is
+ * lost are thrown away for a rebuild, and for nothing else (-1, ERROR_CONFLICT).
  */
 int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
                    const struct generation *first, struct error *err);

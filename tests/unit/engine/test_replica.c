@@ -8,7 +8,9 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,16 @@ static const struct replica replica = { pool, UID };
 static const char *const uids[] = { UID };
 static struct generation first;
 static struct error err;
+
+/* In place of the C library's. */
+static int room_errno;
+
+int fstatvfs(int fd, struct statvfs *ret) {
+    (void)fd;
+    *ret = (struct statvfs){ .f_bavail = 1, .f_frsize = 4096 };
+    errno = room_errno;
+    return room_errno ? -1 : 0;
+}
 
 static const char *file(const char *name) {
     static char text[256];
@@ -43,6 +55,7 @@ static int remove_one(const char *path, const struct stat *facts, int kind, stru
 }
 
 static void end(void) {
+    umount2(pool, MNT_DETACH); /* if a test has one there */
     nftw(pool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -59,6 +72,15 @@ static void write_data(void) {
     autoclose int fd = open(file("data"), O_WRONLY);
 
     ck_assert_int_eq(pwrite(fd, "data", 4, 4096), 4);
+}
+
+static void write_much(void) {
+    autoclose int fd = open(file("data"), O_WRONLY);
+    char block[4096] = "data";
+
+    for (off_t at = 0; at < 16; at++)
+        ck_assert_int_eq(pwrite(fd, block, sizeof(block), at << 20), sizeof(block));
+    fsync(fd);
 }
 
 /* As a daemon that is served from it. */
@@ -109,12 +131,13 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
 
     for (int step = 0; step < 4; step++) {
         create();
-        write_data();
         unlink(file("state"));
         if (step == 1)
             ck_assert_int_eq(truncate(file("data"), 5), 0);
         if (step > 1)
             unlink(file("data"));
+        if (step > 2)
+            ck_assert(unlink(file("state.new")) == 0 && unlink(file("lock")) == 0);
         if (step > 2)
             ck_assert_int_eq(rmdir(file("")), 0);
         ck_assert_int_eq(look(&seen), REPLICA_GONE);
@@ -123,6 +146,88 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
         ck_assert_int_eq(seen.bytes, MAXIMUM);
         ck_assert_int_eq(seen.used_bytes, 0);
         ck_assert_int_eq(replica_delete(&replica, &err), 0);
+    }
+}
+END_TEST
+
+START_TEST(data_without_a_state_are_made_anew_for_a_rebuild_alone) {
+    struct replica_look seen;
+
+    create();
+    write_much();
+    unlink(file("state"));
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    ck_assert_int_gt(seen.used_bytes, 4096);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(seen.used_bytes, 0);
+}
+END_TEST
+
+START_TEST(a_damaged_state_is_no_end_of_the_replica) {
+    struct replica_look seen;
+
+    create();
+    write_much();
+    ck_assert_int_eq(truncate(file("state"), 100), 0);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), -1);
+    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+/* On a share the machines have locks in common of files that are open for writing, of nothing else. */
+START_TEST(its_lock_is_one_that_other_machines_see) {
+    autoclose int held = -1;
+    struct stat facts;
+
+    create();
+    ck_assert_int_eq(replica_lock(&replica, &held, &err), 0);
+    ck_assert_int_eq(fstat(held, &facts), 0);
+    ck_assert(S_ISREG(facts.st_mode));
+    ck_assert_int_eq(fcntl(held, F_GETFL) & O_ACCMODE, O_RDWR);
+}
+END_TEST
+
+START_TEST(what_cannot_be_looked_at_is_not_called_damaged) {
+    static const int codes[] = { EIO, ENOMEM, ESTALE, ENOLCK, EMFILE };
+    struct replica_look seen;
+
+    create();
+    for (size_t i = 0; i < LENGTH(codes); i++) {
+        room_errno = codes[i];
+        ck_assert_int_eq(look(&seen), REPLICA_FAILING);
+    }
+    room_errno = 0;
+    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+}
+END_TEST
+
+START_TEST(a_full_pool_takes_states_as_before) {
+    autoclose int junk = -1;
+    struct replica_look seen;
+    char block[4096] = "junk";
+    struct replica_state state;
+
+    if (mount("tmpfs", pool, "tmpfs", 0, "size=64k") < 0)
+        return; /* not ours to do here */
+    create();
+    look(&seen);
+    state = seen.state;
+    snprintf(block, sizeof(block), "%s/junk", pool);
+    junk = open(block, O_WRONLY | O_CREAT, 0600);
+    while (write(junk, block, sizeof(block)) > 0)
+        ;
+    for (int i = 0; i < 3; i++) {
+        state.generation.id.number++;
+        ck_assert_int_eq(replica_write_state(&replica, &state, &err), 0);
+        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_eq(seen.state.generation.id.number, state.generation.id.number);
     }
 }
 END_TEST
@@ -294,6 +399,9 @@ END_TEST
 
 CHECK_MAIN_WITH("replica", true, begin, end, a_new_replica_is_sparse_private_and_clean,
                 creating_again_changes_nothing, a_creation_that_was_interrupted_is_done_anew,
+                data_without_a_state_are_made_anew_for_a_rebuild_alone,
+                a_damaged_state_is_no_end_of_the_replica, its_lock_is_one_that_other_machines_see,
+                what_cannot_be_looked_at_is_not_called_damaged, a_full_pool_takes_states_as_before,
                 an_empty_replica_says_so, what_happened_to_it_is_seen,
                 a_state_of_another_replica_is_not_believed,
                 a_file_in_use_is_neither_emptied_nor_removed,
