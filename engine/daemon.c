@@ -264,6 +264,17 @@ static pid_t read_pid(const char *run) {
     return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
+/* Has it the very file open that is locked?  The number may be of another namespace of processes. */
+static bool has_lock(const char *run, pid_t pid) {
+    char path[64];
+    struct stat ours, its;
+    autoclose int fd = open_in(run, "daemon", O_RDONLY);
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, LOCK_FD);
+    return fd >= 0 && fstat(fd, &ours) == 0 && stat(path, &its) == 0 && ours.st_dev == its.st_dev &&
+           ours.st_ino == its.st_ino;
+}
+
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
     int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
 
@@ -272,8 +283,8 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
         pid_t pid = read_pid(run);
         autoclose int process = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
-        /* It runs now, and did when its number was looked up: so the number is its own. */
-        if (process >= 0 && daemon_runs(run))
+        /* It runs now, and did when its number was looked up. */
+        if (process >= 0 && daemon_runs(run) && has_lock(run, pid))
             syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
         if (clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",

@@ -5,8 +5,9 @@
  *
  *   RUN/lock    is held by whoever decides about the volume, as long as it decides;
  *   RUN/daemon  is held by the daemon itself from before its first instruction to its end, and
- *               has its process id in it.  So the daemon runs as long as the lock is held, a
- *               number that was given anew is never taken for it, and there is never a second.
+ *               has its process id in it.  So the daemon runs as long as the lock is held, and
+ *               there is never a second; who is killed has this file open: a number that was given
+ *               anew, or is of another namespace, is never taken for it.
  *
  * It is started without a shell, in a session of its own, with no descriptor of ours; what it says
  * is in RUN/log.  Its monitor is RUN/qmp, its clients' socket RUN/nbd.

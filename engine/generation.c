@@ -111,7 +111,7 @@ static const struct field fields[] = {
     FIELD_INT(struct stored, base_number, "base_generation", FIELD_REQUIRED, 0, LARGEST),
     FIELD_TEXT(struct stored, base_nonce, "base_nonce", FIELD_REQUIRED, 0, NONCE_SIZE - 1),
     FIELD_INT(struct stored, wanted, "wanted", FIELD_REQUIRED, 0, REPLICAS_MOST),
-    FIELD_INT(struct stored, size_bytes, "size_bytes", FIELD_REQUIRED, 0, LARGEST),
+    FIELD_INT(struct stored, size_bytes, "size_bytes", FIELD_REQUIRED, 0, VOLUME_BYTES_MOST),
     { .name = "members",
       .type = FIELD_TYPE_LIST,
       .flags = FIELD_REQUIRED,

@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REPLICAS_MOST 7
-#define NONCE_SIZE    17 /* 16 hex digits and the end */
+#define REPLICAS_MOST     7
+#define VOLUME_BYTES_MOST (INT64_C(1) << 60)
+#define NONCE_SIZE        17 /* 16 hex digits and the end */
 
 struct generation_id {
     int64_t number; /* from 1 on; 0: none */

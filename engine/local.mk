@@ -14,6 +14,7 @@ EXTRA_DIST += tests/unit/engine/target_test.h
 if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
+	tests/unit/engine/test_target_doubt \
 	tests/unit/engine/test_target_faults \
 	tests/unit/engine/test_target_scale \
 	tests/unit/engine/test_target_scrub \

@@ -23,9 +23,11 @@ static int check_settings(const struct target_settings *settings, struct error *
         return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
                          REPLICAS_MOST, settings->count);
     if (settings->size_bytes <= 0 || settings->size_bytes % SECTOR != 0 ||
-        settings->size_bytes > settings->maximum_bytes)
+        settings->size_bytes > settings->maximum_bytes ||
+        settings->maximum_bytes > VOLUME_BYTES_MOST)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "The size of a volume is a multiple of 512 and at most its maximum.");
+                         "The size of a volume is a multiple of 512 and at most its maximum, which "
+                         "is at most 2^60.");
     if (!uuid_parse(settings->volume, uid) || strcmp(uid, settings->volume) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
     for (unsigned i = 0; i < settings->count; i++) {
@@ -352,6 +354,7 @@ static bool is_settled(struct target *target) {
         if (!generation_has(&target->current, member->replica.uid))
             continue;
         settled = member->votes && !member->failing && member->errors == 0 &&
+                  generation_same(&member->look.state.generation.id, &target->current.id) &&
                   replica_flush(&member->replica, &reason) == 0;
     }
     return settled;
@@ -383,6 +386,22 @@ void target_clear(struct target *target) {
         daemon_clear(target->run);
 }
 
+/* Files that are too short for the new size would leave too few. */
+static int check_room(struct target *target, int64_t size_bytes, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!member->votes || target->state != TARGET_SERVING)
+            continue;
+        replica_look(&member->replica, target->volume, &member->look);
+        if (member->look.bytes < size_bytes)
+            return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
+                             member->replica.uid, member->replica.pool,
+                             (intmax_t)member->look.bytes);
+    }
+    return 0;
+}
+
 int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
     if (size_bytes < target->size_bytes)
         return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");
@@ -391,7 +410,8 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
                          (intmax_t)target->maximum_bytes);
     if (size_bytes == target->size_bytes && target->state == TARGET_SERVING)
         return 0;
-    if (target->state != TARGET_DOWN && target_stop(target, err) < 0)
+    if (check_room(target, size_bytes, err) < 0 ||
+        (target->state != TARGET_DOWN && target_stop(target, err) < 0))
         return -1;
     target->size_bytes = size_bytes;
     return target_start(target, err);

@@ -90,6 +90,8 @@ struct change {
  * would be left, and they vote as before.
  */
 int generation_change(struct target *target, struct change change, struct error *err);
+/* May a voter, but for `without`, have missed a write? */
+bool target_doubts(const struct target *target, const char *without);
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err);
 
 /* ---- target_graph.c ---- */

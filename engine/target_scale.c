@@ -76,6 +76,10 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
     int outcome = 0;
 
+    if (target_doubts(target, change.without))
+        return error_set(err, ERROR_CONFLICT,
+                         "A replica that stays in the volume %s may have missed a write.",
+                         target->volume);
     target->job = TARGET_NO_JOB;
     if (generation_change(target, change, err) < 0)
         return -1;

@@ -103,11 +103,27 @@ int target_lock_replicas(struct target *target, struct error *err) {
 
 /* ---- generations ---- */
 
-/* What is newer than ours, and not ours, was written by another who has taken the volume over. */
-static int refuse_newer(const struct target *target, struct member *member, struct error *err) {
+bool target_doubts(const struct target *target, const char *without) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && !(without && strcmp(member->replica.uid, without) == 0) &&
+            (member->failing || member->errors > 0 || member->mismatches > 0))
+            return true;
+    }
+    return false;
+}
+
+/* What is newer than ours, and not ours, was written by another who has taken the volume over; and
+ * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
+static int refuse_strange(const struct target *target, struct member *member, struct error *err) {
     const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
 
     replica_look(&member->replica, target->volume, &member->look);
+    if (target->state == TARGET_SERVING && member->look.health == REPLICA_GOOD &&
+        !member->look.held)
+        return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
+                         member->replica.uid, member->replica.pool);
     if (!member->look.has_state || theirs->id.number < ours->id.number ||
         generation_same(&theirs->id, &ours->id))
         return 0;
@@ -121,7 +137,7 @@ static int write_one(struct target *target, struct member *member, enum replica_
 
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
     snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
-    if (refuse_newer(target, member, err) < 0 ||
+    if (refuse_strange(target, member, err) < 0 ||
         replica_write_state(&member->replica, &state, err) < 0)
         return -1;
     member->look.state = state;
@@ -220,6 +236,8 @@ int generation_change(struct target *target, struct change change, struct error 
 
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = target->members[i].votes;
+    if (change.without && target_doubts(target, change.without))
+        target->disputed = true;
     if (roll(target) > 0 && (change.wanted > 0 || change.with))
         return too_few(target, votes, &reason, err);
     if (change.with)

@@ -92,10 +92,30 @@ void watch_files(struct target *target) {
     }
 }
 
+/* Another has decided about the volume: a voter's state is none of ours. */
+static bool is_usurped(const struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+        const struct generation_id *id = &member->look.state.generation.id;
+
+        if (member->votes && member->look.health == REPLICA_GOOD &&
+            generation_has(&target->current, member->replica.uid) &&
+            !generation_same(id, &target->current.id) &&
+            !generation_same(id, &target->current.base))
+            return true;
+    }
+    return false;
+}
+
 /* ---- what follows ---- */
 
+/*
+ * The daemon writes to it no more before the generation says so: until then a write is answered if
+ * as many members have it as are needed, and whoever missed one was told of when the child is gone.
+ */
 int target_drop(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
+    bool rebuilt;
 
     if (!member || !member->votes)
         return 0;
@@ -104,29 +124,33 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
     if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
-    if (generation_change(target, (struct change){ .without = replica }, err) < 0)
-        return -1;
-    if (target->job == TARGET_REBUILD && member == &target->members[target->rebuilt]) {
-        member->votes = false;
-        return target_rebuild_stop(target, err);
-    }
-    if (graph_remove_child(target, member->node, err) < 0)
+    rebuilt = target->job == TARGET_REBUILD && member == &target->members[target->rebuilt];
+    if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
+        watch_events(target, err) < 0 ||
+        generation_change(target, (struct change){ .without = replica }, err) < 0)
         return -1;
     member->votes = false;
+    if (rebuilt)
+        return target_rebuild_stop(target, err);
     log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
                 NULL);
     return 0;
 }
 
-/* Those that a generation was written without, because they did not take it, too. */
+/* Those that a generation was written without, because they did not take it, too.  One that is
+ * needed stays, and is not believed where it differs. */
 static int drop_failing(struct target *target, struct error *err) {
     int result = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member->votes && member->failing && target_drop(target, member->replica.uid, err) < 0)
+        if (!member->votes || !member->failing)
+            continue;
+        if (target_drop(target, member->replica.uid, err) < 0) {
+            target->disputed = true;
             result = -1;
+        }
     }
     return result;
 }
@@ -155,9 +179,15 @@ static int remove_strangers(struct target *target, struct error *err) {
 }
 
 static int watch_serving(struct target *target, struct error *err) {
+    struct error ignored;
     int result = 0;
 
     watch_files(target);
+    if (is_usurped(target)) {
+        target_kill(target, &ignored);
+        return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
+                         target->volume);
+    }
     if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
         result = -1;
     if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
@@ -257,13 +287,28 @@ static int adopt_voters(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->votes = target->plan.votes[i] && is_child(children, count, member->node);
+        member->votes =
+            target->plan.votes[i] && member->look.held && is_child(children, count, member->node);
         member->failing = false;
         if (!is_child(children, count, member->node) &&
             graph_remove_child(target, member->node, err) < 0)
             return -1;
     }
-    return generation_change(target, (struct change){ 0 }, err);
+    return 0;
+}
+
+/* Nothing is written where nothing changes: a pool may be full. */
+static int adopt_generation(struct target *target, struct error *err) {
+    bool same = true;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        same &= member->votes == generation_has(&target->current, member->replica.uid) &&
+                (!member->votes ||
+                 generation_same(&member->look.state.generation.id, &target->current.id));
+    }
+    return same ? 0 : generation_change(target, (struct change){ 0 }, err);
 }
 
 int target_adopt(struct target *target, struct error *err) {
@@ -277,7 +322,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
-        graph_set_qos(target, err) < 0)
+        adopt_generation(target, err) < 0 || graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
