@@ -45,6 +45,7 @@ static int try_lock(int fd) {
 int daemon_lock(const char *run, int *ret, struct error *err) {
     const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp");
     autoclose int fd = -1;
+    struct stat facts;
     int held;
 
     if (run[0] != '/' || strlen(run) > most)
@@ -54,9 +55,9 @@ int daemon_lock(const char *run, int *ret, struct error *err) {
         return error_errno(err, ERROR_BACKEND, "making %s", run);
     fd = open_in(run, "lock", O_RDWR | O_CREAT);
     held = fd < 0 ? -1 : try_lock(fd);
-    if (held < 0)
+    if (held < 0 || fstat(fd, &facts) < 0)
         return error_errno(err, ERROR_BACKEND, "locking %s", run);
-    if (held > 0)
+    if (held > 0 || facts.st_nlink == 0) /* or it was cleared away between our two steps */
         return error_set(err, ERROR_CONFLICT, "Somebody else decides about the volume in %s.", run);
     *ret = take_fd(fd);
     return 0;

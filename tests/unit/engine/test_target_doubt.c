@@ -4,6 +4,19 @@
  */
 #include "tests/unit/engine/target_test.h"
 
+#include <sys/file.h>
+#include <sys/syscall.h>
+
+/* In place of the C library's: what is removed just before somebody locks it. */
+static const char *removed;
+
+int flock(int fd, int operation) {
+    if (removed)
+        unlink(removed);
+    removed = NULL;
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
 /* The fourth replica in place of the first, in a pool with room for a few blocks; false: not ours
  * to do here. */
 static bool serve_from_a_small_pool(void) {
@@ -197,6 +210,21 @@ START_TEST(only_who_holds_the_lock_is_killed) {
 }
 END_TEST
 
+/* Who was before has cleared away what we have just opened: the next one would have another lock. */
+START_TEST(a_lock_that_nobody_else_can_find_is_none) {
+    struct target *other;
+    char path[80];
+
+    target_close(target);
+    target = NULL;
+    snprintf(path, sizeof(path), "%s/lock", run);
+    removed = path;
+    ck_assert_int_eq(target_open(&settings, &other, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    open_target();
+}
+END_TEST
+
 CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
                 a_place_that_is_kept_counts_for_no_write,
                 one_that_missed_a_write_and_is_needed_is_not_believed,
@@ -204,4 +232,5 @@ CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
                 a_stop_does_not_call_clean_what_another_has_decided, a_copy_gets_no_generation,
                 taking_over_writes_nothing_where_nothing_changes,
                 growing_beyond_the_files_leaves_it_as_it_is,
-                a_size_that_no_state_can_say_is_refused, only_who_holds_the_lock_is_killed)
+                a_size_that_no_state_can_say_is_refused, only_who_holds_the_lock_is_killed,
+                a_lock_that_nobody_else_can_find_is_none)
