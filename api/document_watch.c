@@ -3,7 +3,7 @@
 #include "api/dict_text.h"
 #include "api/page_read.h"
 #include "api/routes.h"
-#include "api/watchers.h"
+#include "api/watcher.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 

@@ -70,6 +70,7 @@ libscoria_a_SOURCES += \
 	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \
 	api/waiting.c api/waiting.h \
+	api/watcher.c api/watcher.h \
 	api/watchers.c api/watchers.h
 
 if HAVE_CHECK

@@ -1,33 +1,21 @@
 #include "api/watchers.h"
 
-#include "api/fault.h"
 #include "api/seats.h"
+#include "api/watcher.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
-#include "http/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
-struct watcher {
-    TAILQ_ENTRY(watcher) next;
-    struct document_scope scope;
-    struct document_position position;
-    struct http_stream *stream;
-    const char *project, *peer; /* whose seats it has */
-    int64_t until_us, spoken_us;
-    bool begins; /* has not heard yet that it was told all there was */
-    bool full;   /* its client has to read first */
-    bool over;
-    struct pair labels[];
-};
-
 TAILQ_HEAD(watcher_list, watcher);
 
 #define KINDS_MOST 16
+#define PARTS_MOST 20
+#define SEATS_MS   100
 
 struct watchers {
     struct db *db;
@@ -42,61 +30,15 @@ struct watchers {
     int64_t last;              /* version of all */
     bool sure;                 /* that is what the database has told just now */
     bool again;                /* somebody can go on at once */
+    unsigned parts;            /* read in this look for who is behind */
+    int64_t seats_us;          /* when it was asked last who has to go for others */
+    bool asks_seats;           /* in this look */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     struct watcher_list arrived;
     bool look, stop;
 };
-
-/* ---- one ---- */
-
-static char *keep(char **room, const char *text) {
-    char *kept = *room;
-
-    if (!text)
-        return NULL;
-    *room = stpcpy(kept, text) + 1;
-    return kept;
-}
-
-static size_t size_of(const char *text) {
-    return text ? strlen(text) + 1 : 0;
-}
-
-/* In one piece: there may be a thousand that have nothing to do. */
-static struct watcher *watcher_new(const struct watch *watch, const char *project,
-                                   const char *peer) {
-    const struct document_scope *scope = &watch->scope;
-    size_t labels = scope->labels.count * sizeof(struct pair);
-    size_t size = size_of(scope->project_id) + size_of(scope->name) + size_of(scope->node) +
-                  size_of(project) + size_of(peer);
-    struct watcher *watcher;
-    char *room;
-
-    for (unsigned i = 0; i < scope->labels.count; i++)
-        size += size_of(scope->labels.items[i].key) + size_of(scope->labels.items[i].value);
-    watcher = heap_new(sizeof(*watcher) + labels + size);
-    room = (char *)watcher->labels + labels;
-    watcher->scope = (struct document_scope){
-        .kind = scope->kind,
-        .project_id = keep(&room, scope->project_id),
-        .name = keep(&room, scope->name),
-        .node = keep(&room, scope->node),
-        .labels = { watcher->labels, scope->labels.count },
-    };
-    for (unsigned i = 0; i < scope->labels.count; i++) {
-        watcher->labels[i].key = keep(&room, scope->labels.items[i].key);
-        watcher->labels[i].value = keep(&room, scope->labels.items[i].value);
-    }
-    watcher->project = keep(&room, project);
-    watcher->peer = keep(&room, peer);
-    watcher->position = watch->position;
-    watcher->begins = watch->begins;
-    watcher->spoken_us = clock_monotonic_us();
-    watcher->until_us = watcher->spoken_us + watch->timeout_ms * 1000;
-    return watcher;
-}
 
 static void watcher_end(struct watchers *watchers, struct watcher *watcher) {
     http_stream_end(watcher->stream);
@@ -105,47 +47,17 @@ static void watcher_end(struct watchers *watchers, struct watcher *watcher) {
     free(watcher);
 }
 
-/* False: it was not taken.  Nothing is said to hear whether something can be. */
-static bool say(struct watcher *watcher, const char *text) {
-    enum http_stream_state state = http_stream_put(watcher->stream, text, strlen(text));
-
-    watcher->full = state == HTTP_STREAM_FULL;
-    watcher->over |= state == HTTP_STREAM_OVER;
-    if (state != HTTP_STREAM_TAKEN)
-        return false;
-    if (*text)
-        watcher->spoken_us = clock_monotonic_us();
-    return true;
-}
-
-static void say_bookmark(struct watchers *watchers, struct watcher *watcher) {
-    const struct document_change at = { .version = watcher->position.version,
-                                        .document = { .kind = watcher->scope.kind } };
-
-    if (say(watcher, document_news_text(watchers->arena, DOCUMENT_BOOKMARK, &at)))
-        watcher->begins = false;
-    arena_reset(watchers->arena);
-}
-
 /* ---- changes ---- */
-
-/* A part of what has changed, and each change as it is told, once for all who hear it. */
-struct part {
-    struct document_change *changes;
-    unsigned count;
-    int64_t version; /* how far it goes */
-    const char *(*texts)[DOCUMENT_NEWS];
-};
 
 struct reading {
     const struct document_scope *scope;
     int64_t after;
-    struct part part;
+    struct watch_part part;
 };
 
 static int read_part(struct work *work, void *arg, struct error *err) {
     struct reading *reading = arg;
-    struct part *part = &reading->part;
+    struct watch_part *part = &reading->part;
     int count =
         document_changes(work, reading->scope, reading->after, &part->changes, &part->version, err);
 
@@ -158,7 +70,7 @@ static int read_part(struct work *work, void *arg, struct error *err) {
 
 /* Into the thread's arena. A database that is away is asked again soon. */
 static int read_changes(struct watchers *watchers, const struct document_scope *scope,
-                        int64_t after, struct part *ret) {
+                        int64_t after, struct watch_part *ret) {
     const struct work own = work_own(watchers->settings, watchers->arena);
     struct reading reading = { .scope = scope, .after = after };
     struct error err = { .kind = ERROR_NONE };
@@ -171,36 +83,6 @@ static int read_changes(struct watchers *watchers, const struct document_scope *
     return 0;
 }
 
-static bool tell_change(struct watchers *watchers, struct watcher *watcher, const struct part *part,
-                        unsigned i) {
-    const struct document_change *change = &part->changes[i];
-    enum document_news event = document_news_of(&watcher->scope, &watcher->position, change);
-    const char **text = &part->texts[i][event];
-
-    if (event == DOCUMENT_NO_NEWS)
-        return true;
-    if (!*text)
-        *text = document_news_text(watchers->arena, event, change);
-    return say(watcher, *text);
-}
-
-/* What concerns it of a part that goes on from where it is, as far as its client takes it.  Two
- * changes may have one version: they are told both, or once more. */
-static void tell(struct watchers *watchers, struct watcher *watcher, const struct part *part) {
-    int64_t told = watcher->position.version;
-
-    for (unsigned i = 0; i < part->count; i++) {
-        if (part->changes[i].version > told)
-            watcher->position.version = told;
-        if (!tell_change(watchers, watcher, part, i))
-            return;
-        if (part->changes[i].version > told)
-            told = part->changes[i].version;
-    }
-    if (part->version > watcher->position.version)
-        watcher->position.version = part->version;
-}
-
 static bool is_at(const struct watcher *watcher, const struct document_kind *kind, int64_t head) {
     return watcher->scope.kind == kind && !watcher->full && !watcher->over &&
            watcher->position.version >= head;
@@ -211,7 +93,7 @@ static void follow(struct watchers *watchers, const struct document_kind *kind, 
     const struct document_scope scope = { .kind = kind };
     struct watcher *watcher;
     bool somebody = false;
-    struct part part;
+    struct watch_part part;
 
     TAILQ_FOREACH(watcher, &watchers->all, next)
     somebody |= is_at(watcher, kind, *head);
@@ -222,7 +104,7 @@ static void follow(struct watchers *watchers, const struct document_kind *kind, 
     if (read_changes(watchers, &scope, *head, &part) == 0) {
         TAILQ_FOREACH(watcher, &watchers->all, next) {
             if (is_at(watcher, kind, *head))
-                tell(watchers, watcher, &part);
+                watcher_tell(watcher, watchers->arena, &part);
         }
         *head = part.version;
         watchers->again |= *head < watchers->last;
@@ -238,16 +120,23 @@ static int64_t *head_of(struct watchers *watchers, const struct document_kind *k
     return &watchers->heads[i];
 }
 
-/* Who is behind the others is brought up to them. */
+/* Who is behind the others is brought up to them; who came first is first, and what happens
+ * meanwhile is told to the others in between. */
 static void catch_up(struct watchers *watchers, struct watcher *watcher) {
     int64_t before = watcher->position.version;
-    struct part part;
+    struct watch_part part;
 
     if (before >= *head_of(watchers, watcher->scope.kind))
         return;
+    if (watchers->parts >= PARTS_MOST) {
+        watchers->again = true;
+        return;
+    }
     if (read_changes(watchers, &watcher->scope, before, &part) == 0)
-        tell(watchers, watcher, &part);
+        watcher_tell(watcher, watchers->arena, &part);
     arena_reset(watchers->arena);
+    if (watcher->position.version > before)
+        watchers->parts++;
     watchers->again |= watcher->position.version > before && !watcher->full;
 }
 
@@ -261,21 +150,22 @@ static bool has_to_go(struct watchers *watchers, const struct watcher *watcher, 
     return watcher->over || now_us >= watcher->until_us ||
            (watchers->sure &&
             document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
-           seats_too_many(watchers->projects, watcher->project) ||
-           seats_too_many(watchers->peers, watcher->peer);
+           (watchers->asks_seats && (seats_too_many(watchers->projects, watcher->project) ||
+                                     seats_too_many(watchers->peers, watcher->peer)));
 }
 
 /* True: it has to be ended. */
 static bool look_at(struct watchers *watchers, struct watcher *watcher) {
     int64_t now_us = clock_monotonic_us();
 
-    say(watcher, "");
+    watcher_say(watcher, "");
     if (!watcher->full && !watcher->over)
         catch_up(watchers, watcher);
-    if (watcher->begins && watcher->position.version >= watcher->position.floor)
-        say_bookmark(watchers, watcher);
-    else if (now_us - watcher->spoken_us > (int64_t)WATCHERS_WORD_MS * 1000)
-        say_bookmark(watchers, watcher);
+    if ((watcher->begins && watcher->position.version >= watcher->position.floor) ||
+        now_us - watcher->spoken_us > (int64_t)WATCHERS_WORD_MS * 1000) {
+        watcher_say_bookmark(watcher, watchers->arena);
+        arena_reset(watchers->arena);
+    }
     return has_to_go(watchers, watcher, now_us);
 }
 
@@ -283,7 +173,12 @@ static void look_around(struct watchers *watchers) {
     const struct work own = work_own(watchers->settings, watchers->arena);
     struct watcher *watcher, *next;
     struct error err = { .kind = ERROR_NONE };
+    int64_t now_us = clock_monotonic_us();
 
+    watchers->parts = 0;
+    watchers->asks_seats = now_us - watchers->seats_us >= (int64_t)SEATS_MS * 1000;
+    if (watchers->asks_seats)
+        watchers->seats_us = now_us;
     watchers->sure = work_read(watchers->db, &own, read_last, &watchers->last, &err) == 0;
     for (size_t i = 0; watchers->sure && document_kinds[i]; i++)
         if (watchers->heads[i] != watchers->last)

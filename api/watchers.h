@@ -22,14 +22,6 @@
 
 struct watchers;
 
-/* What one wants to hear, in the arena of its request. */
-struct watch {
-    struct document_scope scope;
-    struct document_position position;
-    bool begins; /* with all there is, and then a bookmark */
-    int64_t timeout_ms;
-};
-
 /* At most `most` at once; without `threaded` nothing looks by itself, watchers_look() does.  NULL
  * when the thread cannot be had. */
 struct watchers *watchers_new(struct db *db, const struct settings *settings, unsigned most,
