@@ -1,6 +1,6 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
- * wish says.
+ * wish says, keeper_mend.c sees to the replicas of a volume that is served.
  */
 #pragma once
 
@@ -37,3 +37,11 @@ void keeper_let_go(struct keeper *keeper);
 bool keeper_is_wanted(const struct keeper *keeper);
 /* There is no target any more, nor anything of it. */
 bool keeper_is_done(const struct keeper *keeper);
+
+/* How its target is. */
+void keeper_look(struct keeper *keeper);
+/* The next step towards replicas that are those of the wish, and well: one at a time, and as many
+ * on this node as `rebuilds` says. */
+void keeper_mend(struct keeper *keeper);
+/* The daemon copies something. */
+bool keeper_has_job(const struct keeper *keeper);

@@ -5,7 +5,6 @@
 #include "common/log.h"
 #include "engine/daemon.h"
 #include "storage/keeper_paper.h"
-#include "storage/pool_look.h"
 #include "storage/rebuilds.h"
 #include "storage/target_text.h"
 
@@ -13,8 +12,6 @@
 
 #define SOON_MS         100 /* while something goes on */
 #define RETRY_DOUBLINGS 3
-#define REBUILD_FIRST_S 5
-#define REBUILD_MOST    6 /* doublings */
 
 /* ---- opening ---- */
 
@@ -70,118 +67,8 @@ static bool same_replicas(const struct wish_volume *a, const struct wish_volume 
     return true;
 }
 
-static void look(struct keeper *keeper) {
+void keeper_look(struct keeper *keeper) {
     target_status(keeper->target, &keeper->status);
-}
-
-/* ---- rebuilds ---- */
-
-static void end_rebuild(struct keeper *keeper, bool failed) {
-    unsigned doubled =
-        keeper->rebuild_failures < REBUILD_MOST ? keeper->rebuild_failures : REBUILD_MOST;
-
-    if (keeper->rebuilding)
-        rebuilds_end(keeper->settings->rebuilds);
-    keeper->rebuilding = false;
-    keeper->rebuild_failures = failed ? keeper->rebuild_failures + 1 : 0;
-    keeper->rebuild_us =
-        failed ? clock_monotonic_us() + (REBUILD_FIRST_S << doubled) * SECOND_US : 0;
-}
-
-static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
-    for (unsigned i = 0; i < keeper->status.count; i++) {
-        if (strcmp(keeper->status.replicas[i].replica.uid, uid) == 0)
-            return &keeper->status.replicas[i];
-    }
-    return NULL;
-}
-
-/* A directory below a file system that is not mounted is no place for a replica. */
-static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *replica) {
-    const struct target_replica *seen = status_of(keeper, replica->uid);
-    struct pool_look pool;
-
-    if (seen && seen->look.health == REPLICA_FAILING)
-        return false;
-    pool_look(replica->pool, wish_pool(&keeper->wish->volume, replica->uid), &pool);
-    return pool.state == POOL_ONLINE;
-}
-
-/* What there is to do about replicas. */
-struct change {
-    struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
-    unsigned count;
-    const struct replica *missing; /* one that does not vote and can be filled */
-    bool blocked;                  /* one cannot */
-    bool surplus;                  /* there are others, or another number */
-};
-
-static void add_wanted(const struct keeper *keeper, const struct replica *replica,
-                       struct change *change) {
-    const struct target_replica *seen = status_of(keeper, replica->uid);
-
-    change->wanted[change->count++] = *replica;
-    if (seen && seen->votes)
-        return;
-    if (!may_be_rebuilt(keeper, replica))
-        change->blocked = true;
-    else if (!change->missing)
-        change->missing = replica;
-}
-
-static struct change find_change(const struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
-    struct change change = { 0 };
-    unsigned known = 0;
-
-    for (unsigned i = 0; i < wanted->count; i++) {
-        const struct replica *replica = &wanted->replicas[i];
-
-        if (wanted->removing && strcmp(wanted->removing, replica->uid) == 0)
-            continue;
-        known += status_of(keeper, replica->uid) != NULL;
-        add_wanted(keeper, replica, &change);
-    }
-    change.surplus = keeper->status.count > known || keeper->status.wanted != change.count;
-    return change;
-}
-
-/* One that has a place is filled whatever the others are; who comes or goes waits for all. */
-static int do_change(struct keeper *keeper, const struct change *change, struct error *err) {
-    int64_t speed = keeper->settings->rebuild_speed;
-
-    if (change->missing && keeper->status.voters < keeper->status.wanted)
-        return target_rebuild(keeper->target, change->missing, NULL, speed, err);
-    if (change->blocked || (!change->missing && !change->surplus))
-        return 0;
-    return target_scale(keeper->target, change->wanted, change->count, speed, err);
-}
-
-static void mend(struct keeper *keeper) {
-    struct error err;
-    struct change change;
-
-    if (keeper->rebuilding && keeper->status.job != TARGET_REBUILD)
-        end_rebuild(keeper, keeper->status.job != TARGET_REBUILT);
-    if (keeper->rebuilding || clock_monotonic_us() < keeper->rebuild_us)
-        return;
-    change = find_change(keeper);
-    if (!change.missing && !change.surplus)
-        return;
-    if (change.missing && !rebuilds_begin(keeper->settings->rebuilds))
-        return;
-    keeper->rebuilding = change.missing != NULL;
-    if (do_change(keeper, &change, &err) < 0) {
-        log_warning(NULL, "replicas are not as wanted", "volume_id", keeper->uid, "reason",
-                    err.message, NULL);
-        end_rebuild(keeper, true);
-    }
-    look(keeper);
-    if (keeper->rebuilding && keeper->status.job != TARGET_REBUILD)
-        end_rebuild(keeper, false);
-    if (keeper->rebuilding)
-        log_info(NULL, "replica is rebuilt", "volume_id", keeper->uid, "replica_id",
-                 keeper->status.job_replica, NULL);
 }
 
 /* ---- what is wanted ---- */
@@ -214,24 +101,24 @@ static int serve(struct keeper *keeper, struct error *err) {
         keeper_let_go(keeper); /* to be opened with those that there are now */
     if (!keeper->target && open_target(keeper, err) < 0)
         return -1;
-    look(keeper);
+    keeper_look(keeper);
     if (keeper->status.state == TARGET_SERVING) {
         outcome = target_watch(keeper->target, err);
-        look(keeper);
+        keeper_look(keeper);
     }
     if (keeper->status.state != TARGET_SERVING)
         outcome = target_start(keeper->target, err);
-    look(keeper);
+    keeper_look(keeper);
     if (outcome < 0 || keeper->status.state != TARGET_SERVING)
         return outcome;
     if (adjust(keeper, err) < 0) {
-        look(keeper);
+        keeper_look(keeper);
         return -1;
     }
-    look(keeper);
+    keeper_look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return 1;
-    mend(keeper);
+    keeper_mend(keeper);
     return 0;
 }
 
@@ -303,8 +190,7 @@ static void note_trouble(struct keeper *keeper, const struct error *err) {
 }
 
 static bool is_busy(const struct keeper *keeper, int outcome) {
-    return outcome > 0 || keeper->status.state == TARGET_LEVELLING ||
-           keeper->status.job == TARGET_REBUILD;
+    return outcome > 0 || keeper->status.state == TARGET_LEVELLING || keeper_has_job(keeper);
 }
 
 static bool is_served(const struct keeper *keeper) {

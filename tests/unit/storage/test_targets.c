@@ -214,6 +214,33 @@ START_TEST(a_volume_grows) {
 }
 END_TEST
 
+static void read_block(unsigned i, int64_t at, char *ret, size_t size) {
+    autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_RDONLY);
+
+    ck_assert_int_eq(pread(fd, ret, size, at), (ssize_t)size);
+}
+
+START_TEST(a_replica_that_is_damaged_is_mended) {
+    char junk[700], right[700], now[700];
+    autoclose int fd = -1;
+    const int64_t at = 5 * STRIDE + 100;
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    read_block(0, at, right, sizeof(right));
+    memset(junk, 'X', sizeof(junk));
+    fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+    ck_assert(checker_read(&checker)); /* it is outvoted */
+    do {
+        poll(NULL, 0, 5);
+        read_block(1, at, now, sizeof(now));
+    } while (memcmp(now, right, sizeof(now)) != 0);
+    assert_well();
+}
+END_TEST
+
 START_TEST(a_replica_leaves_and_comes_back) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
@@ -298,5 +325,6 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
-                a_volume_grows, a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
+                a_volume_grows, a_replica_that_is_damaged_is_mended,
+                a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
                 one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
