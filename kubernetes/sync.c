@@ -33,9 +33,15 @@ const char *sync_path(struct arena *arena, const struct sync_kind *kind, const c
                       NULL);
 }
 
+/* What becomes of a step, beside -1. */
+enum {
+    DONE,
+    REFUSED, /* the verdict says why */
+    CHANGED, /* somebody was quicker: look again */
+};
+
 /* ---- both sides ---- */
 
-/* 1: somebody was quicker; look again. */
 static int put_object(struct hand *hand, const char *path, const json_t *object,
                       struct error *err) {
     struct error failure = { 0 };
@@ -45,7 +51,7 @@ static int put_object(struct hand *hand, const char *path, const json_t *object,
                      &failure) == 0)
         return 0;
     if (failure.kind == ERROR_CONFLICT || failure.kind == ERROR_NOT_FOUND)
-        return 1;
+        return CHANGED;
     return error_pass(err, &failure);
 }
 
@@ -62,9 +68,7 @@ static int check_absence(struct hand *hand, struct error *err) {
 
     if (!list)
         return -1;
-    return json_array_size(list) == 0
-               ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "%s came meanwhile", hand->name);
+    return json_array_size(list) == 0 ? DONE : CHANGED;
 }
 
 static int find_ours(struct hand *hand, struct error *err) {
@@ -91,7 +95,7 @@ static int refused(struct hand *hand, const char *reason, const struct error *fa
     if (failure->kind == ERROR_UNAVAILABLE || failure->kind == ERROR_UNAUTHORIZED)
         return error_pass(err, failure);
     hand->verdict = (struct verdict){ "False", reason, words_of(hand->arena, failure) };
-    return 1;
+    return REFUSED;
 }
 
 /* ---- status ---- */
@@ -135,10 +139,12 @@ static int check_made(struct hand *hand, struct error *err) {
 static int judge_refusal(struct hand *hand, const char *version, const struct error *failure,
                          struct error *err) {
     if (failure->kind == ERROR_CONFLICT) {
-        if (find_ours(hand, err) < 0)
-            return -1;
+        int found = find_ours(hand, err);
+
+        if (found != DONE)
+            return found;
         if (strcmp(version, object_text(hand->ours, "resourceVersion")) != 0)
-            return error_set(err, ERROR_UNAVAILABLE, "%s was changed meanwhile", hand->name);
+            return CHANGED;
     }
     return refused(hand, "Refused", failure, err);
 }
@@ -172,7 +178,7 @@ static int refuse_lost(struct hand *hand) {
                      "spec.cstorVolumeRef it is made anew, and empty.",
                      hand->name)
     };
-    return 1;
+    return REFUSED;
 }
 
 static int tell_ours(struct hand *hand, struct error *err) {
@@ -197,7 +203,7 @@ static int refuse_taken(struct hand *hand, struct error *err) {
                      hand->name, TRANSLATE_UID, object_text(hand->object, "uid"))
     };
     hand->ours = NULL;
-    return put_status(hand, err) < 0 ? -1 : 1;
+    return put_status(hand, err) < 0 ? -1 : REFUSED;
 }
 
 static bool is_settled(const json_t *ours) {
@@ -212,21 +218,22 @@ static int make_true(struct hand *hand, struct error *err) {
 
     if (!object_has_finalizer(hand->object)) {
         whole = object_with_finalizer(hand->arena, hand->object, true);
-        if ((written = put_object(hand, hand->path, whole, err)) != 0)
+        if ((written = put_object(hand, hand->path, whole, err)) != DONE)
             return written;
     }
     if (hand->ours && !translate_belongs(hand->ours, hand->object))
         return refuse_taken(hand, err);
     hand->verdict = (struct verdict){ "True", "Applied", "The service has what is declared." };
     outcome = tell_ours(hand, err);
-    if (outcome < 0)
-        return -1;
-    whole = hand->ours && outcome == 0 ? translate_spec_back(hand->arena, hand->object, hand->ours)
-                                       : NULL;
-    if (whole && (written = put_object(hand, hand->path, whole, err)) != 0)
+    if (outcome < 0 || outcome == CHANGED)
+        return outcome;
+    whole = hand->ours && outcome == DONE
+                ? translate_spec_back(hand->arena, hand->object, hand->ours)
+                : NULL;
+    if (whole && (written = put_object(hand, hand->path, whole, err)) != DONE)
         return written;
     written = put_status(hand, err);
-    return written ? written : outcome == 0 && is_settled(hand->ours) ? 0 : 1;
+    return written != DONE ? written : outcome == DONE && is_settled(hand->ours) ? DONE : CHANGED;
 }
 
 /* ---- its end ---- */
@@ -262,11 +269,13 @@ int sync_object(const struct sync *sync, struct arena *arena, const char *namesp
         .name = translate_name(arena, namespace, name),
     };
     struct error failure = { 0 };
+    int outcome;
 
     if (cluster_call(sync->cluster, arena, "GET", hand.path, NULL, &hand.object, &failure) < 0)
         return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
-    if (find_ours(&hand, err) < 0)
-        return -1;
-    return *object_text(hand.object, "deletionTimestamp") ? make_gone(&hand, err)
-                                                          : make_true(&hand, err);
+    outcome = find_ours(&hand, err);
+    if (outcome == DONE)
+        outcome = *object_text(hand.object, "deletionTimestamp") ? make_gone(&hand, err)
+                                                                 : make_true(&hand, err);
+    return outcome > DONE ? 1 : outcome;
 }
