@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #define SOON_MS 1000 /* between two looks at one that is not well */
+#define SCRAP   4096 /* as much may stand in a file that nobody has written to */
 
 struct file {
     LIST_ENTRY(file) next;
@@ -118,6 +119,12 @@ static const char *phase_of(const struct replica_look *look) {
     return look->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
 }
 
+/* Its state is gone, and its data are not: they may be the last, and are thrown away by a rebuild
+ * alone, which has others. */
+static bool has_stray_data(const struct replica_look *look) {
+    return look->health == REPLICA_GONE && look->used_bytes > SCRAP;
+}
+
 static void keep_file(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
     const char *volume = file->wish->replica.volume;
@@ -125,6 +132,11 @@ static void keep_file(struct replicas *replicas, struct file *file) {
     struct error err = { 0 };
 
     replica_look(&place, volume, &look);
+    if (has_stray_data(&look)) {
+        file->made = true;
+        say(replicas, file, "Error", &look, &look.why);
+        return;
+    }
     if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
         replica_look(&place, volume, &look);
     else if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)

@@ -174,6 +174,27 @@ START_TEST(a_replica_is_made_with_the_first_generation_once) {
 }
 END_TEST
 
+START_TEST(data_that_lost_their_state_stay) {
+    struct replica_look seen;
+    char block[65536] = "data";
+    autoclose int fd = -1;
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    fd = open(file(0, "data"), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, block, sizeof(block), 0), sizeof(block));
+    fsync(fd);
+    ck_assert_int_eq(unlink(file(0, "state")), 0);
+    want(replica_document(0, 2));
+    await_phase(uids[0], "Error");
+    look(&seen);
+    ck_assert_int_ge(seen.used_bytes, sizeof(block));
+    ck_assert(!seen.has_state);
+}
+END_TEST
+
 START_TEST(one_that_was_made_before_is_made_empty) {
     json_t *document = replica_document(0, 1);
     struct replica_look seen;
@@ -265,7 +286,7 @@ END_TEST
 CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
                 an_empty_directory_of_a_known_pool_is_not_mounted,
                 nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
-                a_replica_is_made_with_the_first_generation_once,
+                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
                 one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
                 data_go_only_when_the_document_says_so,
                 data_stay_while_the_pool_is_another_or_not_ours,
