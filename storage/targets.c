@@ -63,6 +63,8 @@ static bool is_wanted(const struct targets *targets, const struct wish *wish) {
     return !wish->going && strcmp(wish->volume.node, targets->settings.node) == 0;
 }
 
+/* Of one that was given and taken back before we saw it, too, it is waited to hear that it is
+ * not here. */
 static void take_wish(struct targets *targets, struct wish *wish) {
     struct entry *entry = find(targets, wish->uid);
 
@@ -70,7 +72,7 @@ static void take_wish(struct targets *targets, struct wish *wish) {
         keeper_set(entry->keeper, wish);
     else if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
         begin(targets, wish);
-    else if (wish->volume.has_target)
+    else if (wish->volume.has_target || wish->volume.observed < wish->generation)
         keeper_report_none(&targets->settings, wish);
 }
 

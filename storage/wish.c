@@ -144,6 +144,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .maximum_bytes = bytes_of(spec, "maximum"),
         .node = arena_text(held->arena, node ? node : ""),
         .has_target = json_object_get(json_object_get(document, "status"), "target") != NULL,
+        .observed = count_of(json_object_get(document, "status"), "observedGeneration"),
         .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
         .had_bytes = bytes_of(json_object_get(document, "status"), "capacity"),
         .text = json_text(held->arena, document),

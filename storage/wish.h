@@ -16,6 +16,7 @@ struct wish_volume {
     int64_t size_bytes, maximum_bytes;
     const char *node;  /* where its target is to be; "": nowhere */
     bool has_target;   /* its status says that there is one */
+    int64_t observed;  /* the generation that its status is about */
     const char *phase; /* that its status says; NULL: none */
     int64_t had_bytes; /* the capacity that its status says; 0: none */
     const char *text;  /* the document, to be read again */

@@ -153,6 +153,17 @@ START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
 }
 END_TEST
 
+/* Whoever gave it to this node waits to hear of it. */
+START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
+    want("", "64Mi");
+    await_phase(VOLUME, "Init");
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
+    ck_assert_int_eq(json_integer_value(json_object_get(told(VOLUME), "observedGeneration")),
+                     version - 1);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+}
+END_TEST
+
 START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
     pid_t pid;
 
@@ -323,6 +334,7 @@ END_TEST
 
 CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
+                what_was_taken_back_before_it_was_seen_is_told,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
                 a_volume_grows, a_replica_that_is_damaged_is_mended,
