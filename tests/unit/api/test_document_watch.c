@@ -222,6 +222,31 @@ START_TEST(each_hears_what_he_may_see_and_has_asked_for) {
 }
 END_TEST
 
+START_TEST(a_node_hears_what_is_its_own_of_all_projects) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *a = ask_as(world, world->token, "/v3/volume_replicas",
+                                     "watch=true&resourceVersion=0&node=host-a");
+    struct test_exchange *b = ask_as(world, world->token, "/v3/volume_replicas",
+                                     "watch=true&resourceVersion=0&node=host-b");
+
+    ck_assert(a && b);
+    world_sql(world, "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
+                     "generation, metadata, body, status, created_at, node) VALUES ('r', "
+                     "'CStorVolumeReplica', 'p', 'r', 1, 1, 1, '{}', '{}', '{}', 1, 'host-a')");
+    world_sql(world, "UPDATE document_versions SET version = 1");
+    api_documents_changed(world->api);
+    world_sql(world, "UPDATE documents SET version = 3, node = 'host-b'");
+    world_sql(world, "INSERT INTO document_moves VALUES (2, 'CStorVolumeReplica', 'r')");
+    world_sql(world, "UPDATE document_versions SET version = 3");
+    api_documents_changed(world->api);
+    ck_assert_str_eq(told(a), "ADDED r 1;DELETED r 2;");
+    ck_assert_str_eq(told(b), "MODIFIED r 3;");
+    world_free(take(world));
+    test_exchange_free(a);
+    test_exchange_free(b);
+}
+END_TEST
+
 START_TEST(a_query_that_makes_no_sense_is_refused) {
     static const char *const queries[] = {
         "watch=perhaps",
@@ -284,6 +309,7 @@ CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
            who_was_away_is_told_what_has_become_of_all,
            who_does_not_read_is_told_later_what_is_true_then,
            a_version_that_is_not_kept_is_refused_and_ends_a_watch,
-           each_hears_what_he_may_see_and_has_asked_for, a_query_that_makes_no_sense_is_refused,
+           each_hears_what_he_may_see_and_has_asked_for,
+           a_node_hears_what_is_its_own_of_all_projects, a_query_that_makes_no_sense_is_refused,
            the_head_of_a_watch_is_no_watch,
            a_project_watches_in_as_many_places_as_it_leaves_to_others)
