@@ -67,6 +67,9 @@ static void add_page(json_t *list, const struct resource *resource) {
         add_query(list, "all_tenants", typed("string"), since);
     if (resource->watch) {
         add_query(list, "watch", typed("boolean"), since);
+        json_object_set_new(json_array_get(list, json_array_size(list) - 1), "description",
+                            json_string("The answer is a line of JSON for each change, {type, "
+                                        "object}, for as long as it lasts."));
         add_query(list, "resourceVersion", typed("string"), since);
         add_query(list, "timeoutSeconds", typed("integer"), since);
     }

@@ -212,13 +212,15 @@ class Watching(ServiceCase):
 class TwoProcesses(Workplace):
     """Two API processes on one PostgreSQL database: each tells what the other has changed."""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = postgresql.Cluster()
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+
     def setUp(self):
         super().setUp()
-        self.cluster = postgresql.Cluster()
-        self.addCleanup(self.cluster.stop)
-        self.cluster.start()
-        self.cluster.create("watched")
-        url = self.cluster.url("watched")
+        url = self.cluster.create("of_" + self._testMethodName[-20:])
         self.services = []
         for i in range(2):
             state = os.path.join(self.directory, f"state{i}", "s")
