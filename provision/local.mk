@@ -12,7 +12,6 @@ libscoria_a_SOURCES += \
 	provision/kind.c provision/kind.h \
 	provision/name.c provision/name.h \
 	provision/pool_list.c provision/pool_list.h \
-	provision/quantity.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
 	provision/reconcile_replicas.c \

@@ -1,6 +1,0 @@
-/*
- * Stands in common/quantity.h.
- */
-#pragma once
-
-#include "common/quantity.h"
