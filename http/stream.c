@@ -25,7 +25,7 @@ struct connection_stream {
     bool full;                          /* the writer waits for room */
     bool ended, gone;                   /* nothing more comes; nobody is there */
     char *bytes;
-    size_t begin, size; /* what waits of them */
+    size_t begin, size, room; /* what waits of them: from begin to size */
 };
 
 static void release(struct connection_stream *stream) {
@@ -65,17 +65,25 @@ static bool has_room(struct connection_stream *stream, size_t size) {
     return waits == 0 && http_answers_take(stream->connection, size);
 }
 
-static void append(struct connection_stream *stream, const char *bytes, size_t size) {
+/* Room for so many more behind what waits: as much again, so that many pieces are few moves. */
+static void make_room(struct connection_stream *stream, size_t size) {
     size_t waits = waiting(stream);
-    char *all = heap_new(waits + size);
+    char *larger = heap_new(2 * waits + size);
 
     if (waits > 0)
-        memcpy(all, stream->bytes + stream->begin, waits);
-    memcpy(all + waits, bytes, size);
+        memcpy(larger, stream->bytes + stream->begin, waits);
     free(stream->bytes);
-    stream->bytes = all;
+    stream->bytes = larger;
+    stream->room = 2 * waits + size;
     stream->begin = 0;
-    stream->size = waits + size;
+    stream->size = waits;
+}
+
+static void append(struct connection_stream *stream, const char *bytes, size_t size) {
+    if (size > stream->room - stream->size)
+        make_room(stream, size);
+    memcpy(stream->bytes + stream->size, bytes, size);
+    stream->size += size;
 }
 
 static enum http_stream_state put(struct http_stream *base, const char *bytes, size_t size) {
@@ -87,7 +95,7 @@ static enum http_stream_state put(struct http_stream *base, const char *bytes, s
         state = HTTP_STREAM_OVER;
     } else if (size == 0 ? stream->full : !has_room(stream, size)) {
         state = HTTP_STREAM_FULL;
-        stream->full = true;
+        stream->full = waiting(stream) > 0; /* else the room is others': nobody tells of it */
     } else if (size > 0) {
         append(stream, bytes, size);
         wake_connection(stream);
@@ -149,7 +157,7 @@ static ssize_t hand_out(struct connection_stream *stream, char *room, size_t mos
     if (waiting(stream) == 0) {
         free(stream->bytes);
         stream->bytes = NULL;
-        stream->begin = stream->size = 0;
+        stream->begin = stream->size = stream->room = 0;
         http_answers_give_back(stream->connection);
     }
     if (stream->full)

@@ -2,9 +2,10 @@
  * An answer in pieces, which lasts until its writer or its client ends it, or the server does.
  *
  * A piece that is put waits in memory until the client has taken it: HTTP_STREAM_ROOM bytes of
- * them, or a single larger one.  Who finds a stream full goes on when it is woken.  A client that
- * takes nothing for as long as a connection may be silent is closed, and so is one that has gone,
- * or has shut its side, within some seconds; a stream without anything to say is not.
+ * them, or a single larger one, for which others may leave no room.  Who finds a stream full goes
+ * on when it is woken, or tries again after a while.  A client that takes nothing for as long as a
+ * connection may be silent is closed, and so is one that has gone, or has shut its side, within
+ * some seconds; a stream without anything to say is not.
  *
  * One thread at a time writes a stream; any may.
  */

@@ -271,6 +271,7 @@ START_TEST(a_piece_larger_than_the_room_is_taken_alone_and_counts) {
     ck_assert_int_eq(put(one, large), HTTP_STREAM_TAKEN);
     ck_assert_int_eq(put(one, large), HTTP_STREAM_FULL);
     ck_assert_int_eq(put(other, large), HTTP_STREAM_FULL); /* one address has half of all */
+    ck_assert_int_eq(put(other, ""), HTTP_STREAM_TAKEN);   /* nobody would wake it */
     ck_assert_int_eq(put(other, "x"), HTTP_STREAM_TAKEN);
     for (size_t heard = 0; heard < size;) {
         ssize_t got = recv(first, large, size, 0);
