@@ -91,6 +91,30 @@ static int reconcile(struct controller *controller, char *id, struct error *err)
     return result == RECONCILE_WRITES ? work_transaction(db, &base, config_body, id, err) : result;
 }
 
+struct explanation {
+    const char *id;
+    const struct error *why;
+};
+
+static int explain_body(struct work *work, void *arg, struct error *err) {
+    const struct explanation *explanation = arg;
+
+    return reconcile_explain(work, explanation->id, explanation->why, err);
+}
+
+/* What the documents themselves are to blame for, their people can mend; the rest is ours. */
+static void explain(struct controller *controller, const char *id, const struct error *why) {
+    autoarena struct arena *arena = arena_new();
+    struct work base = work_own(controller->settings.settings, arena);
+    struct explanation explanation = { id, why };
+    struct error err;
+
+    if ((why->kind == ERROR_TOO_LARGE || why->kind == ERROR_BAD_REQUEST) &&
+        work_transaction(controller->settings.db, &base, explain_body, &explanation, &err) == 0)
+        return;
+    log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, NULL);
+}
+
 static void work_on(struct controller *controller, const char *id) {
     char copy[UUID_SIZE]; /* the queue may move */
     struct error err;
@@ -103,7 +127,7 @@ static void work_on(struct controller *controller, const char *id) {
         return;
     }
     if (result < 0)
-        log_warning(NULL, "a declared volume waits", "config", copy, "error", err.message, NULL);
+        explain(controller, copy, &err);
     backoff_fail(controller->backoff, copy, now_us(controller));
 }
 

@@ -212,6 +212,14 @@ int reconcile_config(struct work *work, const char *id, struct error *err) {
     return run(&r, id, err);
 }
 
+int reconcile_explain(struct work *work, const char *id, const struct error *why,
+                      struct error *err) {
+    struct reconcile r = { .work = work };
+    int found = load(&r, id, err);
+
+    return found <= 0 ? found : reconcile_tell(&r, "Warning", "ReconcileFailed", why->message, err);
+}
+
 int reconcile_look(struct work *work, const char *id, struct error *err) {
     struct reconcile r = { .work = work, .looks = true };
     int result = run(&r, id, err);

@@ -20,5 +20,9 @@ enum {
 
 /* Of the config with this uid, or of nothing when there is none; with an administrator's rights. */
 int reconcile_config(struct work *work, const char *id, struct error *err);
+/* What kept the last call from doing anything, for people who look at the config: in a transaction
+ * of its own. */
+int reconcile_explain(struct work *work, const char *id, const struct error *why,
+                      struct error *err);
 /* Would that do anything?  On a snapshot. */
 int reconcile_look(struct work *work, const char *id, struct error *err);

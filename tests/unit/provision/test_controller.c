@@ -323,6 +323,45 @@ START_TEST(many_that_change_at_once_are_all_met) {
 }
 END_TEST
 
+static int large_body(struct work *work, void *arg, struct error *err) {
+    char *large = arena_alloc(work->arena, 100000);
+
+    (void)arg;
+    (void)err;
+    memset(large, 'x', 99999);
+    put_pools(work, 1);
+    declare(work, &kind_volume_policy,
+            arena_format(work->arena,
+                         "{\"metadata\":{\"name\":\"large\"},\"spec\":{\"target\":{"
+                         "\"affinity\":{\"a\":\"%s\"}}}}",
+                         large));
+    declared = declare(work, &kind_volume_config,
+                       arena_format(work->arena,
+                                    "{\"metadata\":{\"name\":\"db\",\"annotations\":{"
+                                    "\"openebs.io/volume-policy\":\"large\"}},"
+                                    "\"versionDetails\":{\"desired\":\"%.40000s\"},"
+                                    "\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                                    "\"provision\":{\"replicaCount\":1}}}",
+                                    large));
+    return 0;
+}
+
+START_TEST(what_its_own_documents_keep_it_from_is_told) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, large_body, NULL);
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 2);
+    ck_assert_str_eq(look(bench).event,
+                     "Warning ReconcileFailed 1: config db: Volume config db would be larger than "
+                     "131072 bytes.");
+    bench->steady_us += 5000;
+    tick(bench);
+    ck_assert_ptr_nonnull(strstr(look(bench).event, "ReconcileFailed 2: "));
+    bench_free(bench);
+}
+END_TEST
+
 /* Room that shrinks is no reason; a little more is one, now and then. */
 START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
     struct bench *bench = bench_new(true);
@@ -447,6 +486,6 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            what_cannot_be_is_tried_less_and_less_often,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
            a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
-           many_that_change_at_once_are_all_met,
+           many_that_change_at_once_are_all_met, what_its_own_documents_keep_it_from_is_told,
            room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
            two_threads_beside_each_other_do_each_thing_once)
