@@ -3,10 +3,14 @@ A declared volume from its declaration to its end, with real storage daemons: bo
 written to while everything dies in turn, a pool lost and replaced, grown, deleted, and nothing left.
 """
 
+import http.client
 import os
+import random
 import shutil
 import signal
 import tempfile
+import threading
+import time
 
 import program
 from block_storage import until
@@ -211,6 +215,64 @@ class Provisioning(DeclaredCase):
             disk.connected().check()
             disk.write(BLOCKS)
         self.end("scaler", disk)
+
+    def test_clients_that_change_their_minds_leave_nothing(self):
+        """Whatever they ask for in whatever order, and whenever the service dies."""
+        faults = []
+        clients = [threading.Thread(target=self.be_fickle, args=(random.Random(seed), faults))
+                   for seed in range(3)]
+        for client in clients:
+            client.start()
+        for _ in range(2):
+            time.sleep(1)
+            self.service.kill()
+            self.restarted()
+        for client in clients:
+            client.join()
+        self.assertEqual(faults, [])
+
+        def gone():
+            configs = self.api.ask("GET", "/volume_configs")["volume_configs"]
+            for config in configs:
+                path = f"/volume_configs/{config['metadata']['name']}"
+                self.api.call("PATCH", path, {"volume_config": {"publish": {"nodeId": ""}}})
+                self.api.call("DELETE", path)
+            return not configs
+        until(gone, 120, "all to go", 0.5)
+        for collection in ("replicated_volumes", "volume_replicas"):
+            self.assertEqual(self.api.ask("GET", f"/{collection}")[collection], [])
+
+    def be_fickle(self, chance, faults):
+        api = self.connect()
+        phases = {}
+        for _ in range(30):
+            name = f"whim-{chance.randrange(3)}"
+            pools = chance.sample(POOLS, chance.randrange(4))
+            method, part = chance.choice((
+                ("POST", {"metadata": {"name": name}, "spec": {
+                    "capacity": {"storage": chance.choice(("64Mi", "33554433", "10M"))},
+                    "provision": {"replicaCount": chance.choice((1, 3))}}}),
+                ("PATCH", {"publish": {"nodeId": chance.choice((NODE, NODE, ""))}}),
+                ("PATCH", {"spec": {"capacity": {"storage": f"{chance.randrange(64, 300)}Mi"}}}),
+                ("PATCH", {"spec": {"policy": {"target": {"luWorkers": chance.randrange(1, 9)}}}}),
+                ("PATCH", {"spec": {"policy": {
+                    "replicaPoolInfo": [{"poolName": pool} for pool in pools]}}}),
+                ("DELETE", None)))
+            try:
+                api.call(method, "/volume_configs" + (f"/{name}" if method != "POST" else ""),
+                         {"volume_config": part} if part else None)
+                answer = api.call("GET", f"/volume_configs/{name}")
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.2)
+                api = self.connect()  # it died
+                continue
+            if answer.status == 200:
+                config = answer.body["volume_config"]
+                phase, uid = config["status"]["phase"], config["metadata"]["uid"]
+                if phase == "Pending" and phases.get(uid, phase) != phase:
+                    faults.append(config)
+                phases[uid] = phase
+            time.sleep(chance.random() / 5)
 
     def test_too_few_pools_make_nothing(self):
         self.api.ask("POST", "/volume_configs", {"volume_config": {
