@@ -93,6 +93,19 @@ static int adjust(struct keeper *keeper, struct error *err) {
     return 0;
 }
 
+/* What could not be done for it keeps nothing else from being done: the next may be what helps. */
+static int settle(struct keeper *keeper, int outcome, struct error *err) {
+    struct error reason;
+
+    if (adjust(keeper, &reason) < 0 && outcome == 0)
+        outcome = error_pass(err, &reason);
+    keeper_look(keeper);
+    if (keeper->status.state != TARGET_SERVING)
+        return outcome < 0 ? -1 : 1;
+    keeper_mend(keeper);
+    return outcome < 0 ? -1 : 0;
+}
+
 static int serve(struct keeper *keeper, struct error *err) {
     int outcome = 0;
 
@@ -109,17 +122,7 @@ static int serve(struct keeper *keeper, struct error *err) {
     if (keeper->status.state != TARGET_SERVING)
         outcome = target_start(keeper->target, err);
     keeper_look(keeper);
-    if (outcome < 0 || keeper->status.state != TARGET_SERVING)
-        return outcome;
-    if (adjust(keeper, err) < 0) {
-        keeper_look(keeper);
-        return -1;
-    }
-    keeper_look(keeper);
-    if (keeper->status.state != TARGET_SERVING)
-        return 1;
-    keeper_mend(keeper);
-    return 0;
+    return keeper->status.state == TARGET_SERVING ? settle(keeper, outcome, err) : outcome;
 }
 
 static int stop(struct keeper *keeper, struct error *err) {

@@ -213,6 +213,22 @@ START_TEST(a_replica_that_was_lost_is_rebuilt) {
 }
 END_TEST
 
+/* What cannot be left out, as it is needed, is no reason to leave the others as they are. */
+START_TEST(one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt) {
+    const char *away = arena_join(arena, top, "/away", NULL);
+
+    serve();
+    ck_assert_int_eq(rename(paths[2], away), 0);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
+    while (!strstr(json_text_of(told(VOLUME), "message"), "needs its replica"))
+        poll(NULL, 0, 5);
+    ck_assert(checker_write(&checker, 30));
+    ck_assert_int_eq(rename(away, paths[2]), 0);
+    assert_well();
+}
+END_TEST
+
 START_TEST(a_volume_grows) {
     serve();
     checker_disconnect(&checker);
@@ -337,6 +353,7 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 what_was_taken_back_before_it_was_seen_is_told,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
-                a_volume_grows, a_replica_that_is_damaged_is_mended,
-                a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
-                one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
+                one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
+                a_replica_that_is_damaged_is_mended, a_replica_leaves_and_comes_back,
+                too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
+                what_a_machine_that_went_down_has_left_goes)
