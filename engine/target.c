@@ -59,6 +59,7 @@ static struct target *new_target(const struct target_settings *settings) {
     target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
     target->trust = settings->trust;
     target->qos = settings->qos;
+    target->reads = settings->reads;
     target->lock = -1;
     for (unsigned i = 0; i < settings->count; i++)
         member_add(target, &settings->replicas[i]);
@@ -163,13 +164,12 @@ int target_kill(struct target *target, struct error *err) {
 
 int target_end_export(struct target *target, struct error *err) {
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
-    unsigned threshold;
-    int there = graph_export(target, &threshold, err);
+    int there = graph_export(target, err);
 
     if (there > 0 && graph_end_export(target, err) < 0)
         return -1;
     while (there > 0) {
-        there = graph_export(target, &threshold, err);
+        there = graph_export(target, err);
         if (there > 0 && clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
         if (there > 0)
@@ -419,6 +419,12 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
 
 int target_restart(struct target *target, struct error *err) {
     return target_stop(target, err) < 0 ? -1 : target_start(target, err);
+}
+
+int target_set_reads(struct target *target, enum target_reads reads, struct error *err) {
+    target->reads = reads;
+    return target->state == TARGET_SERVING && target->serves != reads ? target_restart(target, err)
+                                                                      : 0;
 }
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {

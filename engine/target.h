@@ -20,6 +20,12 @@ struct target_qos { /* 0: no limit */
     int64_t iops, bytes_per_second;
 };
 
+enum target_reads {
+    TARGET_READS_VOTE,  /* all copies are read and compared: damage is outvoted and told at once */
+    TARGET_READS_FIRST, /* one copy, another where that cannot be read: damage in it is served, */
+                        /* rebuilt from and copied into snapshots until target_scrub() finds it */
+};
+
 struct target_settings {
     const char *run;     /* absolute path of a directory of its own; clients' socket is RUN/nbd */
     const char *program; /* NULL: qemu-storage-daemon */
@@ -29,8 +35,9 @@ struct target_settings {
     unsigned count;        /* its replicas: all that it has, and those that it is to have */
     struct replica replicas[REPLICAS_MOST];
     struct target_qos qos;
-    bool trust;         /* see quorum_plan() */
-    int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
+    enum target_reads reads; /* from the next start on */
+    bool trust;              /* see quorum_plan() */
+    int64_t timeout_ms;      /* for one answer of the daemon; 0: 10 000 */
 };
 
 enum target_state {
@@ -109,6 +116,8 @@ void target_clear(struct target *target);
 int target_resize(struct target *target, int64_t size_bytes, struct error *err);
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err);
+/* As target_start(): clients lose their connection if it is another than before. */
+int target_set_reads(struct target *target, enum target_reads reads, struct error *err);
 
 /*
  * Fills a replica that does not vote, whatever it held, and lets it vote; target_watch() ends it.
@@ -157,7 +166,8 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
                  struct error *err);
 
 /* Writes what the majority holds over a replica that votes; target_watch() ends it:
- * TARGET_REPAIRED.  TARGET_REPAIR_FAILED: within 64 KiB too few agree; it is to be rebuilt. */
+ * TARGET_REPAIRED.  TARGET_REPAIR_FAILED: within 64 KiB too few agree; it is to be rebuilt.
+ * ERROR_CONFLICT: nobody votes about what is read. */
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err);
 
 /* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */

@@ -57,6 +57,7 @@ struct target {
     bool joins;       /* it has everything, and votes from the next start on, */
     struct generation_id joins_after; /* if that is the next but this one */
     unsigned threshold;               /* of the quorum that runs: for its life */
+    enum target_reads reads, serves;  /* wanted, and as the quorum that runs does */
     bool has_replaced;
     char replaced[UUID_SIZE];
     char snapshot[UUID_SIZE];
@@ -119,8 +120,10 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
 /* Names of nodes below the quorum; -1. */
 int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
                    struct error *err);
-/* Is there an export?  1 and the threshold of the quorum below it, 0 none. */
-int graph_export(struct target *target, unsigned *ret_threshold, struct error *err);
+/* Is there an export?  1, 0 none. */
+int graph_export(struct target *target, struct error *err);
+/* The same, and what is known of the quorum below it is taken over. */
+int graph_adopt_export(struct target *target, struct error *err);
 /* Clients lose it, whatever they are at. */
 int graph_end_export(struct target *target, struct error *err);
 /* Is there a job?  Its status, error and progress; 0 none, 1. */

@@ -16,7 +16,9 @@
 
 #define THROTTLE "throttle"
 #define QOM_PATH "/objects/" THROTTLE
-#define EXPORT   "needs-" /* the daemon does not tell a quorum's threshold: the name does */
+/* The daemon does not tell of a quorum how it votes: the export's id does. */
+#define EXPORT "needs-"
+#define FIRST  "-first"
 
 int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
              json_t **ret, struct error *err) {
@@ -27,11 +29,12 @@ int graph_do(struct target *target, struct arena *arena, const char *command, js
     return qmp_execute(target->qmp, arena, command, arguments, target->timeout_ms, ret, err);
 }
 
-/* locking=on: where the file system has no locks, two daemons could not be told apart. */
+/* locking=on: where the file system has no locks, two daemons could not be told apart.
+ * aio=threads: what io_uring has begun outlives a daemon that was killed, with its locks. */
 int graph_add_file(struct target *target, const char *node, const char *path, int64_t size_bytes,
                    struct error *err) {
-    json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "driver", "file", "filename", path, "discard",
-                             "unmap", "locking", "on");
+    json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename", path,
+                             "discard", "unmap", "locking", "on", "aio", "threads");
 
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
                     "node-name", node, "size", (json_int_t)size_bytes, "discard", "unmap", "file",
@@ -46,6 +49,12 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
                           size_bytes, err);
 }
 
+/* An only one has nobody to vote with, and is read more quickly without. */
+static const char *read_pattern(struct target *target, unsigned threshold) {
+    target->serves = target->reads;
+    return target->reads == TARGET_READS_FIRST || threshold == 1 ? "fifo" : "quorum";
+}
+
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {
     json_t *children = json_array();
 
@@ -54,9 +63,10 @@ int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, st
             json_array_append_new(children, json_string(target->members[i].node));
     }
     target->threshold = threshold;
-    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:b, s:s, s:o}", "driver",
-                    "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold,
-                    "rewrite-corrupted", rewrite, "discard", "unmap", "children", children);
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "driver",
+                    "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold, "read-pattern",
+                    rewrite ? "quorum" : read_pattern(target, threshold), "rewrite-corrupted",
+                    rewrite, "discard", "unmap", "children", children);
 }
 
 /* A limit that is not named stays as it was: all are named. */
@@ -72,7 +82,8 @@ int graph_set_qos(struct target *target, struct error *err) {
 }
 
 static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
-    snprintf(text, NODE_SIZE, EXPORT "%u", target->threshold);
+    snprintf(text, NODE_SIZE, EXPORT "%u%s", target->threshold,
+             target->serves == TARGET_READS_FIRST ? FIRST : "");
     return text;
 }
 
@@ -202,18 +213,33 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
     return count < 0 ? -1 : graph_remove_node(target, node, err);
 }
 
-int graph_export(struct target *target, unsigned *ret_threshold, struct error *err) {
-    autoarena struct arena *arena = arena_new();
+/* 1 and its id, 0 none, -1. */
+static int find_export(struct target *target, struct arena *arena, const char **ret,
+                       struct error *err) {
     json_t *exports = NULL;
-    const char *id;
 
     if (graph_do(target, arena, "query-block-exports", NULL, &exports, err) < 0)
         return -1;
-    if (json_array_size(exports) == 0)
-        return 0;
-    id = json_text_of(json_array_get(exports, 0), "id");
-    if (id && strncmp(id, EXPORT, strlen(EXPORT)) == 0)
-        *ret_threshold = (unsigned)strtoul(id + strlen(EXPORT), NULL, 10);
+    *ret = json_text_of(json_array_get(exports, 0), "id");
+    return json_array_size(exports) > 0;
+}
+
+int graph_export(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    return find_export(target, arena, &id, err);
+}
+
+int graph_adopt_export(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+    int found = find_export(target, arena, &id, err);
+
+    if (found <= 0 || !id || strncmp(id, EXPORT, strlen(EXPORT)) != 0)
+        return found;
+    target->threshold = (unsigned)strtoul(id + strlen(EXPORT), NULL, 10);
+    target->serves = strstr(id, FIRST) ? TARGET_READS_FIRST : TARGET_READS_VOTE;
     return 1;
 }
 

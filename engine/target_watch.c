@@ -316,7 +316,7 @@ int target_adopt(struct target *target, struct error *err) {
 
     if (target_connect(target, err) < 0)
         return -1;
-    served = graph_export(target, &target->threshold, err);
+    served = graph_adopt_export(target, err);
     if (served <= 0)
         return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
