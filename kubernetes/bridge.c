@@ -22,6 +22,7 @@
 #define LONGEST_PAUSE_MS 60000
 #define LASTING_US       (5 * SECOND_US) /* a watch that lasted so long was one */
 #define TOLD_EACH        8               /* so many failures of an object */
+#define WATCH_MOST_S     60              /* a server that has gone without a word is found out */
 #define STEP_MS          100             /* in which a pause sees that it is over */
 
 struct bridge;
@@ -102,6 +103,8 @@ static int watch_theirs(const struct watcher *watcher, const char *path,
         *resync_us = clock_monotonic_us() + bridge->resync_s * SECOND_US;
         left_s = bridge->resync_s;
     }
+    if (left_s > WATCH_MOST_S)
+        left_s = WATCH_MOST_S;
     outcome = cluster_watch(&bridge->cluster, path, left_s, call_for_object,
                             (void *)(uintptr_t)watcher, version, err);
     if (outcome == 1)

@@ -16,7 +16,7 @@ const struct option kubernetes_options[] = {
       .help = "PEM file of the authorities that its certificate is checked with." },
     { .section = SECTION, .key = "namespace", .type = OPTION_TEXT,
       .help = "The only namespace that is looked at. Unset: all." },
-    { .section = SECTION, .key = "resync_interval", .type = OPTION_SECONDS, .fallback = "300", .min = 1, .max = 86400,
+    { .section = SECTION, .key = "resync_interval", .type = OPTION_SECONDS, .fallback = "300", .min = 10, .max = 86400,
       .help = "Seconds after which every object is looked at again, whether something is told of it or not." },
     OPTIONS_END
 };
