@@ -265,7 +265,7 @@ static pid_t read_pid(const char *run) {
     return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
-/* Has it the very file open that is locked?  The number may be of another namespace of processes. */
+/* Has it the very file open that is locked?  The number may be of another namespace. */
 static bool has_lock(const char *run, pid_t pid) {
     char path[64];
     struct stat ours, its;

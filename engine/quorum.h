@@ -17,11 +17,12 @@
  * is the last that it is written to.
  *
  * After a writer that did not end in good order replicas may differ where writes were on their way.
- * They are made level before anybody reads.  A write is answered when as many members have it as are
- * needed; so what it has overwritten is on no more than members - needed of them, and what one more
- * voter than that says is right, whoever is missing.  With a member away from three, two must agree;
- * of two members any is right; of four of five, two.  If voters were seen to differ while they were
- * served, or one may have missed a write when another was left out, as many as are needed must.
+ * They are made level before anybody reads.  A write is answered when as many members have it as
+ * are needed; so what it has overwritten is on no more than members - needed of them, and what one
+ * more voter than that says is right, whoever is missing.  With a member away from three, two must
+ * agree; of two members any is right; of four of five, two.  If voters were seen to differ while
+ * they were served, or one may have missed a write when another was left out, as many as are needed
+ * must.
  */
 #pragma once
 

@@ -61,8 +61,8 @@ int replica_open(const struct replica *replica, struct error *err) {
     return fd < 0 ? say(err, replica, "opening the directory") : fd;
 }
 
-/* A file of its own that is open for writing: of a directory, and of what is open for reading, other
- * machines do not see the lock. */
+/* A file of its own that is open for writing: of a directory, and of what is open for reading,
+ * other machines do not see the lock. */
 static int lock_directory(int directory, const struct replica *replica, struct error *err) {
     autoclose int fd =
         openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -182,8 +182,8 @@ static int make_directory(const struct replica *replica, struct error *err) {
     return fsync(pool) < 0 ? say(err, replica, "making the directory") : 0;
 }
 
-/* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot be
- * had again. */
+/* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot
+ * be had again. */
 static int make_data(int directory, const struct replica *replica,
                      const struct replica_content *content, bool afresh, struct error *err) {
     autoclose int fd = open_data(directory, O_RDWR | O_CREAT);

@@ -158,7 +158,8 @@ struct target_scrub { /* all zero to begin with; whoever keeps it may go on at a
 };
 
 /*
- * Compares the next `bytes` of all replicas that vote, on their disks, while the volume is in use;
+ * Compares the next `bytes` of all replicas that vote, on their disks, while the volume is in use,
+ * or fewer when clients write so much that the time of one answer is over;
  * holes cost nothing, and how often it is called is how fast it goes.  Who is outvoted has it in
  * its `mismatches`.  1: there is more; 0: that was all.
  */

@@ -29,6 +29,7 @@ struct copies {
     char *pieces[REPLICAS_MOST]; /* in `buffer` */
     char *buffer;
     size_t block; /* how long the block is that is looked at */
+    int64_t until_us;
 };
 
 static int open_copies(struct target *target, struct copies *copies, struct error *err) {
@@ -102,7 +103,7 @@ static bool differs(const struct copies *copies, size_t at, size_t size) {
 }
 
 /* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
- * *ret_busy: that cannot be told. */
+ * *ret_busy: that cannot be told, or not in the time that there is. */
 static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
     char before[REPLICAS_MOST][BLOCK];
     unsigned same = 0;
@@ -111,6 +112,8 @@ static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, s
     for (unsigned look = 0; look < LOOKS && same < QUIET; look++) {
         bool changed = look == 0;
 
+        if (look > 0 && clock_boottime_us() >= copies->until_us)
+            break;
         if (look > 0)
             poll(NULL, 0, PAUSE_MS);
         if (read_all(copies, at, copies->block, err) < 0)
@@ -200,7 +203,7 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
 
 int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
                  struct error *err) {
-    struct copies copies = { 0 };
+    struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
     int64_t size = target->size_bytes, end = scrub->at_bytes + bytes;
     int result;
 
@@ -209,7 +212,8 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
     result = open_copies(target, &copies, err);
     if (copies.count < 2)
         scrub->at_bytes = size;
-    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end) {
+    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
+           clock_boottime_us() < copies.until_us) {
         int64_t left = size - scrub->at_bytes;
 
         scrub->at_bytes = find_data(&copies, scrub->at_bytes, size);

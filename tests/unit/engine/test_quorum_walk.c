@@ -1,7 +1,7 @@
 /*
- * A volume in a world that fails: replicas come and go, miss writes, their states are written one by
- * one and the writer may die between any two.  A write is a number that replaces the one before; it
- * is answered if as many replicas have it as are needed.  What is served is never older than the
+ * A volume in a world that fails: replicas come and go, miss writes, their states are written one
+ * by one and the writer may die between any two.  A write is a number that replaces the one before;
+ * it is answered if as many replicas have it as are needed.  What is served is never older than the
  * last that was answered, or that was served.
  */
 #include "engine/quorum.h"

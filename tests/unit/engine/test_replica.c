@@ -181,7 +181,7 @@ START_TEST(a_damaged_state_is_no_end_of_the_replica) {
 }
 END_TEST
 
-/* On a share the machines have locks in common of files that are open for writing, of nothing else. */
+/* On a share the machines have locks of files in common that are open for writing, no others. */
 START_TEST(its_lock_is_one_that_other_machines_see) {
     autoclose int held = -1;
     struct stat facts;

@@ -210,7 +210,7 @@ START_TEST(only_who_holds_the_lock_is_killed) {
 }
 END_TEST
 
-/* Who was before has cleared away what we have just opened: the next one would have another lock. */
+/* Who was before has cleared away what we have just opened: the next has another lock. */
 START_TEST(a_lock_that_nobody_else_can_find_is_none) {
     struct target *other;
     char path[80];

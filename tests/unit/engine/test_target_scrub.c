@@ -191,8 +191,38 @@ START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
 }
 END_TEST
 
+/* Blocks that never rest: each would be looked at for a second. */
+START_TEST(who_writes_without_end_holds_up_nobody_for_long) {
+    struct target_scrub scrub = { 0 };
+    pid_t writer;
+
+    serve();
+    write_some(96);
+    checker_disconnect(&checker);
+    target_close(target);
+    settings.timeout_ms = 3000;
+    open_target();
+    writer = fork();
+    if (writer == 0) {
+        autoclose int fd = open(file_of(1, "data"), O_WRONLY);
+
+        for (unsigned turn = 0;; turn++) {
+            for (int64_t block = 0; block < BLOCKS; block++)
+                (void)!pwrite(fd, &turn, sizeof(turn), block * STRIDE);
+            usleep(5000);
+        }
+    }
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), 1); /* there is more */
+    kill(writer, SIGKILL);
+    ck_assert_int_eq(waitpid(writer, NULL, 0), writer);
+    ck_assert_int_gt(scrub.busy, 0);
+    ck_assert_int_gt(scrub.at_bytes, 0);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, replicas_that_are_equal_have_no_damage,
                 damage_is_found_told_and_repaired_in_use, it_is_gone_on_with_by_whoever_comes_next,
                 what_has_no_majority_is_told_and_not_repaired,
                 with_one_copy_read_damage_is_found_all_the_same,
-                a_repair_that_is_interrupted_is_begun_anew)
+                a_repair_that_is_interrupted_is_begun_anew,
+                who_writes_without_end_holds_up_nobody_for_long)
