@@ -16,6 +16,7 @@ slow_tests += \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_doubt \
 	tests/unit/engine/test_target_faults \
+	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_scale \
 	tests/unit/engine/test_target_scrub \
 	tests/unit/engine/test_target_snapshot

@@ -1,0 +1,126 @@
+/*
+ * A pool that takes no writes, goes away or is full, while the volume is in use: it costs its
+ * replica, and no write.
+ */
+#include "tests/unit/engine/target_test.h"
+
+static struct replica all[REPLICAS]; /* the first one in a pool of its own file system */
+
+static bool mount_pool(const char *size) {
+    return mount("tmpfs", pools[REPLICAS], "tmpfs", 0, size) == 0;
+}
+
+static void remount_pool(unsigned long flags) {
+    ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT | flags, NULL), 0);
+}
+
+static enum replica_health health(void) {
+    unsigned i = 0;
+
+    while (strcmp(status.replicas[i].replica.uid, uids[REPLICAS]) != 0)
+        i++;
+    return status.replicas[i].look.health;
+}
+
+/* Fills what does not vote. */
+static void make_whole(void) {
+    while (target_scale(target, all, REPLICAS, 0, &err) > 0)
+        await_job();
+    assert_voters(REPLICAS);
+}
+
+/* Of three replicas one is in a file system that comes and goes; false: that is not ours to do. */
+static bool serve_with_pool(const char *size) {
+    if (!mount_pool(size))
+        return false;
+    all[0] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    all[1] = settings.replicas[1];
+    all[2] = settings.replicas[2];
+    serve();
+    ck_assert_int_eq(target_scale(target, all, REPLICAS, 0, &err), 1);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    settings.replicas[0] = all[0];
+    write_some(50);
+    return true;
+}
+
+static void assert_equal_at_last(void) {
+    read_all();
+    stop();
+    assert_equal(REPLICAS, 1);
+    assert_equal(REPLICAS, 2);
+    umount2(pools[REPLICAS], MNT_DETACH);
+}
+
+START_TEST(a_pool_that_takes_no_writes_is_done_without) {
+    if (!serve_with_pool("size=8m"))
+        return;
+    stop();
+    remount_pool(MS_RDONLY);
+    serve();
+    assert_voters(2);
+    write_some(50);
+    watch();
+    ck_assert_int_eq(health(), REPLICA_READ_ONLY);
+    ck_assert_int_eq(target_scale(target, all, REPLICAS, 0, &err), -1);
+    write_some(20);
+    remount_pool(0);
+    make_whole();
+    assert_equal_at_last();
+}
+END_TEST
+
+START_TEST(a_pool_that_vanishes_costs_its_replica) {
+    if (!serve_with_pool("size=8m"))
+        return;
+    ck_assert_int_eq(umount2(pools[REPLICAS], MNT_DETACH), 0);
+    for (int i = 0; i < 5; i++) {
+        write_some(10);
+        watch();
+    }
+    assert_voters(2);
+    ck_assert_int_eq(health(), REPLICA_GONE);
+    ck_assert_int_eq(status.failures, 0);
+    ck_assert(mount_pool("size=8m")); /* another disk in its place */
+    make_whole();
+    assert_equal_at_last();
+}
+END_TEST
+
+START_TEST(a_pool_that_is_full_takes_no_copy) {
+    struct replica four[REPLICAS + 1];
+
+    serve();
+    write_some(96);
+    if (!mount_pool("size=100k"))
+        return;
+    memcpy(four, settings.replicas, sizeof(all));
+    four[REPLICAS] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
+    do {
+        checker_send(&checker, 4);
+        watch();
+        ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+    } while (status.job == TARGET_REBUILD);
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    ck_assert_msg(strstr(status.job_error.message, "space") != NULL, "%s",
+                  status.job_error.message);
+    assert_voters(3);
+    ck_assert_uint_eq(status.wanted, 3);
+    remount_pool(0);
+    ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT, "size=16m"),
+                     0); /* there is room now */
+    ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
+    checker_disconnect(&checker);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    ck_assert_uint_eq(status.wanted, 4);
+    ck_assert(connect_checker());
+    assert_equal_at_last();
+}
+END_TEST
+
+CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
+                a_pool_that_takes_no_writes_is_done_without, a_pool_that_vanishes_costs_its_replica,
+                a_pool_that_is_full_takes_no_copy)
