@@ -225,3 +225,24 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
                          (intmax_t)facts.st_size);
     return replica_create_with(replica, volume, &content, first, err);
 }
+
+int replica_snapshot_copy(const struct replica *source, const char *name,
+                          const struct replica *replica, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    autoclose int from = open_whole(source, name, err), to = -1;
+    const char *path;
+    struct stat facts;
+
+    if (from < 0)
+        return -1;
+    if (replica_snapshot_is_there(replica, name))
+        return 0;
+    if (fstat(from, &facts) < 0)
+        return say(err, source, "looking at a snapshot");
+    if (replica_snapshot_begin(replica, name, facts.st_size, arena, &path, err) < 0)
+        return -1;
+    to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (to < 0)
+        return say(err, replica, "opening a snapshot");
+    return fill(&from, to, err) < 0 ? -1 : replica_snapshot_end(replica, name, err);
+}

@@ -173,6 +173,13 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
 
     for (int twice = 0; twice < 2; twice++)
         assert_done(replica_snapshot_delete(&second, NAME, &err));
+    ck_assert(!replica_snapshot_is_there(&second, NAME));
+    for (int twice = 0; twice < 2; twice++) /* as beside one that did not vote then */
+        assert_done(replica_snapshot_copy(&settings.replicas[0], NAME, &second, &err));
+    ck_assert(are_equal(0, 1));
+    ck_assert_int_eq(replica_snapshot_copy(&second, OTHER_NAME, &settings.replicas[0], &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    assert_done(replica_snapshot_delete(&second, NAME, &err));
     ck_assert_int_eq(replica_snapshot_list(&second, found, 2, &err), 0);
     stop();
     assert_done(replica_delete(&settings.replicas[0], &err)); /* with its snapshot */
