@@ -21,9 +21,11 @@ struct target_qos { /* 0: no limit */
 };
 
 enum target_reads {
-    TARGET_READS_VOTE,  /* all copies are read and compared: damage is outvoted and told at once */
-    TARGET_READS_FIRST, /* one copy, another where that cannot be read: damage in it is served, */
-                        /* rebuilt from and copied into snapshots until target_scrub() finds it */
+    TARGET_READS_VOTE, /* all copies are read and compared: damage is outvoted and told at once */
+    /* One copy, another where that cannot be read: damage in it is served, rebuilt from and copied
+     * into snapshots until target_scrub() finds it; and so is what was there before, where it missed
+     * a write that the others have, until target_watch() leaves it out: as long as nobody watches. */
+    TARGET_READS_FIRST,
 };
 
 struct target_settings {

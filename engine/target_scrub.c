@@ -105,7 +105,7 @@ static bool differs(const struct copies *copies, size_t at, size_t size) {
 /* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
  * *ret_busy: that cannot be told, or not in the time that there is. */
 static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
-    char before[REPLICAS_MOST][BLOCK];
+    char before[REPLICAS_MOST][BLOCK] = { { 0 } };
     unsigned same = 0;
 
     *ret_busy = false;
