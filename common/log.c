@@ -29,6 +29,7 @@ static const char *const level_names[] = { "DEBUG", "INFO", "WARNING", "ERROR" }
 
 #define ROOT "scoria"
 
+/* clang-format off */
 static struct {
     const char *name;
     _Atomic enum log_level least;
@@ -57,6 +58,7 @@ static struct {
     { ROOT ".storage", LOG_INFO },
     { ROOT ".volume", LOG_INFO },
 };
+/* clang-format on */
 
 /* The least of all loggers: what is below costs one comparison. */
 static _Atomic enum log_level log_floor = LOG_INFO;

@@ -21,8 +21,8 @@ enum schema_type {
     SCHEMA_DIGITS, /* a text of digits, min…max in value; an integer is taken as its text */
     SCHEMA_INT,    /* min…max */
     SCHEMA_BOOL,
-    SCHEMA_WORD,     /* one of `words` */
-    SCHEMA_QUANTITY, /* common/quantity.h, min…max in value; an integer is taken as its text */
+    SCHEMA_WORD,       /* one of `words` */
+    SCHEMA_QUANTITY,   /* common/quantity.h, min…max in value; an integer is taken as its text */
     SCHEMA_QUANTITIES, /* an object of quantities with any names */
     SCHEMA_MAP,        /* an object of texts with any names */
     SCHEMA_OBJECT,     /* of the fields `of`; without: of anything */
