@@ -16,10 +16,18 @@ static const struct field fields[] = {
     FIELDS_END,
 };
 
+/* What several may attach needs the right that a new one of its type does. */
 static int retype(struct request *request, struct error *err) {
     const struct retype_body *body = request->body;
+    const struct volume *volume = request->object;
+    const struct policy_target owner = { volume->project_id, volume->user_id };
+    bool multiattach;
 
-    return volume_retype(&request->work, request->object, body->type, err);
+    if (volume_retype(&request->work, volume, body->type, &multiattach, err) < 0)
+        return -1;
+    return multiattach && !volume->multiattach
+               ? request_authorize(request, "volume:multiattach", &owner, err)
+               : 0;
 }
 
 /* clang-format off */

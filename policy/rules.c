@@ -46,7 +46,7 @@ const struct rule_default rule_defaults[] = {
       "Show the state of a volume's migration." },
     { "volume_extension:volume_encryption_metadata", READER, OWNER,
       "Show how a volume is encrypted." },
-    { "volume:multiattach", MEMBER, OWNER, "Create a volume that several servers may attach." },
+    { "volume:multiattach", MEMBER, OWNER, "Have a volume that several servers may attach." },
     { "volume:get_volume_metadata", READER, OWNER, "Show metadata of a volume." },
     { "volume:create_volume_metadata", MEMBER, OWNER, "Add metadata to a volume." },
     { "volume:update_volume_metadata", MEMBER, OWNER, "Replace metadata of a volume." },

@@ -63,7 +63,7 @@ static int write_row(struct work *work, const struct volume *volume, const struc
 }
 
 int volume_retype(struct work *work, const struct volume *volume, const char *wanted,
-                  struct error *err) {
+                  bool *ret_multiattach, struct error *err) {
     struct volume_type type;
 
     if (check_volume(volume, err) < 0 || volume_type_find(work, wanted, &type, err) < 0 ||
@@ -72,5 +72,6 @@ int volume_retype(struct work *work, const struct volume *volume, const char *wa
         volume_quota_retype(work, volume, type.name, err) < 0 ||
         write_row(work, volume, &type, err) < 0)
         return -1;
+    *ret_multiattach = volume_type_is(&type, "multiattach");
     return notification_of(work, "volume.retype", volume->id, err);
 }

@@ -7,6 +7,7 @@
 #include "volume/volume.h"
 
 /* `type`: id or name, as the caller may see it.  ERROR_NOT_FOUND: there is none; ERROR_BAD_REQUEST:
- * not now, not of that type, or it would have to move; ERROR_OVER_QUOTA: of that type. */
+ * not now, not of that type, or it would have to move; ERROR_OVER_QUOTA: of that type.
+ * *ret_multiattach: may several attach it now? */
 int volume_retype(struct work *work, const struct volume *volume, const char *type,
-                  struct error *err);
+                  bool *ret_multiattach, struct error *err);

@@ -102,6 +102,26 @@ START_TEST(whether_several_may_attach_it_follows_the_type) {
 }
 END_TEST
 
+START_TEST(one_that_several_may_attach_needs_a_right_of_its_own) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    make_type(world, "many", "{\"multiattach\": \"<is> True\"}");
+    make_type(world, "more", "{\"multiattach\": \"<is> True\"}");
+    roles_enter(world, "volume:multiattach: '!'\n");
+    world->token = "member:" WORLD_PROJECT;
+    ck_assert_int_eq(world_action(world, id, RETYPE("many")), 403);
+    assert_is(world, id, "__DEFAULT__", "available");
+    assert_counts(world, "many", 0, 0, 0);
+    ck_assert(json_is_false(json_object_get(world_show(world, id), "multiattach")));
+    roles_enter(world, "volume:multiattach: 'project_id:%(project_id)s'\n");
+    ck_assert_int_eq(world_action(world, id, RETYPE("many")), 202);
+    roles_enter(world, "volume:multiattach: '!'\n");
+    ck_assert_int_eq(world_action(world, id, RETYPE("more")), 202); /* it was before */
+    assert_is(world, id, "more", "available");
+}
+END_TEST
+
 START_TEST(what_cannot_be_changes_nothing) {
     static const struct {
         const char *type, *specs;
@@ -172,5 +192,6 @@ END_TEST
 
 CHECK_MAIN("retype", it_has_the_new_type_and_all_that_counts_by_it,
            each_project_counts_what_is_its_own, one_in_use_stays_with_its_guest,
-           whether_several_may_attach_it_follows_the_type, what_cannot_be_changes_nothing,
+           whether_several_may_attach_it_follows_the_type,
+           one_that_several_may_attach_needs_a_right_of_its_own, what_cannot_be_changes_nothing,
            one_in_a_group_or_at_work_keeps_its_type, listeners_are_told_of_the_new_type)
