@@ -32,8 +32,8 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct replica *replica, const char *volume, int64_t maximum_bytes,
                            const struct generation *first, struct error *err);
 
-/* Makes it beside `replica`, too, which did not vote when it was made: 0 also if it is there.  Takes
- * its time, as replica_snapshot_clone() does. */
+/* Makes it beside `replica`, too, which did not vote when it was made: 0 also if it is there.
+ * Takes its time, as replica_snapshot_clone() does. */
 int replica_snapshot_copy(const struct replica *source, const char *name,
                           const struct replica *replica, struct error *err);
 
