@@ -2,8 +2,9 @@
  * Which replicas of a volume may vote, and may the volume be served?  Pure functions of the
  * replicas' states (engine/generation.h).
  *
- * What is relied on: a volume goes on without a replica, and starts at all, only after all that go
- * on have a new generation that leaves the others out, durably; and only with more than half of the
+ * What is relied on: a write is answered only if as many members of the generation have it as are
+ * needed; a volume starts, and another replica is written to, only after all that go on have a new
+ * generation that names them and no others, durably; and only with more than half of the
  * replicas that are wanted.  So of any two that were ever written to, one is made from the other
  * or a common replica knows both, and who has missed a write is in no generation that counts:
  *

@@ -23,8 +23,8 @@ struct target_qos { /* 0: no limit */
 enum target_reads {
     TARGET_READS_VOTE, /* all copies are read and compared: damage is outvoted and told at once */
     /* One copy, another where that cannot be read: damage in it is served, rebuilt from and copied
-     * into snapshots until target_scrub() finds it; and so is what was there before, where it missed
-     * a write that the others have, until target_watch() leaves it out: as long as nobody watches. */
+     * into snapshots until target_scrub() finds it.  Where it missed a write that the others have,
+     * so is what was there before, until target_watch() leaves it out, if anybody watches. */
     TARGET_READS_FIRST,
 };
 
