@@ -109,7 +109,14 @@ void backoff_forget(struct backoff *backoff, const char *id) {
             (backoff->count - (size_t)(entry - backoff->entries)) * sizeof *entry);
 }
 
-void backoff_hurry(struct backoff *backoff) {
+void backoff_hurry(struct backoff *backoff, const char *id) {
+    struct entry *entry = find(backoff, id);
+
+    if (entry)
+        entry->due_us = 0;
+}
+
+void backoff_hurry_all(struct backoff *backoff) {
     for (size_t i = 0; i < backoff->count; i++)
         backoff->entries[i].due_us = 0;
 }

@@ -19,8 +19,9 @@ void backoff_free(struct backoff *backoff);
 
 void backoff_fail(struct backoff *backoff, const char *id, int64_t now_us);
 void backoff_forget(struct backoff *backoff, const char *id);
-/* All are due now; how often each has failed is not forgotten. */
-void backoff_hurry(struct backoff *backoff);
+/* It is due now, or all are; how often each has failed is not forgotten. */
+void backoff_hurry(struct backoff *backoff, const char *id);
+void backoff_hurry_all(struct backoff *backoff);
 
 bool backoff_is_empty(const struct backoff *backoff);
 /* It has failed, and is not due yet. */

@@ -66,14 +66,30 @@ static unsigned drop_doubles(const char **ids, unsigned count) {
     return kept;
 }
 
-static int policy_changed(struct work *work, int64_t version, bool *ret, struct error *err) {
+static int policy_changed(struct work *work, int64_t version, struct error *err) {
     int64_t one;
-    int found = db_query_int(work->tx, &one, err,
-                             "SELECT 1 FROM documents WHERE kind = $1 AND version > $2 LIMIT 1",
-                             DB_TEXT(kind_volume_policy.name), DB_INT(version));
 
-    *ret = found > 0;
-    return found < 0 ? -1 : 0;
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM documents WHERE kind = $1 AND version > $2 LIMIT 1",
+                        DB_TEXT(kind_volume_policy.name), DB_INT(version));
+}
+
+/* Of its own project alone: others do not pay for edits of a policy that is none of theirs. */
+static int read_waiting(struct work *work, int64_t version, struct changes *ret,
+                        struct error *err) {
+    int count = policy_changed(work, version, err);
+
+    if (count > 0)
+        count = query_all(work,
+                          db_query(work->tx, err,
+                                   "SELECT id FROM documents WHERE kind = $1 AND project_id IN "
+                                   "(SELECT project_id FROM documents "
+                                   "WHERE kind = $2 AND version > $3)",
+                                   DB_TEXT(kind_volume_config.name),
+                                   DB_TEXT(kind_volume_policy.name), DB_INT(version)),
+                          query_text, &ret->waiting, err);
+    ret->waiting_count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 0;
 }
 
 int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err) {
@@ -86,7 +102,7 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
         for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
             if (read_source(work, sources[i], version, &found, &changes.version, err) < 0)
                 return -1;
-        if (policy_changed(work, version, &changes.policy, err) < 0)
+        if (read_waiting(work, version, &changes, err) < 0)
             return -1;
     }
     changes.configs = found.ids;

@@ -17,7 +17,7 @@
 #define POOLS_US   SECOND_US
 #define ROOM_US    (10 * SECOND_US) /* between two tries for a little more room */
 #define WALK_MOST  100              /* of a look at all, before those that changed come again */
-#define RETRY_MOST 1000             /* in a round */
+#define RETRY_MOST 100              /* of those that failed, likewise */
 
 /* Which pools take replicas, and how much they have free. */
 struct room {
@@ -151,8 +151,8 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
-    if (call.changes.policy)
-        backoff_hurry(controller->backoff);
+    for (unsigned i = 0; i < call.changes.waiting_count; i++)
+        backoff_hurry(controller->backoff, call.changes.waiting[i]);
     for (unsigned i = 0; i < call.changes.count; i++)
         work_on(controller, call.changes.configs[i]);
     controller->seen = call.changes.version;
@@ -197,7 +197,7 @@ static int look_at_pools(struct controller *controller, struct error *err) {
         (room.free_gib <= before.free_gib || now_us(controller) < controller->room_us))
         return 0;
     if (before.pools)
-        backoff_hurry(controller->backoff);
+        backoff_hurry_all(controller->backoff);
     controller->room = room;
     controller->room_us = now_us(controller) + ROOM_US;
     return 0;

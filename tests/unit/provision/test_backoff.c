@@ -37,7 +37,9 @@ START_TEST(the_soonest_is_due_first_and_none_before_its_time) {
     ck_assert(!backoff_waits(backoff, B, 5000));
     backoff_forget(backoff, B);
     ck_assert_ptr_null(backoff_due(backoff, 5000));
-    backoff_hurry(backoff);
+    backoff_hurry(backoff, B);
+    ck_assert_ptr_null(backoff_due(backoff, 1));
+    backoff_hurry(backoff, A);
     ck_assert_str_eq(backoff_due(backoff, 1), A);
     ck_assert(!backoff_waits(backoff, A, 1));
     backoff_fail(backoff, A, 1);

@@ -362,6 +362,75 @@ START_TEST(what_its_own_documents_keep_it_from_is_told) {
 }
 END_TEST
 
+static int policy_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    context_of(work)->project_id = arg;
+    declare(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    return 0;
+}
+
+/* Who edits policies makes nobody work but on what is his own. */
+START_TEST(a_policy_hurries_those_of_its_project_alone) {
+    struct bench *bench = bench_new(true);
+    char *own = arena_text(bench->arena, bench->fixture.context.project_id), other[] = "other";
+    struct looked first;
+
+    act(bench, declare_alone_body, NULL);
+    for (int i = 0; i < 20; i++) {
+        tick(bench);
+        bench->steady_us += 30 * SECOND_US;
+    }
+    tick(bench);
+    first = look(bench);
+    act(bench, policy_body, other);
+    bench->fixture.context.project_id = own;
+    tick(bench);
+    ck_assert_str_eq(look(bench).event, first.event);
+    act(bench, policy_body, own);
+    tick(bench);
+    ck_assert_str_ne(look(bench).event, first.event);
+    bench_free(bench);
+}
+END_TEST
+
+static int64_t number;
+
+static int number_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    number = sql_int(work, "%s", (const char *)arg);
+    return 0;
+}
+
+static int crowd_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    for (unsigned i = 0; i < *(unsigned *)arg; i++)
+        declared = declare(work, &kind_volume_config,
+                           arena_format(work->arena, DECLARED("db-%u", "1Gi", 1, ""), i));
+    return 0;
+}
+
+/* All at once, as when there is a new pool that is too small for them. */
+START_TEST(many_that_fail_again_let_others_through_between) {
+    struct bench *bench = bench_new(true);
+    char query[] = "SELECT SUM(times) FROM document_events";
+    unsigned crowd = 250;
+
+    tick(bench);
+    act(bench, crowd_body, &crowd);
+    tick(bench);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 250);
+    bench->steady_us += 5000;
+    ck_assert_int_eq(controller_tick(bench->controller), 0);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 350);
+    tick(bench);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 500);
+    bench_free(bench);
+}
+END_TEST
+
 /* Room that shrinks is no reason; a little more is one, now and then. */
 START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
     struct bench *bench = bench_new(true);
@@ -401,14 +470,6 @@ END_TEST
 
 static void wake(void *arg) {
     controller_wake(arg);
-}
-
-static int64_t number;
-
-static int number_body(struct work *work, void *arg, struct error *err) {
-    (void)err;
-    number = sql_int(work, "%s", (const char *)arg);
-    return 0;
 }
 
 /* Until a query gives that number. */
@@ -487,5 +548,7 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
            a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
            many_that_change_at_once_are_all_met, what_its_own_documents_keep_it_from_is_told,
+           a_policy_hurries_those_of_its_project_alone,
+           many_that_fail_again_let_others_through_between,
            room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
            two_threads_beside_each_other_do_each_thing_once)
