@@ -31,6 +31,7 @@ struct watchers {
     bool sure;                 /* that is what the database has told just now */
     bool again;                /* somebody can go on at once */
     unsigned parts;            /* read in this look for who is behind */
+    struct watcher *left_out;  /* the first for whom there was none any more */
     int64_t seats_us;          /* when it was asked last who has to go for others */
     bool asks_seats;           /* in this look */
 
@@ -120,8 +121,8 @@ static int64_t *head_of(struct watchers *watchers, const struct document_kind *k
     return &watchers->heads[i];
 }
 
-/* Who is behind the others is brought up to them; who came first is first, and what happens
- * meanwhile is told to the others in between. */
+/* Who is behind the others is brought up to them, and what happens meanwhile is told to the others
+ * in between. */
 static void catch_up(struct watchers *watchers, struct watcher *watcher) {
     int64_t before = watcher->position.version;
     struct watch_part part;
@@ -130,6 +131,8 @@ static void catch_up(struct watchers *watchers, struct watcher *watcher) {
         return;
     if (watchers->parts >= PARTS_MOST) {
         watchers->again = true;
+        if (!watchers->left_out)
+            watchers->left_out = watcher;
         return;
     }
     if (read_changes(watchers, &watcher->scope, before, &part) == 0)
@@ -169,6 +172,25 @@ static bool look_at(struct watchers *watchers, struct watcher *watcher) {
     return has_to_go(watchers, watcher, now_us);
 }
 
+static void remove_watcher(struct watchers *watchers, struct watcher *watcher) {
+    if (watchers->left_out == watcher)
+        watchers->left_out = NULL;
+    TAILQ_REMOVE(&watchers->all, watcher, next);
+    watcher_end(watchers, watcher);
+}
+
+/* The next look begins with who was left out: who has much to hear keeps nobody waiting for all of
+ * it. */
+static void turn_list(struct watchers *watchers) {
+    struct watcher *first;
+
+    while (watchers->left_out && (first = TAILQ_FIRST(&watchers->all)) != watchers->left_out) {
+        TAILQ_REMOVE(&watchers->all, first, next);
+        TAILQ_INSERT_TAIL(&watchers->all, first, next);
+    }
+    watchers->left_out = NULL;
+}
+
 static void look_around(struct watchers *watchers) {
     const struct work own = work_own(watchers->settings, watchers->arena);
     struct watcher *watcher, *next;
@@ -185,11 +207,10 @@ static void look_around(struct watchers *watchers) {
             follow(watchers, document_kinds[i], &watchers->heads[i]);
     for (watcher = TAILQ_FIRST(&watchers->all); watcher; watcher = next) {
         next = TAILQ_NEXT(watcher, next);
-        if (!look_at(watchers, watcher))
-            continue;
-        TAILQ_REMOVE(&watchers->all, watcher, next);
-        watcher_end(watchers, watcher);
+        if (look_at(watchers, watcher))
+            remove_watcher(watchers, watcher);
     }
+    turn_list(watchers);
 }
 
 /* ---- the thread ---- */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +17,10 @@ struct test_stream {
     char *text;
     size_t size;
     bool holds, left, ended;
+    unsigned first, last; /* of all pieces; 0: there was none */
 };
+
+static atomic_uint pieces_put;
 
 struct test_exchange {
     struct http_exchange exchange;
@@ -58,6 +62,11 @@ static enum http_stream_state put(struct http_stream *stream, const char *bytes,
         return HTTP_STREAM_OVER;
     if (pieces->holds)
         return HTTP_STREAM_FULL;
+    if (size > 0) {
+        pieces->last = ++pieces_put;
+        if (!pieces->first)
+            pieces->first = pieces->last;
+    }
     pieces->text = realloc(pieces->text, pieces->size + size + 1);
     assert(pieces->text);
     memcpy(pieces->text + pieces->size, bytes, size);
@@ -89,6 +98,16 @@ const char *test_exchange_pieces(struct test_exchange *test) {
 
 void test_exchange_hold(struct test_exchange *test, bool holds) {
     test->pieces.holds = holds;
+    if (!holds)
+        test->pieces.first = test->pieces.last = 0;
+}
+
+unsigned test_exchange_first_piece(struct test_exchange *test) {
+    return test->pieces.first;
+}
+
+unsigned test_exchange_last_piece(struct test_exchange *test) {
+    return test->pieces.last;
 }
 
 void test_exchange_leave(struct test_exchange *test) {

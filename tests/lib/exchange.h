@@ -24,6 +24,10 @@ int test_exchange_await(struct test_exchange *test);
 
 /* What was put so far; NULL: the answer is none. */
 const char *test_exchange_pieces(struct test_exchange *test);
+/* Its first piece since the client took all again, and its last, counted among those of all
+ * exchanges; 0: there is none. */
+unsigned test_exchange_first_piece(struct test_exchange *test);
+unsigned test_exchange_last_piece(struct test_exchange *test);
 /* From now on the client takes nothing, or takes all again. */
 void test_exchange_hold(struct test_exchange *test, bool holds);
 /* The client has gone. */

@@ -304,6 +304,41 @@ START_TEST(a_project_watches_in_as_many_places_as_it_leaves_to_others) {
 }
 END_TEST
 
+#define EAGER 21 /* more than are told of in one look */
+
+/* Clients of one project who all have much to hear are told of it beside the one of another. */
+START_TEST(who_has_little_to_hear_waits_for_nobody_who_has_much) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *eager[EAGER], *other;
+    char name[16];
+
+    for (int i = 0; i < EAGER; i++)
+        eager[i] = watch(world, "watch=true&resourceVersion=0");
+    other =
+        ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true&resourceVersion=0");
+    for (int i = 0; i < EAGER; i++)
+        test_exchange_hold(eager[i], true);
+    test_exchange_hold(other, true);
+    for (int i = 0; i < 250; i++) { /* three parts */
+        snprintf(name, sizeof(name), "p-%d", i);
+        make(world, name);
+    }
+    world->token = "user:" WORLD_OTHER;
+    make(world, "mine");
+    for (int i = 0; i < EAGER; i++)
+        test_exchange_hold(eager[i], false);
+    test_exchange_hold(other, false);
+    api_documents_changed(world->api);
+    ck_assert_str_eq(told(other), "ADDED mine 251;");
+    for (int i = 0; i < EAGER; i++)
+        ck_assert_uint_lt(test_exchange_first_piece(other), test_exchange_last_piece(eager[i]));
+    world_free(take(world));
+    for (int i = 0; i < EAGER; i++)
+        test_exchange_free(eager[i]);
+    test_exchange_free(other);
+}
+END_TEST
+
 CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
            a_watch_from_the_beginning_tells_all_there_is_first,
            who_was_away_is_told_what_has_become_of_all,
@@ -312,4 +347,5 @@ CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
            each_hears_what_he_may_see_and_has_asked_for,
            a_node_hears_what_is_its_own_of_all_projects, a_query_that_makes_no_sense_is_refused,
            the_head_of_a_watch_is_no_watch,
-           a_project_watches_in_as_many_places_as_it_leaves_to_others)
+           a_project_watches_in_as_many_places_as_it_leaves_to_others,
+           who_has_little_to_hear_waits_for_nobody_who_has_much)
