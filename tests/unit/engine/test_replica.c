@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -214,7 +215,8 @@ START_TEST(a_full_pool_takes_states_as_before) {
     char block[4096] = "junk";
     struct replica_state state;
 
-    if (mount("tmpfs", pool, "tmpfs", 0, "size=64k") < 0)
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("tmpfs", pool, "tmpfs", 0, "size=64k") < 0)
         return; /* not ours to do here */
     create();
     look(&seen);
