@@ -238,10 +238,26 @@ static int make_true(struct hand *hand, struct error *err) {
 
 /* ---- its end ---- */
 
+static const char *node_of(const json_t *whole) {
+    return json_text_of(json_object_get(whole, "publish"), "nodeId");
+}
+
+/* What is still published does not go: that it is no longer is heard of an object that goes, too. */
+static int unpublish_ours(struct hand *hand, struct error *err) {
+    const char *wanted = node_of(hand->object), *has = node_of(hand->ours);
+
+    if (!wanted || *wanted || !has || !*has || *object_text(hand->ours, "deletionTimestamp"))
+        return DONE;
+    return replace_ours(hand, translate_document(hand->arena, hand->object, hand->ours), err);
+}
+
 /* The object stays until the document has gone. */
 static int delete_ours(struct hand *hand, struct error *err) {
     struct error failure = { 0 };
+    int told = unpublish_ours(hand, err);
 
+    if (told < 0 || told == CHANGED)
+        return told;
     hand->verdict = (struct verdict){ "True", "Deleting", "The service deletes it." };
     if (!*object_text(hand->ours, "deletionTimestamp") &&
         document_drop(hand->sync->api, hand->arena, &hand->sync->kind->ours,

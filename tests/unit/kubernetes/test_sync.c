@@ -318,6 +318,31 @@ START_TEST(a_refused_deletion_is_told) {
 }
 END_TEST
 
+/* Also when it was taken from its node and deleted in one breath, or in the other order. */
+START_TEST(what_is_published_no_longer_can_be_deleted) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200,
+           "{" META(DELETED) "," SPEC ",'publish':{'nodeId':''},'status':{" BOUND_STATUS "}}");
+    answer(scene, "GET", CONFIG, 200,
+           "{'volume_config':{'metadata':{'name':'s.n','uid':'d','resourceVersion':'5',"
+           "'annotations':{'kubernetes.scoria.io/uid':'u'}}," SPEC ",'publish':{'nodeId':'host-a'},"
+           "'status':{'phase':'Bound'}}}");
+    answer(scene, "PUT", BY_UID, 200, DOCUMENT("u", "6", "", "Bound"));
+    answer(scene, "DELETE", BY_UID, 202, "{}");
+    answer(scene, "PUT", STATUS, 200, THING(DELETED, ""));
+    ck_assert_int_eq(sync_it(scene), 1);
+    ck_assert_str_eq(
+        json_text_of(json_object_get(json_object_get(sent(scene, "PUT", BY_UID), "volume_config"),
+                                     "publish"),
+                     "nodeId"),
+        "");
+    ck_assert_uint_eq(script_server_count(scene->server, "DELETE", BY_UID), 1);
+    assert_applied(scene, "True", "Deleting", "");
+    scene_end(scene);
+}
+END_TEST
+
 /* Somewhere else nothing is there, either: that does not end the life of a volume. */
 START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
     struct scene *scene = scene_new();
@@ -351,5 +376,5 @@ CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
            a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
            an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
-           what_is_asked_in_the_wrong_place_is_not_gone,
+           what_is_published_no_longer_can_be_deleted, what_is_asked_in_the_wrong_place_is_not_gone,
            with_an_object_nothing_of_somebody_else_goes)
