@@ -242,7 +242,7 @@ static const char *node_of(const json_t *whole) {
     return json_text_of(json_object_get(whole, "publish"), "nodeId");
 }
 
-/* What is still published does not go: that it is no longer is heard of an object that goes, too. */
+/* What is published does not go: of an object that goes it is heard, too, that it is no longer. */
 static int unpublish_ours(struct hand *hand, struct error *err) {
     const char *wanted = node_of(hand->object), *has = node_of(hand->ours);
 
