@@ -11,6 +11,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
+#include "tests/lib/small_disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
  */
 #include "tests/unit/engine/target_test.h"
 
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 
@@ -23,9 +22,8 @@ int flock(int fd, int operation) {
 static bool serve_from_a_small_pool(void) {
     const struct replica fourth = { pools[3], uids[3] };
 
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("tmpfs", pools[3], "tmpfs", 0, "size=200k") < 0)
-        return false; /* it goes with this test, whatever comes of it */
+    if (!small_disk(pools[3], "size=200k"))
+        return false;
     serve();
     assert_done(target_rebuild(target, &fourth, uids[0], 0, &err));
     await_job();

@@ -7,7 +7,7 @@
 static struct replica all[REPLICAS]; /* the first one in a pool of its own file system */
 
 static bool mount_pool(const char *size) {
-    return mount("tmpfs", pools[REPLICAS], "tmpfs", 0, size) == 0;
+    return small_disk(pools[REPLICAS], size);
 }
 
 static void remount_pool(unsigned long flags) {

@@ -227,7 +227,7 @@ START_TEST(a_pool_without_room_has_no_copy_and_the_volume_goes_on) {
     const struct replica fourth = { pools[3], uids[3] };
     struct replica_snapshot found;
 
-    if (mount("tmpfs", pools[3], "tmpfs", 0, "size=500k") < 0)
+    if (!small_disk(pools[3], "size=500k"))
         return; /* not ours to do here */
     turned = 0;
     serve();
