@@ -91,10 +91,10 @@ END_TEST
 START_TEST(a_pool_that_is_full_takes_no_copy) {
     struct replica four[REPLICAS + 1];
 
-    serve();
-    write_some(96);
     if (!mount_pool("size=100k"))
         return;
+    serve();
+    write_some(96);
     memcpy(four, settings.replicas, sizeof(all));
     four[REPLICAS] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
     ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
