@@ -109,16 +109,17 @@ void backoff_forget(struct backoff *backoff, const char *id) {
             (backoff->count - (size_t)(entry - backoff->entries)) * sizeof *entry);
 }
 
-void backoff_hurry(struct backoff *backoff, const char *id) {
+void backoff_hurry(struct backoff *backoff, const char *id, int64_t now_us) {
     struct entry *entry = find(backoff, id);
 
-    if (entry)
-        entry->due_us = 0;
+    if (entry && entry->due_us > now_us)
+        entry->due_us = now_us;
 }
 
-void backoff_hurry_all(struct backoff *backoff) {
+void backoff_hurry_all(struct backoff *backoff, int64_t now_us) {
     for (size_t i = 0; i < backoff->count; i++)
-        backoff->entries[i].due_us = 0;
+        if (backoff->entries[i].due_us > now_us)
+            backoff->entries[i].due_us = now_us;
 }
 
 bool backoff_is_empty(const struct backoff *backoff) {

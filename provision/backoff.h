@@ -19,9 +19,9 @@ void backoff_free(struct backoff *backoff);
 
 void backoff_fail(struct backoff *backoff, const char *id, int64_t now_us);
 void backoff_forget(struct backoff *backoff, const char *id);
-/* It is due now, or all are; how often each has failed is not forgotten. */
-void backoff_hurry(struct backoff *backoff, const char *id);
-void backoff_hurry_all(struct backoff *backoff);
+/* It is due now, or all are, behind those that were due before; how often each has failed is not forgotten. */
+void backoff_hurry(struct backoff *backoff, const char *id, int64_t now_us);
+void backoff_hurry_all(struct backoff *backoff, int64_t now_us);
 
 bool backoff_is_empty(const struct backoff *backoff);
 /* It has failed, and is not due yet. */

@@ -152,7 +152,7 @@ static int follow_changes(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
-        backoff_hurry(controller->backoff, call.changes.waiting[i]);
+        backoff_hurry(controller->backoff, call.changes.waiting[i], now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         work_on(controller, call.changes.configs[i]);
     controller->seen = call.changes.version;
@@ -197,7 +197,7 @@ static int look_at_pools(struct controller *controller, struct error *err) {
         (room.free_gib <= before.free_gib || now_us(controller) < controller->room_us))
         return 0;
     if (before.pools)
-        backoff_hurry_all(controller->backoff);
+        backoff_hurry_all(controller->backoff, now_us(controller));
     controller->room = room;
     controller->room_us = now_us(controller) + ROOM_US;
     return 0;

@@ -37,14 +37,30 @@ START_TEST(the_soonest_is_due_first_and_none_before_its_time) {
     ck_assert(!backoff_waits(backoff, B, 5000));
     backoff_forget(backoff, B);
     ck_assert_ptr_null(backoff_due(backoff, 5000));
-    backoff_hurry(backoff, B);
+    backoff_hurry(backoff, B, 1);
     ck_assert_ptr_null(backoff_due(backoff, 1));
-    backoff_hurry(backoff, A);
+    backoff_hurry(backoff, A, 1);
     ck_assert_str_eq(backoff_due(backoff, 1), A);
     ck_assert(!backoff_waits(backoff, A, 1));
     backoff_fail(backoff, A, 1);
     ck_assert_int_eq(backoff_next_us(backoff), 10001); /* it failed once before */
     backoff_forget(backoff, "cccccccc-0000-4000-8000-000000000000");
+    backoff_free(backoff);
+}
+END_TEST
+
+/* Whoever is hurried again and again is not before others each time. */
+START_TEST(who_was_due_before_comes_before_who_is_hurried) {
+    struct backoff *backoff = backoff_new();
+
+    backoff_fail(backoff, B, 0);
+    backoff_fail(backoff, A, 100000);
+    backoff_hurry(backoff, A, 5001);
+    ck_assert_str_eq(backoff_due(backoff, 6000), B);
+    backoff_hurry_all(backoff, 6000);
+    ck_assert_str_eq(backoff_due(backoff, 6000), B);
+    backoff_forget(backoff, B);
+    ck_assert_int_eq(backoff_next_us(backoff), 5001);
     backoff_free(backoff);
 }
 END_TEST
@@ -66,4 +82,4 @@ END_TEST
 
 CHECK_MAIN("backoff", pauses_double_from_five_milliseconds_to_a_thousand_seconds,
            the_soonest_is_due_first_and_none_before_its_time,
-           no_more_are_kept_than_there_is_room_for)
+           who_was_due_before_comes_before_who_is_hurried, no_more_are_kept_than_there_is_room_for)
