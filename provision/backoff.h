@@ -19,7 +19,8 @@ void backoff_free(struct backoff *backoff);
 
 void backoff_fail(struct backoff *backoff, const char *id, int64_t now_us);
 void backoff_forget(struct backoff *backoff, const char *id);
-/* It is due now, or all are, behind those that were due before; how often each has failed is not forgotten. */
+/* It is due now, or all are, behind those that were due before; how often each has failed is not
+ * forgotten. */
 void backoff_hurry(struct backoff *backoff, const char *id, int64_t now_us);
 void backoff_hurry_all(struct backoff *backoff, int64_t now_us);
 
