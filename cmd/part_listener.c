@@ -114,8 +114,9 @@ int part_listener_start(struct parts *parts, struct error *err) {
 }
 
 const char *part_listener_url(const struct parts *parts, const char *path) {
-    return listener_url(parts->arena, parts->config, parts->listener, http_server_port(parts->http),
-                        path);
+    unsigned port = parts->http ? http_server_port(parts->http) : 0;
+
+    return listener_url(parts->arena, parts->config, parts->listener, port, path);
 }
 
 void part_listener_stop(struct parts *parts) {
