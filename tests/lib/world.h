@@ -121,6 +121,8 @@ struct world {
 };
 
 struct world *world_new(const struct world_settings *settings); /* NULL: defaults */
+/* For a process that has worlds at the same time as others of its program, before its first. */
+void world_beside_others(void);
 void world_free(struct world *world);
 static inline void cleanup_world(struct world **world) {
     world_free(*world);

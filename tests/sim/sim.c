@@ -357,6 +357,7 @@ static int run_part(const struct range *range, unsigned job, int report) {
     int status = EXIT_SUCCESS;
 
     sim->verbose = range->verbose;
+    world_beside_others();
     world_free(
         world_new(NULL)); /* what the first one of a process draws for all is drawn by none */
     for (uint64_t i = job; i < range->count && (!sim->failed || range->all); i += range->jobs) {
