@@ -86,6 +86,10 @@ int part_listener_start(struct parts *parts, struct error *err);
 void part_listener_stop(struct parts *parts);
 /* The URL of a path behind it, in the arena. */
 const char *part_listener_url(const struct parts *parts, const char *path);
+/* Where a client of the volume API finds it: what `section` has as volume_endpoint, the API of this
+ * process, what the catalog says to `user` (NULL), or the usual place. */
+const char *part_volume_url(const struct parts *parts, const char *section,
+                            const struct own_user *user);
 
 /* Under which the managers reach the agent. */
 const char *part_agent_url(const struct parts *parts);
@@ -96,9 +100,6 @@ void part_agent_stop(struct parts *parts);
 const char *part_csi_endpoint(const struct config *config);
 int part_csi_start(struct parts *parts, struct error *err);
 void part_csi_stop(struct parts *parts);
-/* The volume API of what stands before Kubernetes: what is configured, the API of this process,
- * what the catalog says to `user` (NULL), or the usual place. */
-const char *part_csi_volume_url(const struct parts *parts, const struct own_user *user);
 
 int part_kubernetes_start(struct parts *parts, struct error *err);
 void part_kubernetes_stop(struct parts *parts);

@@ -35,16 +35,6 @@ static int register_agent(struct parts *parts, const struct agent_settings *agen
     return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;
 }
 
-/* What is configured, the API of this process, what the catalog says (NULL), or the usual place. */
-static const char *volume_url(const struct parts *parts) {
-    if (!config_given(parts->config, AGENT, "volume_endpoint")) {
-        if (parts->there & PART_API)
-            return part_listener_url(parts, "/v3");
-        if (own_user_is_known(parts->agent_user))
-            return NULL;
-    }
-    return config_text(parts->config, AGENT, "volume_endpoint");
-}
 #endif
 
 const char *part_agent_url(const struct parts *parts) {
@@ -75,7 +65,7 @@ int part_agent_start(struct parts *parts, struct error *err) {
         hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &libvirt, err) < 0)
         return -1;
     settings.user = parts->agent_user;
-    settings.volume_url = volume_url(parts);
+    settings.volume_url = part_volume_url(parts, AGENT, parts->agent_user);
     parts->hypervisor = patience_new(libvirt, HYPERVISOR_PATIENCE_MS);
     settings.hypervisor = parts->hypervisor;
     if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)

@@ -14,16 +14,6 @@ const char *part_csi_endpoint(const struct config *config) {
     return endpoint ? endpoint : getenv("CSI_ENDPOINT");
 }
 
-const char *part_csi_volume_url(const struct parts *parts, const struct own_user *user) {
-    if (!config_given(parts->config, "csi", "volume_endpoint")) {
-        if (parts->there & PART_API)
-            return part_listener_url(parts, "/v3");
-        if (own_user_is_known(user))
-            return NULL;
-    }
-    return config_text(parts->config, "csi", "volume_endpoint");
-}
-
 int part_csi_start(struct parts *parts, struct error *err) {
 #ifdef HAVE_CSI
     struct csi_settings settings = {
@@ -38,7 +28,7 @@ int part_csi_start(struct parts *parts, struct error *err) {
     if (own_user_new(parts->config, "service_user", &parts->csi_user, err) < 0)
         return -1;
     settings.user = parts->csi_user;
-    settings.volume_url = part_csi_volume_url(parts, parts->csi_user);
+    settings.volume_url = part_volume_url(parts, "csi", parts->csi_user);
     return csi_driver_start(&settings, &parts->csi, err);
 #else
     (void)parts;

@@ -11,7 +11,7 @@ int part_kubernetes_start(struct parts *parts, struct error *err) {
     if (own_user_new(parts->config, "service_user", &parts->kubernetes_user, err) < 0)
         return -1;
     settings.user = parts->kubernetes_user;
-    settings.volume_url = part_csi_volume_url(parts, settings.user);
+    settings.volume_url = part_volume_url(parts, "csi", settings.user);
     return bridge_start(&settings, &parts->kubernetes, err);
 }
 

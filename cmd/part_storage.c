@@ -5,17 +5,6 @@
 
 #define STORAGE "storage"
 
-/* What is configured, the API of this process, what the catalog says (NULL), or the usual place. */
-static const char *volume_url(const struct parts *parts) {
-    if (!config_given(parts->config, STORAGE, "volume_endpoint")) {
-        if (parts->there & PART_API)
-            return part_listener_url(parts, "/v3");
-        if (own_user_is_known(parts->storage_user))
-            return NULL;
-    }
-    return config_text(parts->config, STORAGE, "volume_endpoint");
-}
-
 static const char *run_directory(const struct parts *parts) {
     const char *path = config_text(parts->config, STORAGE, "run_directory");
 
@@ -33,7 +22,7 @@ int part_storage_start(struct parts *parts, struct error *err) {
     if (own_user_new(parts->config, "service_user", &parts->storage_user, err) < 0)
         return -1;
     settings.user = parts->storage_user;
-    settings.volume_url = volume_url(parts);
+    settings.volume_url = part_volume_url(parts, STORAGE, parts->storage_user);
     if (parts_make_directories(settings.run_directory, err) < 0)
         return -1;
     return storage_agent_start(&settings, &parts->storage, err);
