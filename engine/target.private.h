@@ -133,6 +133,8 @@ struct graph_job {
     int64_t done, total;
 };
 int graph_job(struct target *target, struct graph_job *ret, struct error *err);
+/* The same of a copy, whose progress the target tells; `gone` says why when it is not there. */
+int graph_copy(struct target *target, struct graph_job *ret, struct error *gone, struct error *err);
 
 /* ---- the others ---- */
 

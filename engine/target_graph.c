@@ -263,3 +263,16 @@ int graph_job(struct target *target, struct graph_job *ret, struct error *err) {
     snprintf(ret->error, sizeof(ret->error), "%s", reason ? reason : "");
     return 1;
 }
+
+int graph_copy(struct target *target, struct graph_job *ret, struct error *gone,
+               struct error *err) {
+    int found = graph_job(target, ret, err);
+
+    if (found < 0)
+        return -1;
+    target->done_bytes = ret->done;
+    target->total_bytes = ret->total;
+    if (found == 0)
+        error_set(gone, ERROR_BACKEND, "the copy has vanished");
+    return found;
+}

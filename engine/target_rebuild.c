@@ -278,16 +278,12 @@ static int fill_again(struct target *target, const struct graph_job *job, struct
 int rebuild_look(struct target *target, struct error *err) {
     struct graph_job job = { 0 };
     struct error reason;
-    int found = graph_job(target, &job, err);
+    int found = graph_copy(target, &job, &reason, err);
 
     if (found < 0)
         return -1;
-    target->done_bytes = job.done;
-    target->total_bytes = job.total;
-    if (found == 0) {
-        error_set(&reason, ERROR_BACKEND, "the copy has vanished");
+    if (found == 0)
         return fail(target, &reason);
-    }
     if (strcmp(job.status, "ready") == 0 && target->apart)
         return join_anew(target, err);
     if (strcmp(job.status, "ready") == 0 && !target->completing &&

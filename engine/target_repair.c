@@ -83,17 +83,13 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 int repair_look(struct target *target, struct error *err) {
     struct graph_job job = { 0 };
     struct error reason;
-    int found = graph_job(target, &job, err);
+    int found = graph_copy(target, &job, &reason, err);
 
     if (found < 0)
         return -1;
-    target->done_bytes = job.done;
-    target->total_bytes = job.total;
     if (found > 0 && strcmp(job.status, "concluded") != 0)
         return 0;
-    if (found == 0)
-        error_set(&reason, ERROR_BACKEND, "the copy has vanished");
-    else if (conclude(target, &job, &reason) == 0)
+    if (found > 0 && conclude(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);
