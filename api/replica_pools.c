@@ -16,6 +16,7 @@ static const struct shape_key keys[] = {
     POOL(id,          "name",        TEXT),
     POOL(node,        "node",        TEXT),
     POOL(path,        "path",        TEXT),
+    POOL(address,     "address",     TEXT, .flags = SHAPE_NULLABLE),
     SHAPE_BY(put_labels, "labels",   OBJECT, .of = &shape_pairs),
     POOL(read_only,   "read_only",   BOOL),
     POOL(total_bytes, "total_bytes", INT),
@@ -64,7 +65,7 @@ static int delete_pool(struct request *request, struct error *err) {
 /* ---- the report ---- */
 
 struct report_body {
-    const char *node, *path, *state;
+    const char *node, *path, *address, *state;
     const json_t *labels;
     bool read_only;
     int64_t total_bytes, free_bytes;
@@ -78,6 +79,7 @@ struct report_body {
 static const struct field report_fields[] = {
     TEXT(node, "node", FIELD_REQUIRED, 255),
     TEXT(path, "path", FIELD_REQUIRED, 4096),
+    TEXT(address, "address", FIELD_NULLABLE, 262),
     TEXT(state, "state", FIELD_NULLABLE, 255),
     FIELD(struct report_body, labels, "labels", META, FIELD_NULLABLE, .max = LABELS_MOST),
     FIELD_BOOL(struct report_body, read_only, "read_only", 0),
@@ -93,6 +95,7 @@ static int report_pool(struct request *request, struct error *err) {
         .id = request->id,
         .node = body->node,
         .path = body->path,
+        .address = body->address,
         .labels = body->labels ? (json_t *)(uintptr_t)body->labels : none,
         .read_only = body->read_only,
         .total_bytes = body->total_bytes,

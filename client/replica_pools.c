@@ -19,6 +19,8 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     out_begin_object(&out);
     out_put_text(&out, "node", pool->node);
     out_put_text(&out, "path", pool->path);
+    if (pool->address)
+        out_put_text(&out, "address", pool->address);
     out_key(&out, "labels");
     out_value(&out, pool->labels);
     out_put_bool(&out, "read_only", pool->read_only);

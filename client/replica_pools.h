@@ -9,6 +9,7 @@
 struct remote_replica_pool {
     const char *name, *node;
     const char *path;     /* absolute, on the node */
+    const char *address;  /* where other nodes reach its replicas; NULL: nowhere */
     const json_t *labels; /* an object */
     bool read_only;
     int64_t total_bytes, free_bytes;

@@ -22,6 +22,8 @@ struct reconcile {
     bool has_volume;
     struct document *replicas; /* in the order in which they were made, deleted ones too */
     unsigned count;
+    struct replica_pool *pools; /* of the replicas, those that are known; once it is bound */
+    unsigned pool_count;
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;
 };
@@ -68,6 +70,9 @@ bool volume_is_served(const struct reconcile *r);
 
 /* As the volume's spec lists it. */
 json_t *replica_entry(const char *id, const struct replica_pool *pool);
+/* Of a replica; NULL: nobody tells of it, or it is another node's now. */
+const struct replica_pool *reconcile_pool(const struct reconcile *r,
+                                          const struct document *replica);
 /* `members`: the first set, which it belongs to; NULL: it is made empty, and rebuilt. */
 int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,

@@ -14,9 +14,18 @@
 
 /* ---- one more ---- */
 
+static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
+                     const char *address) {
+    json_t *made = json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool, "nodeId", node,
+                             "path", path);
+
+    if (address)
+        json_object_set_new(made, "address", json_string(address));
+    return made;
+}
+
 json_t *replica_entry(const char *id, const struct replica_pool *pool) {
-    return json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool->id, "nodeId", pool->node,
-                     "path", pool->path);
+    return entry(id, pool->id, pool->node, pool->path, pool->address);
 }
 
 static json_t *replica_body(struct arena *arena, const struct document *volume,
@@ -257,12 +266,35 @@ static int scale_up(struct reconcile *r, struct error *err) {
 
 /* ---- the volume's list ---- */
 
-static json_t *entry_of(const struct document *replica) {
+static int read_pools(struct reconcile *r, struct error *err) {
+    const char **names = arena_alloc(r->work->arena, r->count * sizeof(*names) + 1);
+    int count;
+
+    for (unsigned i = 0; i < r->count; i++)
+        names[i] = replica_pool_of(&r->replicas[i]);
+    count = replica_pools_named(r->work, names, r->count, &r->pools, err);
+    r->pool_count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 0;
+}
+
+const struct replica_pool *reconcile_pool(const struct reconcile *r,
+                                          const struct document *replica) {
     const json_t *spec = json_object_get(replica->body, "spec");
 
-    return json_pack("{s:s, s:s, s:s, s:s}", "uid", replica->id, "poolName",
-                     tree_text(spec, "poolName"), "nodeId", tree_text(spec, "nodeId"), "path",
-                     tree_text(spec, "path"));
+    for (unsigned i = 0; i < r->pool_count; i++)
+        if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
+            text_is(r->pools[i].node, tree_text(spec, "nodeId")))
+            return &r->pools[i];
+    return NULL;
+}
+
+/* Where a node was when it was last heard of. */
+static json_t *entry_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return entry(replica->id, tree_text(spec, "poolName"), tree_text(spec, "nodeId"),
+                 tree_text(spec, "path"), pool ? pool->address : NULL);
 }
 
 /* P66 */
@@ -273,7 +305,7 @@ static void put_replicas(struct reconcile *r) {
 
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at)
-            json_array_append_new(list, entry_of(&r->replicas[i]));
+            json_array_append_new(list, entry_of(r, &r->replicas[i]));
     side_put_spec(r, &r->volume, "replicas", list);
     side_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
     side_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
@@ -292,7 +324,7 @@ static void put_policy(struct reconcile *r) {
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
-    if (scale_down(r, err) < 0 || scale_up(r, err) < 0)
+    if (read_pools(r, err) < 0 || scale_down(r, err) < 0 || scale_up(r, err) < 0)
         return -1;
     put_replicas(r);
     put_policy(r);

@@ -12,7 +12,15 @@ static bool is_released(const struct reconcile *r) {
            volume_is_done(r) && !json_object_get(side_status(&r->volume), "target");
 }
 
+/* Replicas that have seen this epoch obey no target of an earlier one. */
+static void begin_epoch(struct reconcile *r) {
+    json_int_t epoch = json_integer_value(json_object_get(side_spec(&r->volume), "epoch"));
+
+    side_put_spec(r, &r->volume, "epoch", json_integer(epoch + 1));
+}
+
 static int give(struct reconcile *r, const char *node, struct error *err) {
+    begin_epoch(r);
     side_put_spec(r, &r->volume, "nodeId", json_string(node));
     r->volume.after.node = node;
     return reconcile_tell(r, "Normal", "Publishing",

@@ -5,15 +5,18 @@
 #include "provision/name.h"
 #include "json/json.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POOL_SELECT                                                                         \
     "SELECT name, node, path, labels, read_only, total_bytes, free_bytes, state, seen_at, " \
-    "created_at FROM replica_pools"
+    "created_at, address FROM replica_pools"
 
 static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
     const char *labels = db_text(rows, 3);
+    int64_t silent_us = work->clock_us - db_int(rows, 8);
 
     *(struct replica_pool *)item = (struct replica_pool){
         .id = db_copy(rows, 0, arena),
@@ -26,7 +29,9 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .state = db_copy(rows, 7, arena),
         .seen_at = work_shown(work, db_int(rows, 8)),
         .created_at = db_int(rows, 9),
-        .up = work->clock_us - db_int(rows, 8) <= work->settings->replica_pool_down_s * SECOND_US,
+        .address = db_copy(rows, 10, arena),
+        .silent_us = silent_us,
+        .up = silent_us <= work->settings->replica_pool_down_s * SECOND_US,
     };
     return ((struct replica_pool *)item)->labels ? 0 : -1;
 }
@@ -37,9 +42,34 @@ int replica_pool_find(struct work *work, const char *name, struct replica_pool *
                      read_pool, ret, err);
 }
 
+int replica_pools_named(struct work *work, const char *const *names, unsigned count,
+                        struct replica_pool **ret, struct error *err) {
+    struct arena *arena = work->arena;
+    unsigned places = count > 0 ? query_in_count(count) : 0;
+    struct db_value *values = arena_alloc(arena, places * sizeof(*values) + 1);
+    const char *sql =
+        arena_join(arena, POOL_SELECT " WHERE name IN (", db_places(arena, 1, places), ")", NULL);
+
+    for (unsigned i = 0; i < places; i++)
+        values[i] = DB_TEXT(names[i < count ? i : count - 1]);
+    return places == 0 ? 0
+                       : query_all(work, db_query_values(work->tx, err, sql, values, places),
+                                   read_pool, ret, err);
+}
+
 int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err) {
     return query_all(work, db_query(work->tx, err, POOL_SELECT " ORDER BY name"), read_pool, ret,
                      err);
+}
+
+/* An IPv6 address stands in brackets. */
+static bool is_address(const char *text) {
+    const char *colon = strrchr(text, ':');
+    char *end;
+    long port = colon && isdigit((unsigned char)colon[1]) ? strtol(colon + 1, &end, 10) : 0;
+
+    return port > 0 && port <= 65535 && *end == '\0' && colon > text &&
+           (text[0] == '[' ? colon[-1] == ']' : memchr(text, ':', (size_t)(colon - text)) == NULL);
 }
 
 static int check_said(const struct replica_pool *said, struct error *err) {
@@ -50,6 +80,8 @@ static int check_said(const struct replica_pool *said, struct error *err) {
                          REPLICA_POOL_NAME_MOST);
     if (said->path[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "path: it must begin with '/'.");
+    if (said->address && !is_address(said->address))
+        return error_set(err, ERROR_BAD_REQUEST, "address: it must be HOST:PORT.");
     if (said->free_bytes > said->total_bytes)
         return error_set(err, ERROR_BAD_REQUEST, "free_bytes: there are more than total_bytes.");
     return 0;
@@ -73,16 +105,17 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
     if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
-                  "free_bytes, state, seen_at, created_at) "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (name) DO UPDATE "
+                  "free_bytes, state, seen_at, created_at, address) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+                  "ON CONFLICT (name) DO UPDATE "
                   "SET node = excluded.node, path = excluded.path, labels = excluded.labels, "
                   "read_only = excluded.read_only, total_bytes = excluded.total_bytes, "
                   "free_bytes = excluded.free_bytes, state = excluded.state, "
-                  "seen_at = excluded.seen_at",
+                  "seen_at = excluded.seen_at, address = excluded.address",
                   DB_TEXT(said->id), DB_TEXT(said->node), DB_TEXT(said->path),
                   DB_TEXT(json_text(work->arena, said->labels)), DB_BOOL(said->read_only),
                   DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
-                  DB_INT(work->clock_us), DB_INT(work->now_us)) < 0)
+                  DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address)) < 0)
         return -1;
     found = replica_pool_find(work, said->id, ret, err);
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
@@ -96,6 +129,17 @@ static int has_replicas(struct work *work, const char *name, struct error *err) 
                         "SELECT 1 FROM documents WHERE kind = $1 AND body LIKE $2 LIMIT 1",
                         DB_TEXT(kind_volume_replica.name),
                         DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL)));
+}
+
+int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err) {
+    int64_t seen_at;
+    int found =
+        db_query_int(work->tx, &seen_at, err,
+                     "SELECT MAX(seen_at) FROM replica_pools WHERE node = $1", DB_TEXT(node));
+
+    if (found > 0)
+        *ret_us = work->clock_us - seen_at;
+    return found;
 }
 
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err) {

@@ -13,13 +13,15 @@
 struct replica_pool {
     const char *id; /* its name, among those of all nodes */
     const char *node;
-    const char *path; /* absolute, on its node */
+    const char *path;    /* absolute, on its node */
+    const char *address; /* host:port, where other nodes reach its replicas; NULL: nowhere */
     json_t *labels;
     bool read_only;
     int64_t total_bytes, free_bytes;
     const char *state;  /* "Online", or what its node says */
     int64_t seen_at;    /* shown */
     int64_t created_at; /* shown */
+    int64_t silent_us;  /* since it was seen */
     bool up;            /* seen lately */
 };
 
@@ -30,7 +32,12 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
 /* 1, or 0 when there is none. */
 int replica_pool_find(struct work *work, const char *name, struct replica_pool *ret,
                       struct error *err);
+/* Those of these names, in any order: how many. */
+int replica_pools_named(struct work *work, const char *const *names, unsigned count,
+                        struct replica_pool **ret, struct error *err);
 /* All there are, by name: how many. */
 int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err);
+/* How long no pool of the node was told of: 1 in *ret_us; 0: it has none. */
+int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err);
 /* Nobody tells of it any more.  ERROR_CONFLICT while it has replicas. */
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err);

@@ -21,6 +21,8 @@ static const struct schema_field member_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
     { "path", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
+    { "address", SCHEMA_TEXT, .min = 1,
+      .about = "Where other nodes reach it, HOST:PORT; without, by the path alone." },
     SCHEMA_FIELDS_END,
 };
 
@@ -35,6 +37,8 @@ static const struct schema_field spec_fields[] = {
     { "consistencyFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
       .about = "Fewer copies than this take no writes." },
     { "nodeId", SCHEMA_TEXT, .initial = "\"\"", .about = "Where it is to be served; empty: nowhere." },
+    { "epoch", SCHEMA_INT, .min = 1,
+      .about = "How often it was given to a node: replicas obey the highest that they have seen." },
     { "serve", SCHEMA_BOOL, .initial = "true", .about = "Clients are let in." },
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
       .about = "How many requests of a client are under way at once." },

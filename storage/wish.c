@@ -116,6 +116,8 @@ static int read_place(struct held *held, const json_t *place, struct error *err)
     replica->uid = uid_of(held->arena, place, "uid");
     replica->pool = text_of(held->arena, place, "path");
     volume->pools[volume->count] = text_of(held->arena, place, "poolName");
+    volume->nodes[volume->count] = text_of(held->arena, place, "nodeId");
+    volume->addresses[volume->count] = text_of(held->arena, place, "address");
     if (!replica->uid || !replica->pool || replica->pool[0] != '/' || !volume->pools[volume->count])
         return refuse(err, &held->wish, "one of its replicas");
     volume->count++;
@@ -149,6 +151,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .had_bytes = bytes_of(json_object_get(document, "status"), "capacity"),
         .text = json_text(held->arena, document),
         .qos = { count_of(qos, "iops"), count_of(qos, "bytesPerSecond") },
+        .epoch = count_of(spec, "epoch"),
         .removing = uid_of(held->arena, spec, "removing"),
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)

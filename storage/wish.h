@@ -24,7 +24,11 @@ struct wish_volume {
     unsigned count;
     struct replica replicas[REPLICAS_MOST];
     const char *pools[REPLICAS_MOST]; /* their names */
-    const char *removing;             /* uid of a replica; NULL: none */
+    const char *nodes[REPLICAS_MOST]; /* of the pools; NULL: it is not said */
+    /* Where other nodes than that reach it, host:port; NULL: by its path alone. */
+    const char *addresses[REPLICAS_MOST];
+    int64_t epoch;        /* replicas obey the highest that they have seen; 0: none */
+    const char *removing; /* uid of a replica; NULL: none */
 };
 
 struct wish_replica {

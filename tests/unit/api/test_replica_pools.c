@@ -32,11 +32,14 @@ START_TEST(a_pool_is_reported_shown_and_forgotten) {
     ck_assert_int_eq(json_integer_value(json_object_get(answered(world), "free_bytes")), 600);
     ck_assert_str_eq(json_text_of(json_object_get(answered(world), "labels"), "disk"), "ssd");
     expect(world, "PUT", "/replica_pools/pool-b",
-           POOL("host-b", ", \"read_only\": true, \"state\": \"no disk\""), 200);
+           POOL("host-b", ", \"read_only\": true, \"state\": \"no disk\", "
+                          "\"address\": \"host-b:10810\""),
+           200);
     expect(world, "GET", "/replica_pools", NULL, 200);
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "replica_pools")), 2);
     expect(world, "GET", "/replica_pools/pool-b", NULL, 200);
     ck_assert_str_eq(json_text_of(answered(world), "state"), "no disk");
+    ck_assert_str_eq(json_text_of(answered(world), "address"), "host-b:10810");
     expect(world, "DELETE", "/replica_pools/pool-b", NULL, 204);
     expect(world, "GET", "/replica_pools/pool-b", NULL, 404);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "Replica pool pool-b could not be found."));

@@ -222,6 +222,7 @@ WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
 }
 
 WORK_TEST(who_is_asked_again_goes_on) {
@@ -520,6 +521,28 @@ WORK_TEST(a_config_that_never_had_a_volume_goes_at_once) {
     OK(reconcile_look(work, id, err));
 }
 
+WORK_TEST(a_replica_has_the_address_of_its_pool) {
+    const char *id = served(work), *before = volume_at(work, id, "spec.replicas");
+    struct replica_pool pool, said = { .id = "pool-b",
+                                       .node = "host-b",
+                                       .path = "/pool",
+                                       .labels = json_keep(work->arena, json_object()),
+                                       .address = "host-b:10810",
+                                       .state = "Online" };
+
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+    OK(replica_pool_report(work, &said, &pool, err));
+    settle(work, id);
+    ck_assert_str_ne(volume_at(work, id, "spec.replicas"), before);
+    ck_assert_ptr_nonnull(strstr(volume_at(work, id, "spec.replicas"),
+                                 "\"nodeId\":\"host-b\",\"path\":\"/pool\","
+                                 "\"address\":\"host-b:10810\"}"));
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+    sql(work, "UPDATE replica_pools SET node = 'host-x' WHERE name = 'pool-b'");
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "spec.replicas"), before);
+}
+
 /* P46: nothing is without its owner, whoever took that away. */
 WORK_TEST(nothing_outlives_its_owner) {
     const char *id = bound(work);
@@ -548,4 +571,4 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            what_was_asked_of_the_pools_can_be_taken_back,
            a_deleted_config_leaves_nothing_when_the_data_are_gone,
            data_go_when_nobody_serves_them_any_more, a_config_that_never_had_a_volume_goes_at_once,
-           nothing_outlives_its_owner)
+           a_replica_has_the_address_of_its_pool, nothing_outlives_its_owner)

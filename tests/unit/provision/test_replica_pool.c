@@ -49,6 +49,43 @@ WORK_TEST(a_pool_is_what_its_node_says_of_it) {
     ck_assert_int_eq(pool.created_at, NOW_US);
 }
 
+WORK_TEST(a_pool_may_have_an_address) {
+    static const char *const refused[] = { "host-a",       "host-a:",       ":1",   "host-a:0",
+                                           "host-a:65536", "2001:db8::1:1", "h:1x", "[:1",
+                                           "h: 1",         "h:-1" };
+    struct replica_pool said = first, pool;
+
+    OK(report(work, said, &pool, err));
+    ck_assert_ptr_null(pool.address);
+    said.address = "[2001:db8::1]:10810";
+    OK(report(work, said, &pool, err));
+    ck_assert_str_eq(pool.address, said.address);
+    for (size_t i = 0; i < LENGTH(refused); i++) {
+        said.address = refused[i];
+        REFUSED(report(work, said, &pool, err), BAD_REQUEST);
+    }
+    ck_assert_int_eq(replica_pool_find(work, "pool-a", &pool, err), 1);
+    ck_assert_str_eq(pool.address, "[2001:db8::1]:10810");
+    OK(report(work, first, &pool, err));
+    ck_assert_ptr_null(pool.address);
+}
+
+WORK_TEST(pools_are_found_by_their_names) {
+    static const char *const names[] = { "pool-c", "pool-a", "pool-x" };
+    struct replica_pool said = first, *pools = NULL;
+
+    OK(report(work, first, &said, err));
+    said.id = "pool-b";
+    OK(report(work, said, &said, err));
+    said.id = "pool-c";
+    OK(report(work, said, &said, err));
+    ck_assert_int_eq(replica_pools_named(work, names, 3, &pools, err), 2);
+    ck_assert(strcmp(pools[0].id, "pool-b") != 0 && strcmp(pools[1].id, "pool-b") != 0);
+    ck_assert_int_eq(replica_pools_named(work, names, 1, &pools, err), 1);
+    ck_assert_str_eq(pools[0].id, "pool-c");
+    ck_assert_int_eq(replica_pools_named(work, names, 0, &pools, err), 0);
+}
+
 WORK_TEST(a_pool_that_nobody_tells_of_is_offline) {
     struct replica_pool pool, *pools;
 
@@ -126,6 +163,24 @@ WORK_TEST(a_pool_with_replicas_is_not_forgotten) {
     OK(replica_pool_delete(work, &pool, err));
 }
 
-CHECK_MAIN("replica_pool", a_pool_is_what_its_node_says_of_it,
+WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
+    struct replica_pool said = first, pool;
+    int64_t us;
+
+    ck_assert_int_eq(replica_pool_silence(work, "host-a", &us, err), 0);
+    OK(report(work, said, &pool, err));
+    go_on(work, 5);
+    said.id = "pool-b";
+    OK(report(work, said, &pool, err));
+    go_on(work, 7);
+    said.id = "pool-c";
+    said.node = "host-b";
+    OK(report(work, said, &pool, err));
+    ck_assert_int_eq(replica_pool_silence(work, "host-a", &us, err), 1);
+    ck_assert_int_eq(us, 7 * SECOND_US);
+}
+
+CHECK_MAIN("replica_pool", a_pool_is_what_its_node_says_of_it, a_pool_may_have_an_address,
+           pools_are_found_by_their_names, a_node_is_silent_since_the_last_of_its_pools,
            a_pool_that_nobody_tells_of_is_offline, a_name_is_one_living_nodes,
            what_cannot_be_a_pool_is_refused, a_pool_with_replicas_is_not_forgotten)

@@ -37,6 +37,10 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
     json_object_set_new(json_object_get(document, "spec"), "qos",
                         json_pack("{s:i, s:i}", "iops", 100, "bytesPerSecond", 5));
     json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[2]));
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(7));
+    json_object_set_new(
+        json_array_get(json_object_get(json_object_get(document, "spec"), "replicas"), 1),
+        "address", json_string("[::1]:10810"));
     json_object_set_new(document, "status",
                         json_pack("{s:s, s:s, s:{s:s}}", "phase", "Healthy", "capacity", "64Mi",
                                   "target", "nodeId", NODE));
@@ -55,6 +59,10 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
         ck_assert_str_eq(wish_pool(&one->volume, uids[1]), "pool-b");
         ck_assert_ptr_null(wish_pool(&one->volume, VOLUME));
         ck_assert_str_eq(one->volume.removing, uids[2]);
+        ck_assert_int_eq(one->volume.epoch, 7);
+        ck_assert_str_eq(one->volume.nodes[1], NODE);
+        ck_assert_str_eq(one->volume.addresses[1], "[::1]:10810");
+        ck_assert_ptr_null(one->volume.addresses[0]);
         ck_assert_str_eq(one->volume.phase, "Healthy");
         ck_assert(one->volume.has_target);
     }
