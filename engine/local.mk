@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
 	engine/replica.c engine/replica.h engine/replica.private.h \
+	engine/replica_access.h \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/target.c engine/target.h engine/target.private.h \
 	engine/target_graph.c engine/target_level.c engine/target_rebuild.c \

@@ -12,9 +12,13 @@
 
 #include "engine/generation.h"
 
+struct replica_access;
+
 struct replica {
-    const char *pool; /* absolute path of a directory */
+    const char *pool; /* absolute path of a directory, of its host */
     const char *uid;
+    const struct replica_access *access; /* engine/replica_access.h; NULL: the pool is here */
+    const char *address;                 /* of the host, as its access wants it; NULL: here */
 };
 
 enum replica_health {

@@ -32,6 +32,12 @@ struct target_settings {
     const char *run;     /* absolute path of a directory of its own; clients' socket is RUN/nbd */
     const char *program; /* NULL: qemu-storage-daemon */
     const char *volume;
+    /* Of two targets of a volume only the one with the higher epoch has replicas to write to
+     * (engine/replica_access.h); 0: there is never another. */
+    int64_t epoch;
+    /* A directory with ca-cert.pem, client-cert.pem and client-key.pem, for replicas of other
+     * hosts; NULL: those are reached without TLS. */
+    const char *tls_directory;
     int64_t size_bytes;    /* what clients see, from the next start on; never less than it was */
     int64_t maximum_bytes; /* how far the replicas' files let it grow */
     unsigned count;        /* its replicas: all that it has, and those that it is to have */

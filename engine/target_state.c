@@ -40,8 +40,11 @@ struct member *member_add(struct target *target, const struct replica *replica) 
 
     assert(target->count <= LENGTH(target->members));
     *member = (struct member){ .lock = -1,
-                               .replica = { arena_text(target->arena, replica->pool),
-                                            arena_text(target->arena, replica->uid) } };
+                               .replica = { .pool = arena_text(target->arena, replica->pool),
+                                            .uid = arena_text(target->arena, replica->uid),
+                                            .access = replica->access } };
+    if (replica->address)
+        member->replica.address = arena_text(target->arena, replica->address);
     name_node(replica->uid, member->node);
     strcpy(member->copy_node, member->node);
     member->copy_node[0] = 's';

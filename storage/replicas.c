@@ -64,7 +64,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
 /* ---- work ---- */
 
 static struct replica place_of(const struct replicas *replicas, const struct file *file) {
-    return (struct replica){ replicas->settings.path, file->wish->uid };
+    return (struct replica){ .pool = replicas->settings.path, .uid = file->wish->uid };
 }
 
 static bool is_same_pool(const struct replicas *replicas, const struct pool_look *before) {

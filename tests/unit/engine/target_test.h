@@ -67,7 +67,7 @@ static inline void begin(void) {
         snprintf(pools[i], sizeof(pools[i]), "%s/pool%u", top, i);
         ck_assert_int_eq(mkdir(pools[i], 0700), 0);
         if (i < REPLICAS)
-            settings.replicas[i] = (struct replica){ pools[i], uids[i] };
+            settings.replicas[i] = (struct replica){ .pool = pools[i], .uid = uids[i] };
     }
     checker_init(&checker, BLOCKS, STRIDE, 1);
     open_target();
@@ -166,7 +166,7 @@ static inline void await_job(void) {
 }
 
 static inline void rebuild(unsigned i) {
-    const struct replica replica = { pools[i], uids[i] };
+    const struct replica replica = { .pool = pools[i], .uid = uids[i] };
 
     assert_done(target_rebuild(target, &replica, NULL, 0, &err));
     await_job();

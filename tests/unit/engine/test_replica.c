@@ -22,7 +22,7 @@
 #define SIZE    (INT64_C(64) << 20)
 
 static char pool[] = "/tmp/test-replica-XXXXXX";
-static const struct replica replica = { pool, UID };
+static const struct replica replica = { .pool = pool, .uid = UID };
 static const char *const uids[] = { UID };
 static struct generation first;
 static struct error err;
@@ -272,7 +272,7 @@ START_TEST(what_happened_to_it_is_seen) {
 END_TEST
 
 START_TEST(a_state_of_another_replica_is_not_believed) {
-    const struct replica other = { pool, "00000000-0000-4000-8000-00000000000b" };
+    const struct replica other = { .pool = pool, .uid = "00000000-0000-4000-8000-00000000000b" };
     struct replica_look seen;
     char from[256];
 
@@ -353,8 +353,8 @@ START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
 END_TEST
 
 START_TEST(a_pool_that_is_away_is_no_deleted_replica) {
-    const struct replica away = { "/no/such/pool", UID };
-    const struct replica strange = { pool, "../../etc" };
+    const struct replica away = { .pool = "/no/such/pool", .uid = UID };
+    const struct replica strange = { .pool = pool, .uid = "../../etc" };
     struct replica_look seen;
 
     ck_assert_int_eq(replica_delete(&away, &err), -1);

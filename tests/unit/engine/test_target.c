@@ -138,7 +138,7 @@ START_TEST(a_replica_that_is_gone_votes_no_more_and_is_rebuilt_in_use) {
 END_TEST
 
 START_TEST(a_rebuild_goes_on_under_writes_and_may_be_stopped) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     serve();
     write_some(96);
@@ -173,7 +173,7 @@ START_TEST(a_rebuild_goes_on_under_writes_and_may_be_stopped) {
 END_TEST
 
 START_TEST(an_interrupted_rebuild_never_votes) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     serve();
     write_some(96);
@@ -255,7 +255,7 @@ static void write_over_state(unsigned i, const char *text) {
 }
 
 START_TEST(a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
     static char other[8192];
 
     serve();
@@ -284,7 +284,7 @@ START_TEST(a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays)
 END_TEST
 
 START_TEST(a_damaged_replica_is_replaced_while_it_still_votes) {
-    const struct replica fourth = { pools[3], uids[3] };
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     serve();
     write_some(200);
@@ -326,7 +326,7 @@ START_TEST(a_block_without_majority_is_refused_and_never_guessed) {
 END_TEST
 
 START_TEST(a_full_pool_costs_its_replica_and_no_write) {
-    const struct replica fourth = { pools[3], uids[3] };
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     if (!small_disk(pools[3], "size=200k"))
         return; /* not ours to do here */

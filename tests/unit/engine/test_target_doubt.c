@@ -20,7 +20,7 @@ int flock(int fd, int operation) {
 /* The fourth replica in place of the first, in a pool with room for a few blocks; false: not ours
  * to do here. */
 static bool serve_from_a_small_pool(void) {
-    const struct replica fourth = { pools[3], uids[3] };
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     if (!small_disk(pools[3], "size=200k"))
         return false;
@@ -33,7 +33,7 @@ static bool serve_from_a_small_pool(void) {
 }
 
 static void read_state(unsigned i, struct replica_state *ret) {
-    const struct replica replica = { pools[i], uids[i] };
+    const struct replica replica = { .pool = pools[i], .uid = uids[i] };
     struct replica_look look;
 
     replica_look(&replica, VOLUME, &look);
@@ -43,7 +43,7 @@ static void read_state(unsigned i, struct replica_state *ret) {
 
 /* Of two replicas and one that is being filled, one fails: the others are no majority. */
 START_TEST(a_place_that_is_kept_counts_for_no_write) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     if (!serve_from_a_small_pool())
         return;
@@ -76,7 +76,7 @@ START_TEST(one_that_missed_a_write_and_is_needed_is_not_believed) {
 END_TEST
 
 START_TEST(who_finds_anothers_generation_serves_no_more) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_state state;
 
     serve();
@@ -96,7 +96,7 @@ START_TEST(who_finds_anothers_generation_serves_no_more) {
 END_TEST
 
 START_TEST(a_stop_does_not_call_clean_what_another_has_decided) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_state state;
 
     serve();

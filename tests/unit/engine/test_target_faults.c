@@ -170,7 +170,8 @@ static _Noreturn void work(unsigned which) {
     if (target_open(&settings, &mine, &err) < 0)
         _exit(0);
     for (;; which++) {
-        const struct replica replica = { pools[which % REPLICAS], uids[which % REPLICAS] };
+        const struct replica replica = { .pool = pools[which % REPLICAS],
+                                         .uid = uids[which % REPLICAS] };
 
         switch (which % 6) {
         case 0:
@@ -319,7 +320,8 @@ START_TEST(no_fault_costs_an_answered_write) {
     fprintf(stderr, "FAULT_SEED=%u FAULTS=%u\n", seed, count);
     target_close(target); /* it was made with three; the fourth is there for later */
     settings.count = ALL;
-    settings.replicas[REPLICAS] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    settings.replicas[REPLICAS] =
+        (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
     make_wish(0, REPLICAS);
     open_target();
     serve();

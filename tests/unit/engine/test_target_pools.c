@@ -33,7 +33,7 @@ static void make_whole(void) {
 static bool serve_with_pool(const char *size) {
     if (!mount_pool(size))
         return false;
-    all[0] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    all[0] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
     all[1] = settings.replicas[1];
     all[2] = settings.replicas[2];
     serve();
@@ -96,7 +96,7 @@ START_TEST(a_pool_that_is_full_takes_no_copy) {
     serve();
     write_some(96);
     memcpy(four, settings.replicas, sizeof(all));
-    four[REPLICAS] = (struct replica){ pools[REPLICAS], uids[REPLICAS] };
+    four[REPLICAS] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
     ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
     do {
         checker_send(&checker, 4);

@@ -37,7 +37,7 @@ static unsigned scale_to(const char *wish) {
 static void begin_with(unsigned count) {
     begin();
     for (unsigned i = 0; i < LENGTH(uids); i++)
-        all[i] = (struct replica){ pools[i], uids[i] };
+        all[i] = (struct replica){ .pool = pools[i], .uid = uids[i] };
     if (count == REPLICAS)
         return;
     target_close(target);

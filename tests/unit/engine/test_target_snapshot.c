@@ -64,9 +64,9 @@ static void serve_clone(struct target_settings *cloned, int64_t size_bytes) {
     cloned->size_bytes = size_bytes;
     generation_first(CLONE, size_bytes, clone_uids, REPLICAS, &first);
     for (unsigned i = 0; i < REPLICAS; i++) {
-        const struct replica source = { pools[i], uids[i] };
+        const struct replica source = { .pool = pools[i], .uid = uids[i] };
 
-        cloned->replicas[i] = (struct replica){ pools[i], clone_uids[i] };
+        cloned->replicas[i] = (struct replica){ .pool = pools[i], .uid = clone_uids[i] };
         for (int twice = 0; twice < 2; twice++)
             assert_done(replica_snapshot_clone(&source, NAME, &cloned->replicas[i], CLONE, MAXIMUM,
                                                &first, &err));
@@ -126,7 +126,7 @@ START_TEST(a_snapshot_is_of_one_moment_while_others_write) {
 END_TEST
 
 START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
-    const struct replica second = { pools[1], uids[1] };
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_snapshot found[2];
     struct target_settings cloned;
     struct generation small;
@@ -159,9 +159,9 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
     memcpy(checker.least, versions, sizeof(versions));
     memcpy(checker.most, versions, sizeof(versions));
     generation_first(CLONE, SIZE - 512, clone_uids, 1, &small);
-    ck_assert_int_eq(replica_snapshot_clone(&second, NAME,
-                                            &(struct replica){ pools[1], clone_uids[1] }, CLONE,
-                                            MAXIMUM, &small, &err),
+    ck_assert_int_eq(replica_snapshot_clone(
+                         &second, NAME, &(struct replica){ .pool = pools[1], .uid = clone_uids[1] },
+                         CLONE, MAXIMUM, &small, &err),
                      -1);
     ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
     serve_clone(&cloned, SIZE * 2);
@@ -224,7 +224,7 @@ START_TEST(one_that_is_interrupted_is_none) {
 END_TEST
 
 START_TEST(a_pool_without_room_has_no_copy_and_the_volume_goes_on) {
-    const struct replica fourth = { pools[3], uids[3] };
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
     struct replica_snapshot found;
 
     if (!small_disk(pools[3], "size=500k"))

@@ -79,7 +79,7 @@ static void want(json_t *document) {
 }
 
 static void look(struct replica_look *ret) {
-    const struct replica replica = { paths[0], uids[0] };
+    const struct replica replica = { .pool = paths[0], .uid = uids[0] };
 
     replica_look(&replica, VOLUME, ret);
 }

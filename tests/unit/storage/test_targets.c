@@ -18,7 +18,7 @@ static struct checker checker;
 static int version;
 
 static struct replica place(unsigned i) {
-    return (struct replica){ paths[i], uids[i] };
+    return (struct replica){ .pool = paths[i], .uid = uids[i] };
 }
 
 static void make_replica(unsigned i) {
