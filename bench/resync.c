@@ -35,7 +35,13 @@ static void random_bytes(void *arg, void *bytes, size_t size) {
 }
 
 static const struct clock bench_clock = { now_us, steady_us, now_us, random_bytes, NULL };
-static const struct settings settings = { .clock = &bench_clock, .replica_pool_down_s = 3600 };
+static const struct settings settings = {
+    .clock = &bench_clock,
+    .replica_pool_down_s = 3600,
+    .quota_volumes = -1,
+    .quota_gigabytes = -1,
+    .per_volume_size_limit = -1,
+};
 static const struct context caller = { .request_id = "-", .project_id = "bench" };
 
 static _Noreturn void fail(const struct error *err) {

@@ -158,21 +158,30 @@ static int change_usage(struct work *work, const char *project_id,
                             1 + 2 * (size_t)demands->count);
 }
 
-static int take(struct work *work, const char *project_id, const struct quota_demands *demands,
-                struct quota_demands *ret_used, struct error *err) {
+int quota_check(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err) {
     struct standing standings[QUOTA_DEMANDS_MOST];
 
-    if (load_standings(work, project_id, demands, standings, err) < 0 ||
-        check_demands(demands, standings, err) < 0)
+    if (load_standings(work, project_id, demands, standings, err) < 0)
         return -1;
-    *ret_used = used_up(demands);
-    if (ret_used->count == 0)
-        return 0;
-    return change_usage(work, project_id, ret_used,
+    return check_demands(demands, standings, err);
+}
+
+int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err) {
+    return change_usage(work, project_id, demands,
                         "INSERT INTO quota_usages (project_id, resource, used) VALUES ",
                         " ON CONFLICT (project_id, resource) DO UPDATE SET "
                         "used = quota_usages.used + excluded.used",
                         err);
+}
+
+static int take(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct quota_demands *ret_used, struct error *err) {
+    if (quota_check(work, project_id, demands, err) < 0)
+        return -1;
+    *ret_used = used_up(demands);
+    return ret_used->count == 0 ? 0 : quota_count(work, project_id, ret_used, err);
 }
 
 int quota_take(struct work *work, const char *project_id, const struct quota_demands *demands,

@@ -33,6 +33,12 @@ void quota_demand_add(struct quota_demands *demands, struct arena *arena, const 
  * nothing changed then. */
 int quota_take(struct work *work, const char *project_id, const struct quota_demands *demands,
                struct error *err);
+/* Would it be?  Nothing changes. */
+int quota_check(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err);
+/* What is there already, whatever the limits say. */
+int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err);
 /* What is used does not fall below 0. */
 int quota_give_back(struct work *work, const char *project_id, const struct quota_demands *demands,
                     struct error *err);

@@ -21,7 +21,10 @@ struct document {
     json_t *body; /* spec, publish, versionDetails: without status */
     json_t *status;
     int64_t created_at, updated_at, deleted_at; /* shown; 0: never */
+    int64_t size_gb; /* what quotas have of it (provision/document_quota.h) */
 };
+
+#define DOCUMENT_NOT_COUNTED (-1)
 
 /* What a client has sent. */
 struct document_form {

@@ -1,5 +1,6 @@
 #include "provision/document_edit.h"
 
+#include "provision/document_quota.h"
 #include "provision/document_store.private.h"
 #include "json/json.h"
 
@@ -101,7 +102,7 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         check_room(work, kind, form.name, err) < 0)
         return -1;
     if (tries)
-        return 0;
+        return document_quota_check(work, NULL, ret, err);
     if (document_next_version(work, &ret->version, err) < 0)
         return -1;
     ret->first_version = ret->version;
@@ -172,7 +173,8 @@ int document_replace(struct work *work, const struct document *before, const jso
         check_bytes(work, ret, err) < 0)
         return -1;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
-    return tries ? 0 : document_store(work, before, ret, err);
+    return tries ? document_quota_check(work, before, ret, err)
+                 : document_store(work, before, ret, err);
 }
 
 /* What is not there cannot be taken away; it stays, and whether it is known is seen later. */

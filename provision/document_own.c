@@ -70,8 +70,10 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         document_next_version(work, &document.version, err) < 0)
         return -1;
     document.first_version = document.version;
+    if (document_insert(work, &document, err) < 0)
+        return -1;
     *ret = document;
-    return document_insert(work, &document, err);
+    return 0;
 }
 
 int document_own_create(struct work *work, const struct document_kind *kind,

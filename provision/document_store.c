@@ -1,6 +1,7 @@
 #include "provision/document_store.private.h"
 
 #include "common/cleanup.h"
+#include "provision/document_quota.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -49,6 +50,7 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
         .updated_at = db_int(rows, 12),
         .deleted_at = db_int(rows, 13),
         .node = db_copy(rows, 14, arena),
+        .size_gb = db_int(rows, 15),
     };
     if (!document->kind)
         return error_set(err, ERROR_INTERNAL, "Documents of kind %s are not known.",
@@ -197,18 +199,24 @@ int document_count(struct work *work, const struct document_kind *kind, int64_t 
                : 0;
 }
 
-int document_insert(struct work *work, const struct document *document, struct error *err) {
-    if (db_change(
+/* What quotas have of it, as its column has it. */
+static struct db_value counted(const struct document *document) {
+    return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
+}
+
+int document_insert(struct work *work, struct document *document, struct error *err) {
+    if (document_quota_move(work, NULL, document, err) < 0 ||
+        db_change(
             work->tx, err,
             "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
-            "first_version, generation, metadata, body, status, created_at, node) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+            "first_version, generation, metadata, body, status, created_at, node, size_gb) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
             DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
             DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
             DB_INT(document->first_version), DB_INT(document->generation),
             DB_TEXT(metadata_text(work, document)), DB_TEXT(json_text(work->arena, document->body)),
             DB_TEXT(json_text(work->arena, document->status)), DB_INT(document->created_at),
-            DB_TEXT(document->node)) < 0 ||
+            DB_TEXT(document->node), counted(document)) < 0 ||
         count_one(work, document, 1, err) < 0)
         return -1;
     return write_labels(work, document, err);
@@ -236,13 +244,13 @@ static int update_row(struct work *work, const struct document *before,
     int rows =
         db_run(work->tx, err,
                "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
-               "status = $7, updated_at = $8, deleted_at = $9, node = $10 "
+               "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11 "
                "WHERE id = $1 AND version = $2",
                DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
                DB_INT(after->generation), DB_TEXT(metadata_text(work, after)),
                DB_TEXT(json_text(work->arena, after->body)),
                DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
-               DB_TIME(after->deleted_at), DB_TEXT(after->node));
+               DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after));
 
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
@@ -263,7 +271,7 @@ static int drop_row(struct work *work, const struct document *document, struct e
         db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
                   DB_TEXT(document->kind->name),
                   DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||
-        count_one(work, document, -1, err) < 0)
+        count_one(work, document, -1, err) < 0 || document_quota_end(work, document, err) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
 }
@@ -314,7 +322,8 @@ int document_store(struct work *work, const struct document *before, struct docu
     if (goes < 0 || document_next_version(work, &after->version, err) < 0)
         return -1;
     after->updated_at = work->now_us;
-    if (update_row(work, before, after, err) < 0)
+    if (document_quota_move(work, before, after, err) < 0 ||
+        update_row(work, before, after, err) < 0)
         return -1;
     return goes ? drop(work, after, err) : 0;
 }

@@ -8,7 +8,7 @@
 #define DOCUMENT_COLUMNS                                                                     \
     "d.id, d.kind, d.project_id, d.name, d.owner_id, d.version, d.first_version, "           \
     "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at, " \
-    "d.node"
+    "d.node, COALESCE(d.size_gb, -1)"
 #define DOCUMENT_SELECT "SELECT " DOCUMENT_COLUMNS " FROM documents d"
 /* A query_read of one into a struct document, and how much memory its trees take. */
 int document_row_read(struct work *work, const struct db_rows *rows, void *item, struct error *err);
@@ -22,7 +22,8 @@ int document_count(struct work *work, const struct document_kind *kind, int64_t 
                    struct error *err);
 /* Of one as it is stored, without its status. */
 size_t document_bytes(struct work *work, const struct document *document);
-int document_insert(struct work *work, const struct document *document, struct error *err);
+/* Takes of quotas what it takes.  ERROR_OVER_QUOTA. */
+int document_insert(struct work *work, struct document *document, struct error *err);
 /*
  * Makes `before` what `after` says, and gives that its number: it goes when it can, and with it the
  * one that it belonged to when that was waiting for it.  ERROR_CONFLICT: there is no `before` any

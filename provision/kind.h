@@ -31,6 +31,8 @@ struct document_kind {
                       struct error *err);
     /* May it go?  ERROR_CONFLICT. */
     int (*check_delete)(struct work *work, const struct document *document, struct error *err);
+    /* What it takes of its project's quotas; NULL: nothing. */
+    int64_t (*bytes)(const struct document *document);
     /* What follows from a status that its node has written. */
     int (*check_status)(struct work *work, const struct document *before, struct document *after,
                         struct error *err);

@@ -3,6 +3,7 @@
 #include "common/quantity.h"
 #include "ledger/query.h"
 #include "provision/condition.h"
+#include "provision/document_quota.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -195,13 +196,26 @@ static int write_side(struct reconcile *r, struct side *side, struct error *err)
     return r->looks ? 0 : document_own_write(r->work, &side->before, &side->after, err);
 }
 
+/* It is older than its being counted. */
+static int count(struct reconcile *r, struct error *err) {
+    if (!document_quota_is_due(&r->config.before))
+        return 0;
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    if (document_quota_count(r->work, &r->config.before, err) < 0)
+        return -1;
+    r->config.after.size_gb = r->config.before.size_gb;
+    return 0;
+}
+
 static int run(struct reconcile *r, const char *id, struct error *err) {
     int found = load(r, id, err);
 
     if (found <= 0)
         return found;
-    if (advance(r, err) < 0 || (r->has_volume && write_side(r, &r->volume, err) < 0) ||
-        write_side(r, &r->config, err) < 0)
+    if (count(r, err) < 0 || advance(r, err) < 0 ||
+        (r->has_volume && write_side(r, &r->volume, err) < 0) || write_side(r, &r->config, err) < 0)
         return error_context(err, "config %s", r->config.before.name);
     return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
 }

@@ -181,6 +181,10 @@ static int check_config_edit(struct work *work, const struct document *before,
     return 0;
 }
 
+static int64_t wanted_bytes(const struct document *config) {
+    return storage_of(spec_of(config));
+}
+
 /* P48, P49 */
 static int check_config_delete(struct work *work, const struct document *config,
                                struct error *err) {
@@ -211,4 +215,5 @@ const struct document_kind kind_volume_config = {
     .check = check_config,
     .check_edit = check_config_edit,
     .check_delete = check_config_delete,
+    .bytes = wanted_bytes,
 };

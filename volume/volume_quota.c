@@ -173,4 +173,8 @@ const char volume_quota_in_use[] =
     "WHERE use_quota = 1 GROUP BY project_id UNION ALL "
     "SELECT s.project_id, 'snapshots_' || t.name, COUNT(*) " SNAPSHOTS_OF_TYPES " UNION ALL "
     "SELECT s.project_id, 'gigabytes_' || t.name, SUM(s.counted_gb) " SNAPSHOTS_OF_TYPES
-    " UNION ALL SELECT project_id, 'groups', COUNT(*) FROM volume_groups GROUP BY project_id";
+    " UNION ALL SELECT project_id, 'groups', COUNT(*) FROM volume_groups GROUP BY project_id "
+    "UNION ALL SELECT project_id, 'volumes', COUNT(*) FROM documents "
+    "WHERE size_gb > 0 GROUP BY project_id UNION ALL "
+    "SELECT project_id, 'gigabytes', SUM(size_gb) FROM documents "
+    "WHERE size_gb > 0 GROUP BY project_id";

@@ -29,5 +29,6 @@ int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
 int group_quota_take(struct work *work, const char *project_id, struct error *err);
 int group_quota_give_back(struct work *work, const char *project_id, struct error *err);
 
-/* What the rows of volumes, snapshots and groups say is in use, for quota_recount(). */
+/* What the rows of volumes, snapshots and groups say is in use, and those of declared volumes
+ * (provision/document_quota.h), for quota_recount(). */
 extern const char volume_quota_in_use[];

@@ -222,8 +222,35 @@ START_TEST(configs_are_found_by_name_and_label) {
 }
 END_TEST
 
+static int64_t in_use(struct world *world, const char *resource) {
+    expect(world, "GET", "/os-quota-sets/" WORLD_PROJECT "?usage=true", NULL, 200);
+    return json_integer_value(json_object_get(
+        json_object_get(json_object_get(world->answer, "quota_set"), resource), "in_use"));
+}
+
+START_TEST(a_config_counts_as_a_volume_of_its_project) {
+    const struct world_settings settings = { .quota_volumes = 2, .quota_gigabytes = 25 };
+    autoworld struct world *world = world_new(&settings);
+
+    made(world, "\"name\": \"db\"");
+    world_volume(world, 8);
+    ck_assert_int_eq(in_use(world, "volumes"), 2);
+    ck_assert_int_eq(in_use(world, "gigabytes"), 18);
+    expect(world, "POST", "/volume_configs", CONFIG("\"name\": \"web\""), 413);
+    expect(world, "POST", "/volume_configs?dry_run=true", CONFIG("\"name\": \"web\""), 413);
+    expect(world, "PATCH", "/volume_configs/db",
+           PATCH("\"spec\": {\"capacity\": {\"storage\": \"18Gi\"}}"), 413);
+    expect_told(world, "VolumeSizeExceedsAvailableQuota");
+    expect(world, "PATCH", "/volume_configs/db",
+           PATCH("\"spec\": {\"capacity\": {\"storage\": \"17Gi\"}}"), 200);
+    ck_assert_int_eq(in_use(world, "volumes"), 2);
+    ck_assert_int_eq(in_use(world, "gigabytes"), 25);
+}
+END_TEST
+
 CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion,
            an_edit_that_must_not_be_is_told_its_place_and_changes_nothing,
            what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
            a_node_finds_what_is_its_own_in_all_projects,
-           a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label)
+           a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label,
+           a_config_counts_as_a_volume_of_its_project)

@@ -216,6 +216,9 @@ START_TEST(documents_and_what_belongs_to_them_agree) {
         { "UPDATE documents SET deleted_at = 1, metadata = '{\"finalizers\":[]}' "
           "WHERE kind = 'CStorVolumeReplica'",
           "is deleted and waits for nothing" },
+        { "UPDATE documents SET size_gb = 2 WHERE kind = 'CStorVolumeConfig'",
+          "P2 quota gigabytes of project" },
+        { "UPDATE documents SET size_gb = NULL", "P2 quota volumes of project" },
     };
 
     for (size_t i = 0; i < LENGTH(cases); i++) {

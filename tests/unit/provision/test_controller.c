@@ -42,6 +42,7 @@ static struct bench *bench_new(bool inline_writes) {
     bench->fixture = test_fixture();
     bench->clock = (struct clock){ test_now, bench_steady, test_clock_us, bench_random, bench };
     bench->steady_us = 1000 * SECOND_US;
+    bench->fixture.settings.quota_volumes = bench->fixture.settings.quota_gigabytes = -1;
     bench->fixture.settings.clock = &bench->clock;
     ck_assert_msg(db_open(&settings, &bench->db, &err) == 0, "%s", err.message);
     bench->arena = arena_new();
