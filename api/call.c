@@ -107,7 +107,7 @@ static int request_police(struct request *request, struct error *err) {
 
 /* What asks a backend writes its question down. */
 static bool route_reads(const struct route *route) {
-    return strcmp(route->method, "GET") == 0 && !route->after;
+    return strcmp(route->method, "GET") == 0 && !route->after && !(route->flags & ROUTE_WRITES);
 }
 
 static void request_begin(struct call *call, struct db_tx *tx) {

@@ -48,6 +48,8 @@ static const struct extension extensions[] = {
       "Expose migration_status as an attribute of a volume." },
     { "os-extended-services", "ExtendedServices", "2014-01-10T00:00:00-00:00",
       "Extended services support." },
+    { "qos-specs", "Qos_specs_manage", "2013-08-02T00:00:00+00:00",
+      "QoS specs support." },
     { "scheduler-stats", "Scheduler_stats", "2014-09-07T00:00:00+00:00",
       "Scheduler stats support." },
     { "capabilities", "Capabilities", "2015-08-31T00:00:00+00:00",

@@ -36,6 +36,7 @@ libscoria_a_SOURCES += \
 	api/page_sort.c api/page_sort.h \
 	api/places.c api/places.h \
 	api/pools.c api/pools.h \
+	api/qos.c \
 	api/quotas.c \
 	api/reclaim.c \
 	api/release.c \
@@ -92,6 +93,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_messages \
 	tests/unit/api/test_openapi \
 	tests/unit/api/test_page \
+	tests/unit/api/test_qos \
 	tests/unit/api/test_quotas \
 	tests/unit/api/test_release \
 	tests/unit/api/test_replica_pools \

@@ -24,6 +24,7 @@ enum route_flags {
     ROUTE_TEXT = 1 << 10,       /* the answer is bare text, no JSON */
     ROUTE_EMPTY_BODY = 1 << 11, /* {} is as good as null for the wrapper's value */
     ROUTE_ONE_FIELD = 1 << 12,  /* the body is the value of the one field */
+    ROUTE_WRITES = 1 << 13,     /* a GET that changes something */
 };
 
 /* A parameter of the query that the handler looks at; those of a list follow from its resource. */

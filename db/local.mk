@@ -64,7 +64,8 @@ schema_texts = \
 	db/schema/0027_document_moves.sql \
 	db/schema/0028_group_type_pages.sql \
 	db/schema/0031_pool_addresses.sql \
-	db/schema/0032_documents_counted.sql
+	db/schema/0032_documents_counted.sql \
+	db/schema/0035_qos_specs.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

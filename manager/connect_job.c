@@ -3,15 +3,16 @@
  */
 #include "manager/job.h"
 #include "volume/connect.h"
+#include "volume/qos_front_end.h"
 #include "json/json.h"
 
 /* What every backend's answer gets beside its own data. */
-static const char *complete(struct job *job, json_t *info, const char *mode) {
+static const char *complete(struct job *job, json_t *info, json_t *qos, const char *mode) {
     json_t *data = json_object_get(info, "data");
 
     json_object_set_new(data, "access_mode", json_string(mode));
     json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
-    json_object_set_new(data, "qos_specs", json_null());
+    json_object_set(data, "qos_specs", qos);
     json_object_set_new(data, "cacheable", json_false());
     if (job->backend->reports_discard && !json_object_get(data, "discard"))
         json_object_set_new(data, "discard", json_true());
@@ -36,12 +37,26 @@ const char *job_connection_info(struct job *job, struct error *err) {
     return info ? json_text(job->arena, info) : NULL;
 }
 
+struct told {
+    const struct volume *volume;
+    json_t *qos;
+};
+
+static int read_told(struct work *work, void *arg, struct error *err) {
+    struct told *told = arg;
+
+    return qos_front_end(work, told->volume, &told->qos, err);
+}
+
 static const char *connect(struct job *job, struct error *failure) {
     const json_t *arguments = operation_arguments(job->arena, &job->operation);
     const char *mode = json_string_value(json_object_get(arguments, "mode"));
+    struct told told = { .volume = &job->volume };
     json_t *info = ask(job, json_object_get(arguments, "connector"), failure);
 
-    return info ? complete(job, info, mode ? mode : "rw") : NULL;
+    if (!info || job_read(job, read_told, &told, failure) < 0)
+        return NULL;
+    return complete(job, info, told.qos, mode ? mode : "rw");
 }
 
 int job_connect(struct job *job, struct error *err) {

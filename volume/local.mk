@@ -40,6 +40,9 @@ libscoria_a_SOURCES += \
 	volume/placement_query.c \
 	volume/placement_query.private.h \
 	volume/pool.c volume/pool.h \
+	volume/qos.c volume/qos.h \
+	volume/qos_front_end.c volume/qos_front_end.h \
+	volume/qos_scale.c volume/qos_scale.h \
 	volume/reclaim.c volume/reclaim.h \
 	volume/reclaim_trim.c volume/reclaim_trim.h \
 	volume/reserved_type.h \
@@ -82,6 +85,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_notification \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
+	tests/unit/volume/test_qos_front_end \
 	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \

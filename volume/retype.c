@@ -4,6 +4,7 @@
 #include "volume/notification.h"
 #include "volume/placement.h"
 #include "volume/pool.h"
+#include "volume/qos_front_end.h"
 #include "volume/type.h"
 #include "volume/volume_quota.h"
 
@@ -27,8 +28,8 @@ static int check_volume(const struct volume *volume, struct error *err) {
     return volume->host ? 0 : refuse(volume, "it is on no backend", err);
 }
 
-static int check_type(const struct volume *volume, const struct volume_type *type,
-                      struct error *err) {
+static int check_type(struct work *work, const struct volume *volume,
+                      const struct volume_type *type, struct error *err) {
     if (volume->type_id && strcmp(volume->type_id, type->id) == 0)
         return refuse(volume, "it has that type already", err);
     if (type->is_encrypted)
@@ -40,6 +41,9 @@ static int check_type(const struct volume *volume, const struct volume_type *typ
         volume_type_is(type, "multiattach") != volume->multiattach)
         return refuse(volume, "whether several may attach it changes only while nobody has it",
                       err);
+    if (volume->status != VOLUME_AVAILABLE &&
+        qos_front_end_check_retype(work, volume, type, err) < 0)
+        return -1;
     return volume_type_check_size(type, volume->size_gb, err);
 }
 
@@ -67,7 +71,7 @@ int volume_retype(struct work *work, const struct volume *volume, const char *wa
     struct volume_type type;
 
     if (check_volume(volume, err) < 0 || volume_type_find(work, wanted, &type, err) < 0 ||
-        check_type(volume, &type, err) < 0 || check_place(work, volume, &type, err) < 0 ||
+        check_type(work, volume, &type, err) < 0 || check_place(work, volume, &type, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_RETYPE, err) < 0 ||
         volume_quota_retype(work, volume, type.name, err) < 0 ||
         write_row(work, volume, &type, err) < 0)

@@ -128,6 +128,29 @@ class OpenStack(ServiceCase):
         self.assertNotIn("rapid",
                          [row["Name"] for row in self.openstack("volume", "type", "list")])
 
+    def test_qos_specs(self):
+        def qos(*words, output=False):
+            return self.openstack("volume", "qos", *words, output=output)
+
+        def listed():
+            return [(row["Name"], row["Consumer"], row["Associations"], row["Properties"])
+                    for row in qos("list", output=True)]
+
+        self.openstack("volume", "type", "create", "held", output=False)
+        made = qos("create", "--consumer", "front-end", "--property", "total_iops_sec=100",
+                   "--property", "colour=blue", "gold", output=True)
+        qos("set", "--property", "total_iops_sec=200", "gold")
+        qos("unset", "--property", "colour", "gold")
+        qos("associate", "gold", "held")
+        self.assertEqual(listed(), [("gold", "front-end", ["held"], {"total_iops_sec": "200"})])
+        shown = qos("show", "gold", output=True)
+        self.assertEqual((shown["id"], shown["associations"], shown["properties"]),
+                         (made["id"], ["held"], {"total_iops_sec": "200"}))
+        qos("disassociate", "--volume-type", "held", "gold")
+        qos("disassociate", "--all", "gold")
+        qos("delete", "--force", "gold")
+        self.assertEqual(listed(), [])
+
     def test_groups_and_their_types(self):
         def group(*words, output=True):
             return self.openstack("--os-volume-api-version", "3.58", "volume", "group", *words,

@@ -91,6 +91,11 @@ static const char *make_replica_pool(struct world *world) {
     return "pool-a";
 }
 
+static const char *make_qos(struct world *world) {
+    return made(world, "qos_specs", "/qos-specs",
+                "{\"qos_specs\": {\"name\": \"q\", \"k\": \"v\"}}");
+}
+
 static const char *make_type(struct world *world) {
     return made(world, "volume_type", "/types",
                 "{\"volume_type\": {\"name\": \"t\", \"extra_specs\": "
@@ -472,6 +477,22 @@ static const struct row replica_pool_rows[] = {
     { ADMIN, "DELETE", "/replica_pools/%s", NULL, 204, "replica_pool:delete", NULL },
 };
 
+#define QOS(rule) "volume_extension:qos_specs_manage:" rule
+
+static const struct row qos_rows[] = {
+    { ADMIN, "GET", "/qos-specs", NULL, 200, QOS("get_all"), NULL },
+    { ADMIN, "GET", "/qos-specs?marker=%s", NULL, 200, QOS("get_all"), NULL },
+    { ADMIN, "POST", "/qos-specs", "{\"qos_specs\": {\"name\": \"new\"}}", 200, QOS("create"), NULL },
+    { ADMIN, "GET", "/qos-specs/%s", NULL, 200, QOS("get"), NULL },
+    { ADMIN, "PUT", "/qos-specs/%s", "{\"qos_specs\": {\"l\": \"v\"}}", 200, QOS("update"), NULL },
+    { ADMIN, "DELETE", "/qos-specs/%s", NULL, 202, QOS("delete"), NULL },
+    { ADMIN, "PUT", "/qos-specs/%s/delete_keys", "{\"keys\": [\"k\"]}", 202, QOS("delete"), NULL },
+    { ADMIN, "GET", "/qos-specs/%s/associations", NULL, 200, QOS("get_all"), NULL },
+    { ADMIN, "GET", "/qos-specs/%s/associate?vol_type_id=99999999-9999-4999-8999-999999999999", NULL, 404, QOS("update"), NULL },
+    { ADMIN, "GET", "/qos-specs/%s/disassociate?vol_type_id=99999999-9999-4999-8999-999999999999", NULL, 404, QOS("update"), NULL },
+    { ADMIN, "GET", "/qos-specs/%s/disassociate_all", NULL, 202, QOS("update"), NULL },
+};
+
 static const struct row group_type_rows[] = {
     { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
     { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
@@ -628,6 +649,7 @@ const struct group rights_groups[] = {
     GROUP(replicated_volume_rows, make_replicated_volume),
     GROUP(volume_replica_rows, make_volume_replica),
     GROUP(replica_pool_rows, make_replica_pool),
+    GROUP(qos_rows, make_qos),
     GROUP(group_type_rows, make_group_type),
     GROUP(private_group_type_rows, make_private_group_type),
     GROUP(group_of_one_rows, make_group_of_one),

@@ -175,7 +175,7 @@ static bool is_answer_told(const struct route *route) {
     snprintf(status, sizeof(status), "%d", route->status);
     answer = at(at(operation_of(route->method, route->path), "responses"), status);
     if (!json_object_get(answer, "content"))
-        return strcmp(route->method, "GET") != 0;
+        return strcmp(route->method, "GET") != 0 || route->flags & ROUTE_WRITES;
     schema = at(at(at(answer, "content"), "application/json"), "schema");
     if (route->action)
         schema = answer_of_action(schema, route->action);

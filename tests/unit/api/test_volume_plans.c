@@ -29,7 +29,7 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
     } else if ((strstr(sql, " FROM volumes v ") || strstr(sql, " FROM attachments a ") ||
                 strstr(sql, " FROM messages m ") || strstr(sql, " FROM snapshots s ") ||
                 strstr(sql, " FROM volume_groups g ") || strstr(sql, " FROM group_snapshots gs ") ||
-                strstr(sql, " FROM group_types t ")) &&
+                strstr(sql, " FROM group_types t ") || strstr(sql, " FROM qos_specs q ")) &&
                strstr(sql, " LIMIT ")) {
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
@@ -71,8 +71,8 @@ static const char *plan_of_list(struct world *world, const char *path) {
 
         if (strstr(step, " v ") || strstr(step, " a ") || strstr(step, " m ") ||
             strstr(step, " g ") || strstr(step, " s ") || strstr(step, " gs ") ||
-            strstr(step, "SCAN t ") || strstr(step, " group_types_by_") || strstr(step, " pair ") ||
-            strstr(step, "ORDER BY"))
+            strstr(step, "SCAN t ") || strstr(step, "SCAN q ") ||
+            strstr(step, " group_types_by_") || strstr(step, " pair ") || strstr(step, "ORDER BY"))
             plan = arena_format(world->arena, "%s%s\n", plan, step);
     }
     sqlite3_finalize(statement);
@@ -307,6 +307,27 @@ START_TEST(a_page_of_group_types_is_read_in_its_order) {
 }
 END_TEST
 
+START_TEST(a_page_of_qos_specs_is_read_in_its_order) {
+    static const struct list lists[] = {
+        { "", "SCAN q USING INDEX qos_specs_by_time\n" },
+        { "?sort=name", "SCAN q USING INDEX sqlite_autoindex_qos_specs_2\n" },
+        { "?sort=id", "SCAN q USING INDEX sqlite_autoindex_qos_specs_1\n" },
+    };
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+
+    for (size_t i = 0; i < LENGTH(lists); i++) {
+        const char *plan = plan_of_list(world, PATH("/qos-specs%s", lists[i].query));
+
+        ck_assert_msg(strstr(plan, lists[i].index) == plan && !strstr(plan, "FOR ORDER BY"),
+                      "%s: %s", lists[i].query, plan);
+    }
+}
+END_TEST
+
 /* What the caller sees of the other pairs is asked of each row that the first one leads to. */
 START_TEST(a_pair_leads_to_its_page) {
     static const char *const queries[] = {
@@ -458,6 +479,7 @@ CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_project
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
            a_page_of_snapshots_is_read_in_its_order, a_page_by_zone_is_read_in_its_order,
            a_page_of_groups_is_read_in_its_order, a_page_of_group_snapshots_is_read_in_its_order,
-           a_page_of_group_types_is_read_in_its_order, a_pair_leads_to_its_page,
-           who_is_to_be_alone_is_sought_by_the_index, a_snapshot_costs_the_same_behind_many,
-           others_than_admins_have_the_same_plans, no_list_of_all_projects_is_sorted_as_a_whole)
+           a_page_of_group_types_is_read_in_its_order, a_page_of_qos_specs_is_read_in_its_order,
+           a_pair_leads_to_its_page, who_is_to_be_alone_is_sought_by_the_index,
+           a_snapshot_costs_the_same_behind_many, others_than_admins_have_the_same_plans,
+           no_list_of_all_projects_is_sorted_as_a_whole)

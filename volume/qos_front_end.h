@@ -1,0 +1,17 @@
+/*
+ * QoS specs as the host that has the volume attached is told of them, with what connects it.
+ */
+#pragma once
+
+#include "volume/qos.h"
+
+#include <jansson.h>
+
+/* An object of the specs; JSON's null when the volume's type has none for the front-end.  What is
+ * said for each GiB (total_iops_sec_per_gb and the like) is told as the whole volume's. */
+int qos_front_end(struct work *work, const struct volume *volume, json_t **ret, struct error *err);
+
+/* Nobody tells that host of others while it has the volume: ERROR_BAD_REQUEST when either type has
+ * some for the front-end, and they are not the same. */
+int qos_front_end_check_retype(struct work *work, const struct volume *volume,
+                               const struct volume_type *type, struct error *err);
