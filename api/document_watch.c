@@ -95,6 +95,7 @@ int document_watch(struct request *request, const struct document_kind *kind, st
     if (read_scope(request, &watch->scope, err) < 0 || read_position(request, watch, err) < 0 ||
         read_number(request, "timeoutSeconds", 1, TIMEOUT_MOST_S, &timeout_s, err) < 0)
         return -1;
+    watch->sees_hosts = request->context.is_admin;
     watch->timeout_ms = timeout_s * 1000;
     request->watch = watch;
     return 0;

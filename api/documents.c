@@ -46,7 +46,9 @@ static void put_metadata(struct request *request, const void *row) {
 }
 
 static void put_spec(struct request *request, const void *row) {
-    out_value(&request->out, json_object_get(((const struct document *)row)->body, "spec"));
+    const json_t *body = document_body_shown(request->work.arena, row, request->context.is_admin);
+
+    out_value(&request->out, json_object_get(body, "spec"));
 }
 
 static void put_publish(struct request *request, const void *row) {
@@ -54,7 +56,8 @@ static void put_publish(struct request *request, const void *row) {
 }
 
 static void put_status(struct request *request, const void *row) {
-    out_value(&request->out, ((const struct document *)row)->status);
+    out_value(&request->out,
+              document_status_shown(request->work.arena, row, request->context.is_admin));
 }
 
 static bool has_details(const void *row) {

@@ -45,6 +45,7 @@ struct watcher *watcher_new(const struct watch *watch, const char *project, cons
     watcher->peer = keep(&room, peer);
     watcher->position = watch->position;
     watcher->begins = watch->begins;
+    watcher->sees_hosts = watch->sees_hosts;
     watcher->spoken_us = clock_monotonic_us();
     watcher->until_us = watcher->spoken_us + watch->timeout_ms * 1000;
     return watcher;
@@ -70,16 +71,25 @@ void watcher_say_bookmark(struct watcher *watcher, struct arena *arena) {
         watcher->begins = false;
 }
 
+static const char *text_of(const struct watcher *watcher, struct arena *arena,
+                           enum document_news event, const struct document_change *change) {
+    struct document_change told = *change;
+
+    told.document.body = document_body_shown(arena, &change->document, watcher->sees_hosts);
+    told.document.status = document_status_shown(arena, &change->document, watcher->sees_hosts);
+    return document_news_text(arena, event, &told);
+}
+
 static bool tell_change(struct watcher *watcher, struct arena *arena, const struct watch_part *part,
                         unsigned i) {
     const struct document_change *change = &part->changes[i];
     enum document_news event = document_news_of(&watcher->scope, &watcher->position, change);
-    const char **text = &part->texts[i][event];
+    const char **text = &part->texts[i][watcher->sees_hosts][event];
 
     if (event == DOCUMENT_NO_NEWS)
         return true;
     if (!*text)
-        *text = document_news_text(arena, event, change);
+        *text = text_of(watcher, arena, event, change);
     return watcher_say(watcher, *text);
 }
 

@@ -14,7 +14,8 @@
 struct watch {
     struct document_scope scope;
     struct document_position position;
-    bool begins; /* with all there is, and then a bookmark */
+    bool begins;     /* with all there is, and then a bookmark */
+    bool sees_hosts; /* an administrator */
     int64_t timeout_ms;
 };
 
@@ -26,17 +27,19 @@ struct watcher {
     const char *project, *peer; /* whose seats it has */
     int64_t until_us, spoken_us;
     bool begins; /* has not heard yet that it was told all there was */
-    bool full;   /* its client has to read first */
+    bool sees_hosts;
+    bool full; /* its client has to read first */
     bool over;
     struct pair labels[];
 };
 
-/* A part of what has changed, and each change as it is told, once for all who hear it. */
+/* A part of what has changed, and each change as it is told, once for all who hear it, and once for
+ * those who see all of it. */
 struct watch_part {
     struct document_change *changes;
     unsigned count;
     int64_t version; /* how far it goes */
-    const char *(*texts)[DOCUMENT_NEWS];
+    const char *(*texts)[2][DOCUMENT_NEWS];
 };
 
 /* Without a stream yet; freed with free(). */

@@ -155,3 +155,19 @@ json_t *document_json(struct arena *arena, const struct document *document) {
     json_object_set(whole, "status", document->status);
     return whole;
 }
+
+/* What clients write has nothing of hosts. */
+static json_t *shown(struct arena *arena, const struct document *document,
+                     const struct schema_field *fields, json_t *tree, bool hosts) {
+    if (hosts || !document->kind->ours || !fields || !tree)
+        return tree;
+    return schema_shown(arena, fields, tree);
+}
+
+json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts) {
+    return shown(arena, document, document->kind->fields, document->body, hosts);
+}
+
+json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts) {
+    return shown(arena, document, document->kind->status_fields, document->status, hosts);
+}

@@ -40,6 +40,10 @@ int document_read(struct arena *arena, const struct document_kind *kind,
                   const struct document *before, const json_t *given, struct document_form *ret,
                   struct error *err);
 
+/* What is shown of its body and status; without `hosts` nothing that tells of our hosts. */
+json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts);
+json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts);
+
 /* An instant as documents have it: to the second, with its zone. */
 const char *document_time(struct arena *arena, int64_t instant_us);
 /* The whole, and its metadata alone; in the arena. */

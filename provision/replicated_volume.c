@@ -19,9 +19,9 @@ static const struct schema_field member_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
     { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
-    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = PATH_MOST,
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
-    { "address", SCHEMA_TEXT, .min = 1,
+    { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1,
       .about = "Where other nodes reach it, HOST:PORT; without, by the path alone." },
     SCHEMA_FIELDS_END,
 };
@@ -64,7 +64,7 @@ static const char *const modes[] = {
 static const struct schema_field target_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
-    { "address", SCHEMA_TEXT, .max = PATH_MOST, .about = "Where clients find it." },
+    { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .max = PATH_MOST, .about = "Where clients find it." },
     SCHEMA_FIELDS_END,
 };
 
@@ -72,7 +72,7 @@ static const struct schema_field replica_fields[] = {
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
     { "poolName", SCHEMA_TEXT, .about = "The pool where its file is." },
     { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
-    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },
     { "errors", SCHEMA_INT, .about = "How often it failed." },
     { "doneBytes", SCHEMA_INT, .about = "How much of it is rebuilt." },
@@ -87,7 +87,7 @@ static const struct schema_field status_fields[] = {
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
       .about = "Each replica as the target sees it." },
-    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .max = CONDITIONS_MOST, .also = "condition", .about = "What goes on." },
     SCHEMA_FIELDS_END,
 };

@@ -356,6 +356,31 @@ void schema_keep_ours(const struct schema_field *fields, const json_t *before, j
             keep_below(fields, before, after, schema_keep_ours);
 }
 
+/* ---- what is shown ---- */
+
+static void hide(const struct schema_field *fields, json_t *object) {
+    for (; fields->type != SCHEMA_END; fields++) {
+        json_t *below = json_object_get(object, fields->name), *item;
+        size_t i;
+
+        if (fields->flags & SCHEMA_HOSTS)
+            json_object_del(object, fields->name);
+        else if (fields->of && json_is_array(below))
+            json_array_foreach(below, i, item) hide(fields->of, item);
+        else if (fields->of)
+            hide(fields->of, below);
+    }
+}
+
+json_t *schema_shown(struct arena *arena, const struct schema_field *fields, const json_t *object) {
+    json_t *shown = json_keep(arena, json_deep_copy(object));
+
+    hide(fields, shown);
+    return shown;
+}
+
+/* ---- edits ---- */
+
 static const char *show_value(struct arena *arena, const json_t *value) {
     if (!value)
         return "nothing";

@@ -37,6 +37,7 @@ enum schema_flags {
     SCHEMA_KEPT =
         1 << 4, /* an edit that does not say it leaves it as it is; what is fixed is kept */
     SCHEMA_POWER_OF_2 = 1 << 5,
+    SCHEMA_HOSTS = 1 << 6, /* tells of our hosts: shown to administrators alone */
 };
 
 #define SCHEMA_TEXT_MOST 255
@@ -66,6 +67,9 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
  * written. */
 void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given);
 void schema_keep_ours(const struct schema_field *fields, const json_t *before, json_t *after);
+
+/* What is shown of `object` to who is no administrator: a copy, in the arena. */
+json_t *schema_shown(struct arena *arena, const struct schema_field *fields, const json_t *object);
 
 /* May `before` become `after`?  Both are in normal form. */
 int schema_compare(struct arena *arena, const struct schema_field *fields, const char *path,

@@ -17,7 +17,7 @@ static const struct schema_field spec_fields[] = {
     { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
     { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
-    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = PATH_MOST,
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "The volume's size." },
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
@@ -48,7 +48,7 @@ static const struct schema_field capacity_fields[] = {
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
-    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     SCHEMA_FIELDS_END,
 };

@@ -1,6 +1,7 @@
 #include "api/watchers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 
 #include <stdio.h>
@@ -247,6 +248,34 @@ START_TEST(a_node_hears_what_is_its_own_of_all_projects) {
 }
 END_TEST
 
+/* In either order: what one hears is not what was written for the other. */
+START_TEST(where_it_is_on_our_hosts_is_heard_by_administrators_alone) {
+    autoworld struct world *world = world_new(NULL);
+    struct test_exchange *heard[4];
+
+    roles_enter(world, NULL);
+    for (unsigned i = 0; i < LENGTH(heard); i++)
+        heard[i] = ask_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
+                          "/v3/volume_replicas", "watch=true&resourceVersion=0");
+    world_sql(world,
+              "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
+              "generation, metadata, body, status, created_at) VALUES ('r', "
+              "'CStorVolumeReplica', '" WORLD_PROJECT "', 'r', 1, 1, 1, '{}', '{\"spec\":"
+              "{\"path\":\"/secret\",\"poolName\":\"p\"}}', '{\"message\":\"/secret\"}', 1)");
+    world_sql(world, "UPDATE document_versions SET version = 1");
+    api_documents_changed(world->api);
+    for (unsigned i = 0; i < LENGTH(heard); i++) {
+        ck_assert_str_eq(told(heard[i]), "ADDED r 1;");
+        ck_assert(strstr(test_exchange_pieces(heard[i]), "\"poolName\":\"p\"") != NULL);
+        ck_assert_msg(!strstr(test_exchange_pieces(heard[i]), "secret") == (i % 3 != 0), "%u: %s",
+                      i, test_exchange_pieces(heard[i]));
+    }
+    world_free(take(world));
+    for (unsigned i = 0; i < LENGTH(heard); i++)
+        test_exchange_free(heard[i]);
+}
+END_TEST
+
 START_TEST(a_query_that_makes_no_sense_is_refused) {
     static const char *const queries[] = {
         "watch=perhaps",
@@ -345,7 +374,8 @@ CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
            who_does_not_read_is_told_later_what_is_true_then,
            a_version_that_is_not_kept_is_refused_and_ends_a_watch,
            each_hears_what_he_may_see_and_has_asked_for,
-           a_node_hears_what_is_its_own_of_all_projects, a_query_that_makes_no_sense_is_refused,
-           the_head_of_a_watch_is_no_watch,
+           a_node_hears_what_is_its_own_of_all_projects,
+           where_it_is_on_our_hosts_is_heard_by_administrators_alone,
+           a_query_that_makes_no_sense_is_refused, the_head_of_a_watch_is_no_watch,
            a_project_watches_in_as_many_places_as_it_leaves_to_others,
            who_has_little_to_hear_waits_for_nobody_who_has_much)

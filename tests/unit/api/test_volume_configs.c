@@ -206,6 +206,62 @@ START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
 }
 END_TEST
 
+/* Its replicas are below SECRET, its target is there, and what fails tells of it. */
+#define SECRET "/srv/secret"
+#define SECRET_VOLUME                                                                      \
+    "{\"spec\": {\"capacity\": \"1Gi\", \"maximum\": \"1Ti\", \"replicationFactor\": 1, "  \
+    "\"consistencyFactor\": 1, \"replicas\": [{\"uid\": \"r\", \"poolName\": \"pool-a\", " \
+    "\"nodeId\": \"host-a\", \"path\": \"" SECRET "\", \"address\": \"" SECRET ":1\"}]}}"
+#define SECRET_REPLICA                                                                    \
+    "{\"spec\": {\"volumeId\": \"v\", \"poolName\": \"pool-a\", \"nodeId\": \"host-a\", " \
+    "\"path\": \"" SECRET "\", \"capacity\": \"1Gi\", \"maximum\": \"1Ti\", "             \
+    "\"replicationFactor\": 1}}"
+#define SECRET_VOLUME_STATUS                                                                \
+    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", \"message\": \"" SECRET \
+    " is away\", \"target\": {\"nodeId\": \"host-a\", \"state\": \"Serving\", "             \
+    "\"address\": \"" SECRET "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", "       \
+    "\"mode\": \"Offline\", \"message\": \"" SECRET " is away\"}]}}"
+#define SECRET_REPLICA_STATUS                                                              \
+    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Offline\", \"message\": \"" SECRET \
+    " is away\"}}"
+
+START_TEST(where_it_is_on_our_hosts_is_told_to_administrators_alone) {
+    autoworld struct world *world = world_new(NULL);
+    const char *config = made(world, "\"name\": \"db\"");
+    const char *volume =
+        documents_own(world, (struct documents_own){ &kind_volume_config, &kind_replicated_volume,
+                                                     config, "v", SECRET_VOLUME, "host-a", NULL });
+    const char *replica = documents_own(
+        world, (struct documents_own){ &kind_replicated_volume, &kind_volume_replica, volume,
+                                       "v-pool-a", SECRET_REPLICA, "host-a", NULL });
+    const char *const paths[] = {
+        "/replicated_volumes",
+        "/volume_replicas",
+        path_of(world, "replicated_volumes", volume, ""),
+        path_of(world, "volume_replicas", replica, ""),
+        path_of(world, "volume_configs", config, "/volume"),
+        path_of(world, "volume_configs", config, "/replicas"),
+    };
+
+    expect(world, "PUT", path_of(world, "replicated_volumes", volume, "/status"),
+           SECRET_VOLUME_STATUS, 200);
+    expect(world, "PUT", path_of(world, "volume_replicas", replica, "/status"),
+           SECRET_REPLICA_STATUS, 200);
+    roles_enter(world, NULL);
+    for (size_t i = 0; i < LENGTH(paths); i++) {
+        world->token = "admin:" WORLD_PROJECT;
+        expect(world, "GET", paths[i], NULL, 200);
+        expect_told(world, SECRET);
+        world->token = "member:" WORLD_PROJECT;
+        expect(world, "GET", paths[i], NULL, 200);
+        ck_assert_msg(!strstr(world->answer_text, SECRET), "%s", world->answer_text);
+        expect_told(world, "pool-a");
+        expect_told(world, "host-a");
+        expect_told(world, "\"capacity\"");
+    }
+}
+END_TEST
+
 START_TEST(configs_are_found_by_name_and_label) {
     autoworld struct world *world = world_new(NULL);
 
@@ -253,4 +309,5 @@ CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion
            what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
            a_node_finds_what_is_its_own_in_all_projects,
            a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label,
-           a_config_counts_as_a_volume_of_its_project)
+           a_config_counts_as_a_volume_of_its_project,
+           where_it_is_on_our_hosts_is_told_to_administrators_alone)
