@@ -92,7 +92,7 @@ const struct command_word manage_words[] = {
     { "get", .run_on = manage_get, .more = "KIND [NAME] [--watch]", .json = true,
       .help = "lists what is declared of a kind, or shows one; and goes on as it changes" },
     { "wait", .run_on = manage_wait,
-      .more = "KIND NAME --for=phase=PHASE|condition=TYPE[=STATUS]|delete [--timeout=60s]",
+      .more = "KIND NAME --for=phase=PHASE|condition=TYPE[=STATUS]|jsonpath={.PATH}=VALUE|delete [--timeout=60s]",
       .help = "waits until one that is declared has become so" },
     { "describe", .run_on = manage_describe, .more = "KIND [NAME]",
       .help = "tells all of what is declared, for people" },

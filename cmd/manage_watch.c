@@ -5,6 +5,7 @@
 #include "cmd/manage.h"
 
 #include "client/watch.h"
+#include "cmd/awaited.h"
 #include "cmd/document_print.h"
 #include "cmd/manage_talk.h"
 #include "common/clock.h"
@@ -115,115 +116,52 @@ int manage_watch(struct manage_talk *talk, const struct document_kind *kind) {
 
 /* ---- wait ---- */
 
-enum wanted { WANTED_PHASE, WANTED_CONDITION, WANTED_DELETE };
-
-struct awaited {
+struct waiting {
     struct manage_talk *talk;
     const struct document_kind *kind;
     const char *name, *id;
-    enum wanted wanted;
-    const char *what, *status; /* a phase; or a condition and its status */
+    struct awaited wanted;
     struct round round;
     bool gone, met;
     json_t *last; /* as it was told last */
 };
 
-static int read_wanted(struct manage_talk *talk, struct awaited *ret) {
-    const char *text = talk->wanted ? talk->wanted : "";
-    char *kept = arena_text(talk->arena, text), *status;
-
-    if (strcmp(text, "delete") == 0) {
-        ret->wanted = WANTED_DELETE;
-        return 0;
-    }
-    if (strncmp(text, "phase=", strlen("phase=")) == 0 && text[strlen("phase=")]) {
-        ret->wanted = WANTED_PHASE;
-        ret->what = kept + strlen("phase=");
-        return 0;
-    }
-    if (strncmp(text, "condition=", strlen("condition=")) == 0 && text[strlen("condition=")]) {
-        ret->wanted = WANTED_CONDITION;
-        ret->what = kept + strlen("condition=");
-        status = strchr(ret->what, '=');
-        ret->status = status ? status + 1 : "True";
-        if (status)
-            *status = '\0';
-        return 0;
-    }
-    return error_set(&talk->err, ERROR_BAD_REQUEST,
-                     "it is not said for what: --for=phase=PHASE, --for=condition=TYPE[=STATUS] or "
-                     "--for=delete");
-}
-
-static const json_t *last_condition(const struct awaited *awaited, const char *type) {
-    const json_t *list = json_object_get(json_object_get(awaited->last, "status"), "conditions");
-    const json_t *found = NULL;
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!type || is_text(json_text_of(json_array_get(list, i), "type"), type))
-            found = json_array_get(list, i);
-    return found;
-}
-
-static bool is_met(const struct awaited *awaited) {
-    const char *status;
-
-    if (awaited->gone)
-        return awaited->wanted == WANTED_DELETE;
-    if (awaited->wanted == WANTED_PHASE)
-        return is_text(json_text_of(json_object_get(awaited->last, "status"), "phase"),
-                       awaited->what);
-    if (awaited->wanted == WANTED_DELETE)
-        return false;
-    status = json_text_of(last_condition(awaited, awaited->what), "status");
-    return status && strcasecmp(status, awaited->status) == 0;
-}
-
 /* One of the same name that is another one was made behind it. */
 static int look(void *arg, const char *type, const json_t *object, struct error *err) {
-    struct awaited *awaited = arg;
-    bool is_it = is_text(metadata_of(object, "uid"), awaited->id);
+    struct waiting *waiting = arg;
+    bool is_it = is_text(metadata_of(object, "uid"), waiting->id);
 
     (void)err;
     if (strcmp(type, "BOOKMARK") == 0) {
-        awaited->gone = !awaited->round.seen;
+        waiting->gone = !waiting->round.seen;
     } else if (strcmp(type, "DELETED") == 0) {
-        awaited->gone = is_it;
+        waiting->gone = is_it;
     } else {
-        awaited->gone = !is_it;
-        awaited->round.seen |= is_it;
+        waiting->gone = !is_it;
+        waiting->round.seen |= is_it;
     }
     if (is_it && strcmp(type, "DELETED") != 0) {
-        json_decref(awaited->last);
-        awaited->last = json_deep_copy(object);
+        json_decref(waiting->last);
+        waiting->last = json_deep_copy(object);
     }
-    awaited->met = is_met(awaited);
-    awaited->round.enough = awaited->met || awaited->gone;
-    return awaited->round.enough;
+    waiting->met = awaited_is_met(&waiting->wanted, waiting->gone ? NULL : waiting->last);
+    waiting->round.enough = waiting->met || waiting->gone;
+    return waiting->round.enough;
 }
 
 /* It as it is; 0: it is not there, or -1. */
-static int find(struct awaited *awaited) {
-    struct manage_talk *talk = awaited->talk;
-    const struct remote_documents place = manage_place(talk, awaited->kind);
+static int find(struct waiting *waiting) {
+    struct manage_talk *talk = waiting->talk;
+    const struct remote_documents place = manage_place(talk, waiting->kind);
     const json_t *document =
         document_fetch(&talk->api, talk->arena, &place, talk->words[1], &talk->err);
 
     if (!document)
         return talk->err.kind == ERROR_NOT_FOUND ? 0 : -1;
-    awaited->name = metadata_of(document, "name");
-    awaited->id = metadata_of(document, "uid");
-    awaited->last = json_deep_copy(document);
+    waiting->name = metadata_of(document, "name");
+    waiting->id = metadata_of(document, "uid");
+    waiting->last = json_deep_copy(document);
     return 1;
-}
-
-static const char *described(const struct awaited *awaited) {
-    struct arena *arena = awaited->talk->arena;
-
-    return awaited->wanted == WANTED_DELETE ? "gone"
-           : awaited->wanted == WANTED_PHASE
-               ? awaited->what
-               : arena_join(arena, awaited->what, "=", awaited->status, NULL);
 }
 
 static const char *text_or(const char *text, const char *otherwise) {
@@ -231,27 +169,28 @@ static const char *text_or(const char *text, const char *otherwise) {
 }
 
 /* The newest of what happened to a config; NULL: nothing, or nobody can tell. */
-static const json_t *last_event(const struct awaited *awaited) {
-    struct manage_talk *talk = awaited->talk;
-    const struct remote_documents place = manage_place(talk, awaited->kind);
+static const json_t *last_event(const struct waiting *waiting) {
+    struct manage_talk *talk = waiting->talk;
+    const struct remote_documents place = manage_place(talk, waiting->kind);
     const json_t *events;
     struct error err;
 
-    if (awaited->kind != &kind_volume_config)
+    if (waiting->kind != &kind_volume_config)
         return NULL;
-    events = document_fetch_below(&talk->api, talk->arena, &place, awaited->id, "events", "events",
+    events = document_fetch_below(&talk->api, talk->arena, &place, waiting->id, "events", "events",
                                   &err);
     return json_array_get(events, json_array_size(events) - 1);
 }
 
 /* What is known of why it did not come. */
-static int tell_missed(struct awaited *awaited) {
-    struct manage_talk *talk = awaited->talk;
-    const json_t *status = json_object_get(awaited->last, "status");
-    const json_t *condition = last_condition(awaited, NULL), *event = last_event(awaited);
-    const char *text = arena_format(talk->arena, "%s is not %s after %jd s: its phase is %s",
-                                    awaited->name, described(awaited), (intmax_t)talk->timeout_s,
-                                    text_or(json_text_of(status, "phase"), "none"));
+static int tell_missed(struct waiting *waiting) {
+    struct manage_talk *talk = waiting->talk;
+    const json_t *status = json_object_get(waiting->last, "status");
+    const json_t *condition = awaited_condition(waiting->last, NULL), *event = last_event(waiting);
+    const char *text =
+        arena_format(talk->arena, "%s is not %s after %jd s: its phase is %s", waiting->name,
+                     awaited_text(talk->arena, &waiting->wanted), (intmax_t)talk->timeout_s,
+                     text_or(json_text_of(status, "phase"), "none"));
 
     if (condition)
         text = arena_format(talk->arena, "%s; condition %s=%s: %s", text,
@@ -265,50 +204,52 @@ static int tell_missed(struct awaited *awaited) {
     return error_set(&talk->err, ERROR_CONFLICT, "%s", text);
 }
 
-static int judge(struct awaited *awaited, int result) {
-    struct manage_talk *talk = awaited->talk;
+static int judge(struct waiting *waiting, int result) {
+    struct manage_talk *talk = waiting->talk;
 
     if (result < 0)
         return -1;
-    if (awaited->gone && !awaited->met)
-        return error_set(&talk->err, ERROR_NOT_FOUND, "%s was deleted", awaited->name);
-    if (!awaited->met)
-        return tell_missed(awaited);
-    printf("%s/%s is %s\n", awaited->kind->name, awaited->name, described(awaited));
+    if (waiting->gone && !waiting->met)
+        return error_set(&talk->err, ERROR_NOT_FOUND, "%s was deleted", waiting->name);
+    if (!waiting->met)
+        return tell_missed(waiting);
+    printf("%s/%s is %s\n", waiting->kind->name, waiting->name,
+           awaited_text(talk->arena, &waiting->wanted));
     return 0;
 }
 
-static int wait_for(struct awaited *awaited) {
-    struct manage_talk *talk = awaited->talk;
-    int found = find(awaited);
+static int wait_for(struct waiting *waiting) {
+    struct manage_talk *talk = waiting->talk;
+    int found = find(waiting);
 
-    if (found == 0 && awaited->wanted == WANTED_DELETE) {
-        awaited->name = talk->words[1];
-        awaited->gone = awaited->met = true;
-        return judge(awaited, 0);
+    if (found == 0 && waiting->wanted.kind == AWAITED_DELETE) {
+        waiting->name = talk->words[1];
+        waiting->gone = waiting->met = true;
+        return judge(waiting, 0);
     }
     if (found <= 0)
         return -1;
-    awaited->round = (struct round){ .path = path_of(talk, awaited->kind, awaited->name),
+    waiting->round = (struct round){ .path = path_of(talk, waiting->kind, waiting->name),
                                      .each = look,
-                                     .arg = awaited };
-    return judge(awaited, watch_on(talk, &awaited->round));
+                                     .arg = waiting };
+    return judge(waiting, watch_on(talk, &waiting->round));
 }
 
 static int wait_body(struct manage_talk *talk) {
-    struct awaited awaited = { .talk = talk, .kind = manage_kind(talk, talk->words[0]) };
+    struct waiting waiting = { .talk = talk, .kind = manage_kind(talk, talk->words[0]) };
     int result;
 
-    if (!awaited.kind || read_wanted(talk, &awaited) < 0)
+    if (!waiting.kind || awaited_read(talk->arena, talk->wanted ? talk->wanted : "",
+                                      &waiting.wanted, &talk->err) < 0)
         return -1;
-    if (!talk->words[1] || awaited.kind == &manage_pools)
+    if (!talk->words[1] || waiting.kind == &manage_pools)
         return error_set(&talk->err, ERROR_BAD_REQUEST,
                          talk->words[1] ? "pools cannot be waited for"
                                         : "it is not said for which one: its name");
     if (!talk->timeout_s)
         talk->timeout_s = TIMEOUT_S;
-    result = wait_for(&awaited);
-    json_decref(awaited.last);
+    result = wait_for(&waiting);
+    json_decref(waiting.last);
     return result;
 }
 

@@ -89,7 +89,8 @@ int usage_print_word(const struct command *command, const char *word, FILE *out)
             "  -f, --file FILE      documents in YAML or JSON; - reads the standard input\n"
             "  --dry-run            checks all and changes nothing; tells what would change\n"
             "  --watch              goes on, with a line for each change\n"
-            "  --for WHAT           phase=PHASE, condition=TYPE[=STATUS] or delete\n"
+            "  --for WHAT           phase=PHASE, condition=TYPE[=STATUS],\n"
+            "                       jsonpath={.PATH}=VALUE or delete\n"
             "  --timeout TIME       how long it watches, or waits, as 90s, 5m or 1h\n",
             out);
     return found ? 0 : -1;
