@@ -4,10 +4,7 @@ it is what the CSIDriver and the sidecars there take it for.
 """
 
 import os
-import re
 import shutil
-import signal
-import subprocess
 import unittest
 
 import manifests
@@ -15,11 +12,9 @@ import program
 from case import ServiceCase, Workplace
 from csi_client import Driver, csi, identity
 from mounts import can_mount, own_mounts
-from ports import free_port
+from pages import paste
 
-PAGE = os.path.join(program.REPOSITORY, "docs/kubernetes.md")
 NOBODY = 65532
-LIMIT_S = 1800  # that only a hang reaches
 
 
 def setUpModule():
@@ -28,28 +23,11 @@ def setUpModule():
     own_mounts()
 
 
-def commands(heading):
-    """The indented lines below a heading."""
-    with open(PAGE, encoding="utf-8") as file:
-        section = file.read().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return "\n".join(re.findall(r"^    (.*)$", section, re.M))
-
-
 class Page(Workplace):
     def test_what_is_pasted_works(self):
         place = os.path.join(self.directory, "kube")
-        script = commands("With a gRPC client").replace("/var/tmp/kube", place)
-        script = script.replace("8776", str(free_port())).replace("build/plain/scoria",
-                                                                  program.BINARY)
-        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script],
-                                   cwd=program.REPOSITORY, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, start_new_session=True)
-        try:
-            said = process.communicate(timeout=LIMIT_S)[0]
-        finally:
-            if process.poll() != 0:
-                os.killpg(process.pid, signal.SIGKILL)
-        self.assertEqual(process.returncode, 0, said)
+        status, said = paste("kubernetes.md", "With a gRPC client", "/var/tmp/kube", place)
+        self.assertEqual(status, 0, said)
         self.assertIn("csi.scoria.io", said)
         self.assertIn("\nhello\n", said)
         self.assertRegex(said, r"usage_bytes")
