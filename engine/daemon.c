@@ -43,7 +43,7 @@ static int try_lock(int fd) {
 }
 
 int daemon_lock(const char *run, int *ret, struct error *err) {
-    const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp");
+    const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/peer");
     autoclose int fd = -1;
     struct stat facts;
     int held;
@@ -296,7 +296,7 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
 }
 
 void daemon_clear(const char *run) {
-    static const char *const names[] = { "qmp", "nbd", "pid", "log", "daemon", "lock" };
+    static const char *const names[] = { "qmp", "nbd", "pid", "peer", "log", "daemon", "lock" };
     autoarena struct arena *arena = arena_new();
 
     if (daemon_runs(run))

@@ -1,13 +1,16 @@
 libscoria_a_SOURCES += \
 	engine/daemon.c engine/daemon.h \
+	engine/epoch.c engine/epoch.h \
 	engine/generation.c engine/generation.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
+	engine/relay.c engine/relay.h \
 	engine/replica.c engine/replica.h engine/replica.private.h \
-	engine/replica_access.h \
+	engine/replica_access.h engine/replica_here.c \
+	engine/replica_epoch.c engine/replica_epoch.h \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/target.c engine/target.h engine/target.private.h \
-	engine/target_graph.c engine/target_level.c engine/target_rebuild.c \
+	engine/target_graph.c engine/target_level.c engine/target_member.c engine/target_rebuild.c \
 	engine/target_repair.c engine/target_scale.c engine/target_scrub.c engine/target_snapshot.c engine/target_state.c engine/target_watch.c
 
 EXTRA_DIST += tests/unit/engine/target_test.h
@@ -16,6 +19,7 @@ if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_doubt \
+	tests/unit/engine/test_target_epoch \
 	tests/unit/engine/test_target_faults \
 	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_scale \
@@ -27,5 +31,6 @@ check_PROGRAMS += \
 	tests/unit/engine/test_quorum \
 	tests/unit/engine/test_quorum_worlds \
 	tests/unit/engine/test_quorum_walk \
-	tests/unit/engine/test_replica
+	tests/unit/engine/test_replica \
+	tests/unit/engine/test_replica_epoch
 endif

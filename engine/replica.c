@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/image_lock.h"
+#include "engine/epoch.h"
 #include "engine/replica.private.h"
 
 #include <dirent.h>
@@ -238,7 +239,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
         return 0;
     begin_state(replica, volume, first, &state);
     if (make_data(directory, replica, content, first != NULL, err) < 0 ||
-        write_state(directory, replica, &state, err) < 0)
+        epoch_make(directory, err) < 0 || write_state(directory, replica, &state, err) < 0)
         return -1;
     return write_state(directory, replica, &state, err); /* and has room for the next */
 }
@@ -325,7 +326,8 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
         ret->health = ret->why.kind == ERROR_NOT_FOUND ? REPLICA_GONE : REPLICA_FAILING;
         return;
     }
-    if (look_at_data(directory, replica, ret) < 0 ||
+    ret->epoch = epoch_read(directory, &ret->why);
+    if (ret->epoch < 0 || look_at_data(directory, replica, ret) < 0 ||
         look_at_state(directory, replica, volume, ret) < 0)
         ret->health = ret->why.kind == ERROR_NOT_FOUND     ? REPLICA_GONE
                       : ret->why.kind == ERROR_UNAVAILABLE ? REPLICA_FAILING
@@ -361,7 +363,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
 
 /* The data first: as long as a state is there, somebody asks for the rest. */
 static int remove_files(int directory, const struct replica *replica, struct error *err) {
-    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK };
+    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
 
     for (size_t i = 0; i < LENGTH(names); i++) {
         if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)

@@ -36,6 +36,7 @@ struct replica_look {
     int64_t bytes;    /* how long the file is */
     int64_t used_bytes;
     int64_t free_bytes; /* of the file system */
+    int64_t epoch;      /* the highest that opened it; -1: it cannot be told */
     bool has_state;
     struct replica_state state;
 };

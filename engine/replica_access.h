@@ -16,16 +16,18 @@
 
 #include "engine/replica.h"
 
+#include <limits.h>
+
 #define REPLICA_SUMS_BLOCK 4096
 #define REPLICA_SUMS_MOST  64 /* blocks in one call */
 #define REPLICA_SUM_SIZE   16 /* MD5 */
 
-/* Where the daemon finds the data: one export of the whole file, writable, for several clients. */
+/* Where the daemon finds the data: an export of the whole file, writable, for several clients. */
 struct replica_data {
     char host[256]; /* an address in numbers, or a name */
     char port[8];
-    char export[128];
-    char tls_name[256]; /* that the server's certificate is to have; empty: the host */
+    char export[PATH_MAX]; /* its name, that of no session before; with no host: the file */
+    char tls_name[256];    /* that the server's certificate is to have; empty: the host */
 };
 
 struct replica_access {
@@ -42,9 +44,8 @@ struct replica_access {
     /* The session ends, if it is of this epoch.  One that nobody closes stays until the next. */
     int (*close)(void *arg, const struct replica *replica, int64_t epoch, struct error *err);
 
-    /* As replica_look().  `held`: the session of this epoch serves, and did from its opening on.
-     * Not reached: REPLICA_FAILING.  One that a higher epoch has opened: REPLICA_FAILING, and the
-     * reason is ERROR_CONFLICT. */
+    /* As replica_look(), of any epoch.  `held`: the session of this epoch serves, and did from its
+     * opening on.  Not reached: REPLICA_FAILING. */
     void (*look)(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                  struct replica_look *ret);
 
@@ -70,3 +71,7 @@ struct replica_access {
 
     void *arg; /* outlives every target that has it */
 };
+
+/* Of replicas in pools of this host, with no session: the daemon opens the file `export`, and the
+ * locks of QEMU say who has it.  What serves one to another host is made of it. */
+extern const struct replica_access replica_here;

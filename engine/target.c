@@ -54,9 +54,14 @@ static struct target *new_target(const struct target_settings *settings) {
     target->program =
         arena_text(target->arena, settings->program ? settings->program : DEFAULT_PROGRAM);
     snprintf(target->volume, UUID_SIZE, "%s", settings->volume);
+    target->epoch = settings->epoch;
+    if (settings->tls_directory)
+        target->tls_directory = arena_text(target->arena, settings->tls_directory);
     target->size_bytes = settings->size_bytes;
     target->maximum_bytes = settings->maximum_bytes;
     target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
+    target->silence_ms =
+        settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
     target->trust = settings->trust;
     target->qos = settings->qos;
     target->reads = settings->reads;
@@ -107,7 +112,8 @@ int target_create(struct target *target, struct error *err) {
         uids[i] = target->members[i].replica.uid;
     generation_first(target->volume, target->size_bytes, uids, target->count, &first);
     for (unsigned i = 0; i < target->count; i++) {
-        if (replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
+        if (member_is_here(&target->members[i]) &&
+            replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
                            &first, err) < 0)
             return -1;
     }
@@ -195,6 +201,7 @@ static int fail_start(struct target *target, struct error *err) {
     if (target_kill(target, &ignored) < 0)
         return error_context(err, "%s", ignored.message);
     target_unlock_replicas(target);
+    target_close_replicas(target);
     return -1;
 }
 
@@ -206,8 +213,9 @@ static void name_missing(struct target *target, char *text, size_t size) {
 
         if (!target->plan.votes[i])
             snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
-                     member->look.health == REPLICA_GOOD ? "stale or empty"
-                                                         : member->look.why.message);
+                     member->shunned                       ? member->why.message
+                     : member->look.health == REPLICA_GOOD ? "stale or empty"
+                                                           : member->look.why.message);
     }
 }
 
@@ -262,8 +270,8 @@ static int begin_start(struct target *target, struct error *err) {
 
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
-    for (unsigned i = 0; i < target->count; i++)
-        target->members[i].shunned = false;
+    if (target_open_replicas(target, err) < 0)
+        return fail_start(target, err);
     while (outcome < 0 && again)
         outcome = try_plan(target, &again, err);
     return outcome < 0 ? fail_start(target, err) : outcome;
@@ -293,7 +301,7 @@ static struct member *let_join(struct target *target) {
     struct member *member = &target->members[target->rebuilt];
 
     if (!target->joins || !generation_same(&target->joins_after, &target->current.id) ||
-        replica_flush(&member->replica, &reason) < 0)
+        member_flush(target, member, &reason) < 0)
         return NULL;
     member->votes = true;
     return member;
@@ -323,13 +331,27 @@ static int serve(struct target *target, struct error *err) {
     return 0;
 }
 
+/* 0: levelled, 1: still at it. */
+static int go_on_levelling(struct target *target, struct error *err) {
+    struct quorum_plan ignored;
+
+    if (clock_boottime_us() >= target->epochs_us) {
+        target_look(target, &ignored);
+        target->epochs_us = clock_boottime_us() + SECOND_US;
+    }
+    if (target_is_usurped(target))
+        return error_set(err, ERROR_CONFLICT, "Another has opened a replica of the volume %s.",
+                         target->volume);
+    return level_look(target, err);
+}
+
 int target_start(struct target *target, struct error *err) {
     int outcome = 0;
 
     if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
         return 0;
     if (target->state == TARGET_LEVELLING)
-        outcome = level_look(target, err);
+        outcome = go_on_levelling(target, err);
     else
         outcome = begin_start(target, err);
     if (outcome < 0)
@@ -355,7 +377,7 @@ static bool is_settled(struct target *target) {
             continue;
         settled = member->votes && !member->failing && member->errors == 0 &&
                   generation_same(&member->look.state.generation.id, &target->current.id) &&
-                  replica_flush(&member->replica, &reason) == 0;
+                  member_flush(target, member, &reason) == 0;
     }
     return settled;
 }
@@ -378,6 +400,7 @@ int target_stop(struct target *target, struct error *err) {
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
         log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",
                     reason.message, NULL);
+    target_close_replicas(target);
     return 0;
 }
 
@@ -393,7 +416,7 @@ static int check_room(struct target *target, int64_t size_bytes, struct error *e
 
         if (!member->votes || target->state != TARGET_SERVING)
             continue;
-        replica_look(&member->replica, target->volume, &member->look);
+        member_look(target, member);
         if (member->look.bytes < size_bytes)
             return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
                              member->replica.uid, member->replica.pool,

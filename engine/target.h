@@ -46,6 +46,7 @@ struct target_settings {
     enum target_reads reads; /* from the next start on */
     bool trust;              /* see quorum_plan() */
     int64_t timeout_ms;      /* for one answer of the daemon; 0: 10 000 */
+    int64_t silence_ms;      /* of another host, which is then left out; 0: three quarters of it */
 };
 
 enum target_state {

@@ -6,6 +6,7 @@
 
 #include "engine/qmp.h"
 #include "engine/quorum.h"
+#include "engine/replica_access.h"
 #include "engine/target.h"
 
 #define NODE_SIZE 32
@@ -18,10 +19,14 @@
 struct member {
     struct replica replica; /* pool and uid are the target's own */
     char node[NODE_SIZE];
-    int lock; /* -1: not held */
+    int lock;                 /* -1: not held */
+    bool opened;              /* by this target: */
+    struct replica_data data; /* where it is served */
+    int64_t look_us;          /* it was not reached: no look before that */
     struct replica_look look;
     bool votes;
-    bool shunned; /* could not be opened in this start */
+    bool shunned; /* could not be opened in this start, */
+    struct error why;
     bool failing; /* missed a write, or its file is not what the daemon has open */
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
@@ -31,8 +36,10 @@ struct member {
 struct target {
     struct arena *arena;
     char *run, *program;
+    const char *tls_directory;
+    int64_t epoch;
     char volume[UUID_SIZE];
-    int64_t size_bytes, maximum_bytes, timeout_ms;
+    int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
     bool trust;
     struct target_qos qos;
     int lock;
@@ -47,6 +54,7 @@ struct target {
     int64_t failures;
     bool fine;              /* levelling, or a rebuild, reads single blocks */
     bool again;             /* levelling reads for the second time */
+    int64_t epochs_us;      /* when to look whether another has opened a replica, next */
     int64_t pause_until_us; /* and waits for the last events of the first */
     enum target_job job;
     int64_t speed, failures_before;
@@ -72,6 +80,24 @@ struct member *member_find(struct target *target, const char *uid);
 struct member *member_of_node(struct target *target, const char *node);
 struct member *member_add(struct target *target, const struct replica *replica);
 void member_remove(struct target *target, const char *uid);
+
+/* ---- target_member.c: through the replica's access, in the target's epoch ---- */
+
+bool member_is_here(const struct member *member);
+int member_open(struct target *target, struct member *member, struct error *err);
+/* If this target has opened it. */
+void member_close(struct target *target, struct member *member);
+/* Its `look`: a new one, unless it could not be reached a moment ago. */
+void member_look(struct target *target, struct member *member);
+int member_write_state(struct target *target, const struct member *member,
+                       const struct replica_state *state, struct error *err);
+int member_reset(struct target *target, struct member *member, struct error *err);
+int member_flush(struct target *target, const struct member *member, struct error *err);
+
+/* Opens all: those that cannot be are shunned. ERROR_CONFLICT: one has a higher epoch, or another
+ * has it. */
+int target_open_replicas(struct target *target, struct error *err);
+void target_close_replicas(struct target *target);
 
 /* Looks at all of them and plans. */
 void target_look(struct target *target, struct quorum_plan *ret);
@@ -160,6 +186,7 @@ int target_end_export(struct target *target, struct error *err);
 /* What the daemon has told since. -1: its monitor is gone. */
 int watch_events(struct target *target, struct error *err);
 void watch_files(struct target *target);
+bool target_is_usurped(const struct target *target);
 int target_connect(struct target *target, struct error *err);
 int target_launch(struct target *target, struct error *err);
 /* Whatever runs ends, and nothing of it counts any more. */

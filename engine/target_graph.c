@@ -8,17 +8,21 @@
 #include "engine/target.private.h"
 
 #include "common/cleanup.h"
+#include "engine/daemon.h"
+#include "engine/relay.h"
 #include "json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THROTTLE "throttle"
 #define QOM_PATH "/objects/" THROTTLE
 /* The daemon does not tell of a quorum how it votes: the export's id does. */
-#define EXPORT "needs-"
-#define FIRST  "-first"
+#define CREDENTIALS "credentials"
+#define EXPORT      "needs-"
+#define FIRST       "-first"
 
 int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
              json_t **ret, struct error *err) {
@@ -41,12 +45,57 @@ int graph_add_file(struct target *target, const char *node, const char *path, in
                     file);
 }
 
-int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
+/* The certificates are those of now: who has a connection keeps what it has read. */
+static int add_credentials(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b}", "qom-type",
+                    "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory, "endpoint",
+                    "client", "verify-peer", true);
+}
+
+static int remove_credentials(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "object-del", "{s:s}", "id", CREDENTIALS);
+}
+
+/* reconnect-delay=0: a connection that is lost stays so, and what was missed is told.  How long a
+ * peer may say nothing is up to the relay. */
+static int add_client(struct target *target, const struct member *member, const char *path,
+                      int64_t size_bytes, struct error *err) {
+    const struct replica_data *data = &member->data;
+    bool tls = target->tls_directory != NULL;
+    json_t *nbd =
+        json_pack("{s:s, s:{s:s, s:s}, s:s, s:i, s:s, s:s*, s:s*}", "driver", "nbd", "server",
+                  "type", "unix", "path", path, "export", data->export, "reconnect-delay", 0,
+                  "discard", "unmap", "tls-creds", tls ? CREDENTIALS : NULL, "tls-hostname",
+                  !tls                ? NULL
+                  : data->tls_name[0] ? data->tls_name
+                                      : data->host);
+
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
+                    "node-name", member->node, "size", (json_int_t)size_bytes, "discard", "unmap",
+                    "file", nbd);
+}
+
+static int add_remote(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err) {
     autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, target->run, "peer");
+    bool tls = target->tls_directory != NULL;
+    struct error ignored;
+    int result;
 
-    return graph_add_file(target, member->node, replica_data_path(arena, &member->replica),
-                          size_bytes, err);
+    if (relay_start(path, member->data.host, member->data.port, target->silence_ms, err) < 0 ||
+        (tls && add_credentials(target, err) < 0))
+        return -1;
+    result = add_client(target, member, path, size_bytes, err);
+    unlink(path);
+    return tls && remove_credentials(target, result < 0 ? &ignored : err) < 0 ? -1 : result;
+}
+
+int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
+                      struct error *err) {
+    if (member->data.host[0])
+        return add_remote(target, member, size_bytes, err);
+    return graph_add_file(target, member->node, member->data.export, size_bytes, err);
 }
 
 /* An only one has nobody to vote with, and is read more quickly without. */

@@ -44,6 +44,7 @@ int level_start(struct target *target, struct error *err) {
         if (target->members[i].votes &&
             graph_add_replica(target, &target->members[i], size, err) < 0) {
             target->members[i].shunned = true;
+            target->members[i].why = *err;
             return -1;
         }
     }

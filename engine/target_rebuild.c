@@ -88,11 +88,17 @@ static bool raises_threshold(const struct target *target) {
            generation_needed(&more) != target->threshold;
 }
 
-/* Where its state cannot be read it is made anew; one that is another's stays. */
-static int make_place(struct target *target, const struct member *member, struct error *err) {
+/* Where its state cannot be read it is made anew; one that is another's stays.  At another host
+ * that is not ours to do. */
+static int make_place(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
-    if (replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, &reason) ==
+    member_look(target, member);
+    if (member->look.epoch > target->epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                         member->replica.uid);
+    if (!member_is_here(member) ||
+        replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, &reason) ==
             0 ||
         reason.kind != ERROR_CONFLICT)
         return 0;
@@ -105,7 +111,7 @@ static int fill(struct target *target, struct error *err) {
 
     target->completing = false;
     if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
-        replica_reset(&member->replica, target->volume, target->maximum_bytes, err) < 0 ||
+        member_reset(target, member, err) < 0 || member_open(target, member, err) < 0 ||
         graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
     target->apart = raises_threshold(target);
@@ -163,7 +169,7 @@ static int take_place(struct target *target, struct error *err) {
     struct change change = { .without = old ? old->replica.uid : NULL,
                              .with = member->replica.uid };
 
-    if (replica_flush(&member->replica, err) < 0 || generation_change(target, change, err) < 0)
+    if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
     if (old)
         old->votes = false;
@@ -236,7 +242,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
                          job->error[0] ? job->error : "the copy was ended before its time");
     if (member->failing || !member->votes)
         return error_set(err, ERROR_BACKEND, "the new replica missed a write");
-    if (replica_flush(&member->replica, err) < 0)
+    if (member_flush(target, member, err) < 0)
         return -1;
     target->job = TARGET_REBUILT;
     log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",

@@ -15,6 +15,9 @@
 static int add_file(struct target *target, const struct member *member, struct error *err) {
     autoarena struct arena *arena = arena_new();
 
+    if (!member_is_here(member))
+        return error_set(err, ERROR_CONFLICT, "The replica %s is at another host: it is rebuilt.",
+                         member->replica.uid);
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",
                     "driver", "raw", "node-name", REPAIR, "size", (json_int_t)target->size_bytes,
                     "discard", "unmap", "file", "driver", "file", "filename",
@@ -71,7 +74,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
         return -1;
     if (job->error[0])
         return error_set(err, ERROR_BACKEND, "%s", job->error);
-    if (repair_tidy(target, err) < 0 || replica_flush(&member->replica, err) < 0)
+    if (repair_tidy(target, err) < 0 || member_flush(target, member, err) < 0)
         return -1;
     target->job = TARGET_REPAIRED;
     member->mismatches = 0;

@@ -93,8 +93,10 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
         return -1;
     log_info(NULL, "volume has fewer replicas", "volume_id", target->volume, "replicas",
              LOG_INT(wanted), NULL);
-    if (surplus)
+    if (surplus) {
+        member_close(target, surplus);
         member_remove(target, change.without);
+    }
     return outcome;
 }
 

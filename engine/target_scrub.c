@@ -42,6 +42,9 @@ static int open_copies(struct target *target, struct copies *copies, struct erro
 
         if (!member->votes || member->failing)
             continue;
+        if (!member_is_here(member))
+            return error_set(err, ERROR_CONFLICT, "The replica %s is at another host.",
+                             member->replica.uid);
         fd = open(replica_data_path(arena, &member->replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
             return error_errno(err, ERROR_BACKEND, "opening the data of %s", member->replica.uid);

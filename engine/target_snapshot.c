@@ -18,6 +18,12 @@
 #define BUFFER (16 * 1024 * 1024)
 #define FINE   4096
 
+static bool is_possible(const struct member *member, struct error *err) {
+    if (!member_is_here(member))
+        error_set(err, ERROR_CONFLICT, "the replica %s is at another host", member->replica.uid);
+    return member_is_here(member);
+}
+
 static int add_copies(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *nodes = json_array();
@@ -30,7 +36,7 @@ static int add_copies(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         member->copied =
-            member->votes &&
+            member->votes && is_possible(member, &reason) &&
             replica_snapshot_begin(&member->replica, target->snapshot, target->size_bytes, arena,
                                    &path, &reason) == 0 &&
             graph_add_file(target, member->copy_node, path, target->size_bytes, &reason) == 0;
@@ -68,7 +74,8 @@ int copies_tidy(struct target *target, struct error *err) {
         member->copied = false;
         if (graph_remove_node(target, member->copy_node, err) < 0)
             return -1;
-        (void)replica_remove_snapshots(&member->replica, false, &ignored);
+        if (member_is_here(member))
+            (void)replica_remove_snapshots(&member->replica, false, &ignored);
     }
     return 0;
 }
@@ -96,7 +103,8 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
     for (unsigned i = 0; i < target->count; i++) {
-        if (replica_snapshot_is_there(&target->members[i].replica, uid))
+        if (member_is_here(&target->members[i]) &&
+            replica_snapshot_is_there(&target->members[i].replica, uid))
             return 0;
     }
     strcpy(target->snapshot, uid);
@@ -124,8 +132,10 @@ static int keep(struct target *target, struct error *err) {
     }
     if (kept >= target->threshold)
         return 0;
-    for (unsigned i = 0; i < target->count; i++)
-        (void)replica_snapshot_delete(&target->members[i].replica, target->snapshot, &ignored);
+    for (unsigned i = 0; i < target->count; i++) {
+        if (member_is_here(&target->members[i]))
+            (void)replica_snapshot_delete(&target->members[i].replica, target->snapshot, &ignored);
+    }
     return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
 }
 

@@ -68,7 +68,7 @@ void target_look(struct target *target, struct quorum_plan *ret) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        replica_look(&member->replica, target->volume, &member->look);
+        member_look(target, member);
         if (member->look.health == REPLICA_GOOD && !member->shunned)
             states[i] = &member->look.state;
     }
@@ -82,21 +82,19 @@ void target_unlock_replicas(struct target *target) {
     }
 }
 
-static int lock_member(struct member *member, const char *volume, struct error *err) {
+/* Who opens a session at another host is alone there. */
+static int lock_member(struct member *member, struct error *err) {
     struct error reason;
 
-    if (member->lock < 0 && replica_lock(&member->replica, &member->lock, &reason) < 0)
-        return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
-    replica_look(&member->replica, volume, &member->look);
-    if (member->look.held)
-        return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
-                         member->replica.uid, member->replica.pool);
-    return 0;
+    if (!member_is_here(member) || member->lock >= 0 ||
+        replica_lock(&member->replica, &member->lock, &reason) == 0)
+        return 0;
+    return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
 }
 
 int target_lock_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
-        if (lock_member(&target->members[i], target->volume, err) < 0) {
+        if (lock_member(&target->members[i], err) < 0) {
             target_unlock_replicas(target);
             return -1;
         }
@@ -119,10 +117,10 @@ bool target_doubts(const struct target *target, const char *without) {
 
 /* What is newer than ours, and not ours, was written by another who has taken the volume over; and
  * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
-static int refuse_strange(const struct target *target, struct member *member, struct error *err) {
+static int refuse_strange(struct target *target, struct member *member, struct error *err) {
     const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
 
-    replica_look(&member->replica, target->volume, &member->look);
+    member_look(target, member);
     if (target->state == TARGET_SERVING && member->look.health == REPLICA_GOOD &&
         !member->look.held)
         return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
@@ -141,7 +139,7 @@ static int write_one(struct target *target, struct member *member, enum replica_
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
     snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
     if (refuse_strange(target, member, err) < 0 ||
-        replica_write_state(&member->replica, &state, err) < 0)
+        member_write_state(target, member, &state, err) < 0)
         return -1;
     member->look.state = state;
     member->look.has_state = true;

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "engine/daemon.h"
+#include "engine/replica_epoch.h"
 #include "json/json.h"
 
 #include <poll.h>
@@ -79,7 +80,7 @@ void watch_files(struct target *target) {
         struct replica_look *look = &member->look;
         bool open = member->votes || (target->job == TARGET_REBUILD && target->rebuilt == i);
 
-        replica_look(&member->replica, target->volume, look);
+        member_look(target, member);
         if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
                      (look->health == REPLICA_GOOD && !look->held))) {
             if (!member->failing)
@@ -92,13 +93,17 @@ void watch_files(struct target *target) {
     }
 }
 
-/* Another has decided about the volume: a voter's state is none of ours. */
-static bool is_usurped(const struct target *target) {
+/* Another has decided about the volume: a voter's state is none of ours, or a replica was opened in
+ * a higher epoch. */
+bool target_is_usurped(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
         const struct generation_id *id = &member->look.state.generation.id;
 
-        if (member->votes && member->look.health == REPLICA_GOOD &&
+        if (member->look.epoch > target->epoch)
+            return true;
+        if (target->state == TARGET_SERVING && member->votes &&
+            member->look.health == REPLICA_GOOD &&
             generation_has(&target->current, member->replica.uid) &&
             !generation_same(id, &target->current.id) &&
             !generation_same(id, &target->current.base))
@@ -132,6 +137,7 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
     member->votes = false;
     if (rebuilt)
         return target_rebuild_stop(target, err);
+    member_close(target, member);
     log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
                 NULL);
     return 0;
@@ -183,7 +189,7 @@ static int watch_serving(struct target *target, struct error *err) {
     int result = 0;
 
     watch_files(target);
-    if (is_usurped(target)) {
+    if (target_is_usurped(target)) {
         target_kill(target, &ignored);
         return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
                          target->volume);
@@ -297,6 +303,23 @@ static int adopt_voters(struct target *target, struct error *err) {
     return 0;
 }
 
+/* The files are ours as long as the daemon has them; a session at another host is of one epoch. */
+static int adopt_epoch(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member_is_here(member)) {
+            if (member->votes && replica_epoch_take(&member->replica, target->epoch, err) < 0)
+                return -1;
+            continue;
+        }
+        member->opened = member->votes;
+        if (member->votes && member->look.epoch != target->epoch)
+            return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
+    }
+    return 0;
+}
+
 /* Nothing is written where nothing changes: a pool may be full. */
 static int adopt_generation(struct target *target, struct error *err) {
     bool same = true;
@@ -322,7 +345,8 @@ int target_adopt(struct target *target, struct error *err) {
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
-        adopt_generation(target, err) < 0 || graph_set_qos(target, err) < 0)
+        adopt_epoch(target, err) < 0 || adopt_generation(target, err) < 0 ||
+        graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");

@@ -138,7 +138,8 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
         if (step > 1)
             unlink(file("data"));
         if (step > 2)
-            ck_assert(unlink(file("state.new")) == 0 && unlink(file("lock")) == 0);
+            ck_assert(unlink(file("state.new")) == 0 && unlink(file("lock")) == 0 &&
+                      unlink(file("epoch")) == 0);
         if (step > 2)
             ck_assert_int_eq(rmdir(file("")), 0);
         ck_assert_int_eq(look(&seen), REPLICA_GONE);

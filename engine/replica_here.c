@@ -1,0 +1,61 @@
+#include "engine/replica_access.h"
+
+#include "common/cleanup.h"
+#include "engine/replica_epoch.h"
+
+#include <stdio.h>
+
+/* Whoever has the file open finds the higher epoch, and lets go. */
+static int open_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_data *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct replica_look look;
+
+    (void)arg;
+    if (replica_epoch_take(replica, epoch, err) < 0)
+        return -1;
+    replica_look(replica, volume, &look);
+    if (look.held)
+        return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
+                         replica->uid, replica->pool);
+    *ret = (struct replica_data){ .host = "" };
+    snprintf(ret->export, sizeof(ret->export), "%s", replica_data_path(arena, replica));
+    return 0;
+}
+
+static int close_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg, (void)replica, (void)epoch, (void)err;
+    return 0;
+}
+
+static void look_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                      struct replica_look *ret) {
+    (void)arg, (void)epoch;
+    replica_look(replica, volume, ret);
+}
+
+static int write_state_here(void *arg, const struct replica *replica, int64_t epoch,
+                            const struct replica_state *state, struct error *err) {
+    (void)arg;
+    return replica_write_state_in(replica, epoch, state, err);
+}
+
+static int reset_here(void *arg, const struct replica *replica, const char *volume,
+                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    (void)arg;
+    return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
+}
+
+static int flush_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg, (void)epoch;
+    return replica_flush(replica, err);
+}
+
+const struct replica_access replica_here = {
+    .open = open_here,
+    .close = close_here,
+    .look = look_here,
+    .write_state = write_state_here,
+    .reset = reset_here,
+    .flush = flush_here,
+};

@@ -1,0 +1,87 @@
+#include "engine/target.private.h"
+
+#include "common/log.h"
+
+#define AGAIN_US (2 * SECOND_US)
+
+static const struct replica_access *access_of(const struct member *member) {
+    return member->replica.access ? member->replica.access : &replica_here;
+}
+
+bool member_is_here(const struct member *member) {
+    return !member->replica.access;
+}
+
+int member_open(struct target *target, struct member *member, struct error *err) {
+    const struct replica_access *access = access_of(member);
+
+    if (access->open(access->arg, &member->replica, target->volume, target->epoch, &member->data,
+                     err) < 0)
+        return -1;
+    member->opened = true;
+    member->look_us = 0;
+    return 0;
+}
+
+void member_close(struct target *target, struct member *member) {
+    const struct replica_access *access = access_of(member);
+    struct error reason;
+
+    if (!member->opened)
+        return;
+    member->opened = false;
+    if (access->close(access->arg, &member->replica, target->epoch, &reason) < 0)
+        log_warning(NULL, "replica not closed", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", reason.message, NULL);
+}
+
+/* What a host that is away costs is not paid again at once. */
+void member_look(struct target *target, struct member *member) {
+    const struct replica_access *access = access_of(member);
+
+    if (clock_boottime_us() < member->look_us)
+        return;
+    access->look(access->arg, &member->replica, target->volume, target->epoch, &member->look);
+    member->look_us = !member_is_here(member) && member->look.health == REPLICA_FAILING
+                          ? clock_boottime_us() + AGAIN_US
+                          : 0;
+}
+
+int member_write_state(struct target *target, const struct member *member,
+                       const struct replica_state *state, struct error *err) {
+    const struct replica_access *access = access_of(member);
+
+    return access->write_state(access->arg, &member->replica, target->epoch, state, err);
+}
+
+/* A session ends with it. */
+int member_reset(struct target *target, struct member *member, struct error *err) {
+    const struct replica_access *access = access_of(member);
+
+    member->opened = false;
+    return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
+                         target->epoch, err);
+}
+
+int member_flush(struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = access_of(member);
+
+    return access->flush(access->arg, &member->replica, target->epoch, err);
+}
+
+int target_open_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->look_us = 0;
+        member->shunned = member_open(target, member, &member->why) < 0;
+        if (member->shunned && member->why.kind == ERROR_CONFLICT)
+            return error_pass(err, &member->why);
+    }
+    return 0;
+}
+
+void target_close_replicas(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++)
+        member_close(target, &target->members[i]);
+}
