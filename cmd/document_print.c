@@ -42,9 +42,10 @@ static const char *metadata_of(const json_t *document, const char *key) {
     return member_text(json_object_get(document, "metadata"), key);
 }
 
-/* What it has, or else what it is to have: each kind says it in a form of its own. */
+/* What it has, or else what it is to have, of a replica what its file takes: each kind says it in a
+ * form of its own. */
 static const char *capacity_of(const json_t *document) {
-    static const char *const parts[] = { "status", "spec" }, *const keys[] = { "storage", "total" };
+    static const char *const parts[] = { "status", "spec" }, *const keys[] = { "storage", "used" };
 
     for (size_t i = 0; i < LENGTH(parts); i++) {
         const json_t *part = json_object_get(document, parts[i]);
