@@ -88,6 +88,7 @@ static const struct shape policy_shape = { "volume_policy", keys };
 static const struct shape config_shape = { "volume_config", config_keys };
 static const struct shape volume_shape = { "replicated_volume", keys };
 static const struct shape replica_shape = { "volume_replica", keys };
+static const struct shape snapshot_shape = { "volume_config_snapshot", keys };
 
 static void view(struct request *request, const void *row, bool detail) {
     (void)detail;
@@ -159,6 +160,11 @@ const struct resource volume_policy_resource = {
 };
 const struct resource volume_config_resource = {
     DOCUMENTS("volume_config", "volume_configs", "Volume config", config_shape),
+    .columns = columns,
+};
+const struct resource volume_config_snapshot_resource = {
+    DOCUMENTS("volume_config_snapshot", "volume_config_snapshots", "Volume config snapshot",
+              snapshot_shape),
     .columns = columns,
 };
 const struct resource replicated_volume_resource = {
@@ -371,6 +377,9 @@ const struct route document_routes[] = {
     OF_CONFIG("volume",   show_volume,   "replicated_volume", volume_shape,  0),
     OF_CONFIG("replicas", list_replicas, "volume_replicas",   replica_shape, ROUTE_MANY),
     OF_CONFIG("events",   list_events,   "events",            event_shape,   ROUTE_MANY),
+    READS("volume_config_snapshot", "volume_config_snapshots", volume_config_snapshot_resource),
+    CHANGES("volume_config_snapshot", "volume_config_snapshots", volume_config_snapshot_resource,
+            snapshot_shape, whole_fields, patch_fields),
     READS("replicated_volume", "replicated_volumes", replicated_volume_resource),
     STATUS("replicated_volume", "replicated_volumes", replicated_volume_resource, volume_shape),
     READS("volume_replica", "volume_replicas", volume_replica_resource),

@@ -8,7 +8,7 @@
 #include "provision/document.h"
 
 extern const struct resource volume_policy_resource, volume_config_resource,
-    replicated_volume_resource, volume_replica_resource;
+    replicated_volume_resource, volume_replica_resource, volume_config_snapshot_resource;
 
 /* NULL: it is none of documents. */
 const struct document_kind *document_kind_of(const struct resource *resource);

@@ -119,11 +119,19 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     return annotations;
 }
 
+/* A clone has the label whether its object says so or not. */
+static const char *source_of(struct arena *arena, const json_t *object) {
+    const char *source = json_text_of(json_object_get(object, "spec"), "cstorVolumeSource");
+
+    return source ? arena_format(arena, "%.*s", (int)strcspn(source, "@"), source)
+                  : json_text_of(member(object, "metadata", "labels"), SOURCE);
+}
+
 /* Nobody is held by a clone of another namespace.  An annotation has room for the longer name of a
  * policy. */
 static json_t *labels_for(struct arena *arena, const json_t *object) {
     json_t *labels = json_keep(arena, json_object());
-    const char *source = json_text_of(member(object, "metadata", "labels"), SOURCE);
+    const char *source = source_of(arena, object);
 
     json_object_update(labels, member(object, "metadata", "labels"));
     json_object_del(labels, POLICY);

@@ -19,12 +19,14 @@ static const struct disagreement disagreements[] = {
       "WHERE o.project_id <> d.project_id",
       "document", "is another project's than its owner" },
     { "P5",
-      "SELECT id FROM documents WHERE kind IN ('CStorVolume', 'CStorVolumeReplica') "
+      "SELECT id FROM documents WHERE kind IN ('CStorVolume', 'CStorVolumeReplica', "
+      "'CStorVolumeSnapshot') "
       "AND owner_id IS NULL",
       "document", "belongs to nothing" },
     { "P5",
       "SELECT d.id FROM documents d JOIN documents o ON o.id = d.owner_id WHERE NOT "
       "((d.kind = 'CStorVolume' AND o.kind = 'CStorVolumeConfig') OR "
+      "(d.kind = 'CStorVolumeSnapshot' AND o.kind = 'CStorVolumeConfig') OR "
       "(d.kind = 'CStorVolumeReplica' AND o.kind = 'CStorVolume'))",
       "document", "belongs to what has no such" },
     { "P5",

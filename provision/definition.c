@@ -43,6 +43,8 @@ struct column {
 static const struct column columns[] = {
     { &kind_volume_config, "Capacity", "string", ".status.capacity.storage" },
     { &kind_volume_config, "Node", "string", ".publish.nodeId" },
+    { &kind_volume_config_snapshot, "Volume", "string", ".spec.volumeName" },
+    { &kind_volume_config_snapshot, "Capacity", "string", ".status.capacity.storage" },
     { &kind_replicated_volume, "Capacity", "string", ".status.capacity" },
     { &kind_replicated_volume, "Node", "string", ".status.target.nodeId" },
     { &kind_volume_replica, "Pool", "string", ".spec.poolName" },

@@ -172,6 +172,8 @@ int document_replace(struct work *work, const struct document *before, const jso
     if ((kind->check_edit && kind->check_edit(work, before, ret, err) < 0) ||
         check_bytes(work, ret, err) < 0)
         return -1;
+    if (is_same(before, ret))
+        return 0;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
     return tries ? document_quota_check(work, before, ret, err)
                  : document_store(work, before, ret, err);

@@ -73,6 +73,15 @@ int document_find(struct work *work, const struct document_kind *kind, const cha
                          "%s %s could not be found.", kind->label, id_or_name);
 }
 
+int document_named(struct work *work, const struct document_kind *kind, const char *project_id,
+                   const char *name, struct document *ret, struct error *err) {
+    struct db_rows *rows = db_query(
+        work->tx, err, DOCUMENT_SELECT " WHERE d.kind = $1 AND d.project_id = $2 AND d.name = $3",
+        DB_TEXT(kind->name), DB_TEXT(project_id), DB_TEXT(name));
+
+    return query_one(work, rows, document_row_read, ret, err);
+}
+
 int document_owned(struct work *work, const char *owner_id, const struct document_kind *kind,
                    struct document **ret, struct error *err) {
     struct db_rows *rows = db_query(

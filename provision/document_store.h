@@ -23,6 +23,9 @@ extern const struct pair_rows document_label_rows;
 /* By its name in the caller's project, or by its uid, visible to the caller.  ERROR_NOT_FOUND. */
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err);
+/* By its name alone, in that project: 1, 0, or -1. */
+int document_named(struct work *work, const struct document_kind *kind, const char *project_id,
+                   const char *name, struct document *ret, struct error *err);
 /* Those that belong to `owner_id`, in the order in which they were made: how many, or -1. */
 int document_owned(struct work *work, const char *owner_id, const struct document_kind *kind,
                    struct document **ret, struct error *err);

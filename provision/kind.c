@@ -4,7 +4,8 @@
 #include <strings.h>
 
 const struct document_kind *const document_kinds[] = {
-    &kind_volume_policy, &kind_volume_config, &kind_replicated_volume, &kind_volume_replica, NULL,
+    &kind_volume_policy,  &kind_volume_config,          &kind_replicated_volume,
+    &kind_volume_replica, &kind_volume_config_snapshot, NULL,
 };
 
 const struct document_kind *document_kind_named(const char *name) {

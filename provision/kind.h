@@ -39,7 +39,7 @@ struct document_kind {
 };
 
 extern const struct document_kind kind_volume_policy, kind_volume_config, kind_replicated_volume,
-    kind_volume_replica;
+    kind_volume_replica, kind_volume_config_snapshot;
 /* All there are, ended with NULL. */
 extern const struct document_kind *const document_kinds[];
 
@@ -51,4 +51,8 @@ const struct document_kind *document_kind_called(const char *name);
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[];
 
-#define REPLICAS_MOST 7 /* of one volume */
+#define REPLICAS_MOST  7  /* of one volume */
+#define SNAPSHOTS_MOST 64 /* of one config */
+
+/* Of a clone: the config that it was made of (P48). */
+#define LABEL_SOURCE "openebs.io/source-volume"

@@ -23,7 +23,9 @@ libscoria_a_SOURCES += \
 	provision/replica_pool.c provision/replica_pool.h \
 	provision/replicated_volume.c \
 	provision/schema.c provision/schema.h \
+	provision/snapshot_source.c provision/snapshot_source.h \
 	provision/volume_config.c \
+	provision/volume_config_snapshot.c \
 	provision/volume_policy.c \
 	provision/volume_replica.c
 
@@ -41,5 +43,6 @@ check_PROGRAMS += \
 	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
-	tests/unit/provision/test_schema
+	tests/unit/provision/test_schema \
+	tests/unit/provision/test_volume_config_snapshot
 endif

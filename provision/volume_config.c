@@ -2,6 +2,7 @@
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
+#include "provision/snapshot_source.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -95,7 +96,6 @@ static int check_config(struct work *work, struct document *config, struct error
     json_int_t replicas = json_integer_value(json_object_get(provision, "replicaCount"));
     size_t pools = pool_list_count(policy);
 
-    (void)work;
     if (pools > 0 && pools != (size_t)replicas)
         return error_set(err, ERROR_BAD_REQUEST,
                          "spec.policy.replicaPoolInfo names %zu pools for %" JSON_INTEGER_FORMAT
@@ -108,7 +108,9 @@ static int check_config(struct work *work, struct document *config, struct error
         return error_set(err, ERROR_BAD_REQUEST,
                          "spec.capacity.storage: it is less than "
                          "spec.provision.capacity.storage.");
-    return pool_list_check(policy, "spec.policy", err);
+    if (pool_list_check(policy, "spec.policy", err) < 0)
+        return -1;
+    return snapshot_source_check(work, config, err);
 }
 
 static const char *phase_of(const struct document *config) {
@@ -173,6 +175,7 @@ static int check_config_edit(struct work *work, const struct document *before,
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
 
+    snapshot_source_keep_label(work, after);
     if (check_pools(work->arena, before, old_policy, policy, err) < 0 ||
         check_size(work->arena, before, after, err) < 0)
         return -1;
@@ -185,6 +188,17 @@ static int64_t wanted_bytes(const struct document *config) {
     return storage_of(spec_of(config));
 }
 
+static int check_snapshots(struct work *work, const struct document *config, struct error *err) {
+    struct document *snapshots;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &snapshots, err);
+
+    if (count <= 0)
+        return count;
+    return error_set(err, ERROR_CONFLICT,
+                     "Volume config %s has %d snapshots, which have to go first.", config->name,
+                     count);
+}
+
 /* P48, P49 */
 static int check_config_delete(struct work *work, const struct document *config,
                                struct error *err) {
@@ -193,14 +207,14 @@ static int check_config_delete(struct work *work, const struct document *config,
     if (node_of(config))
         return error_set(err, ERROR_CONFLICT, "Volume config %s is published on node %s.",
                          config->name, node_of(config));
-    if (document_count_labelled(work, config, "openebs.io/source-volume", config->name, &clones,
-                                err) < 0)
+    if (document_count_labelled(work, config, LABEL_SOURCE, config->name, &clones, err) < 0)
         return -1;
-    return clones == 0 ? 0
-                       : error_set(err, ERROR_CONFLICT,
-                                   "Volume config %s has %" JSON_INTEGER_FORMAT
-                                   " clones, which have to go first.",
-                                   config->name, (json_int_t)clones);
+    if (clones > 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume config %s has %" JSON_INTEGER_FORMAT
+                         " clones, which have to go first.",
+                         config->name, (json_int_t)clones);
+    return check_snapshots(work, config, err);
 }
 
 const struct document_kind kind_volume_config = {

@@ -74,6 +74,22 @@ static const char *make_volume_config(struct world *world) {
     return id;
 }
 
+#define CONFIG_SNAPSHOT(metadata)                                  \
+    "{\"volume_config_snapshot\": {\"metadata\": {" metadata "}, " \
+    "\"spec\": {\"volumeName\": \"p\"}}}"
+
+/* Two projects have a config of this name, with a volume, as the controller says. */
+static const char *make_volume_config_snapshot(struct world *world) {
+    make_config_alone(world);
+    world->token = "admin:" WORLD_OTHER;
+    documents_make(world, "volume_configs", "volume_config",
+                   DOCUMENTS_CONFIG("\"name\": \"p\"", "1Gi", "1"));
+    world_sql(world, "UPDATE documents SET status = '{\"phase\": \"Bound\"}'");
+    world->token = ADMIN_TOKEN;
+    return documents_make(world, "volume_config_snapshots", "volume_config_snapshot",
+                          CONFIG_SNAPSHOT("\"name\": \"s\""));
+}
+
 static const char *make_replicated_volume(struct world *world) {
     return documents_volume(world, make_config_alone(world));
 }
@@ -450,6 +466,24 @@ static const struct row volume_config_rows[] = {
     { TOLD_MEMBER, "DELETE", "/volume_configs/%s", NULL, 202, "volume_config:delete", NULL },
 };
 
+static const struct row volume_config_snapshot_rows[] = {
+    { READER, "GET", "/volume_config_snapshots", NULL, 200, "volume_config_snapshot:get_all",
+      NULL },
+    { TOLD_READER | LATE, "GET", "/volume_config_snapshots?all_tenants=1&marker=%s", NULL, 200,
+      "volume_config_snapshot:get_all", NULL },
+    { TOLD_READER, "GET", "/volume_config_snapshots/%s", NULL, 200, "volume_config_snapshot:get",
+      NULL },
+    { MEMBER, "POST", "/volume_config_snapshots", CONFIG_SNAPSHOT("\"name\": \"new\""), 201,
+      "volume_config_snapshot:create", NULL },
+    { TOLD_MEMBER, "PATCH", "/volume_config_snapshots/%s",
+      "{\"volume_config_snapshot\": {\"metadata\": {\"labels\": {\"a\": \"b\"}}}}", 200,
+      "volume_config_snapshot:update", NULL },
+    { TOLD_MEMBER, "PUT", "/volume_config_snapshots/%s", CONFIG_SNAPSHOT(""), 200,
+      "volume_config_snapshot:update", NULL },
+    { TOLD_MEMBER, "DELETE", "/volume_config_snapshots/%s", NULL, 202,
+      "volume_config_snapshot:delete", NULL },
+};
+
 static const struct row replicated_volume_rows[] = {
     { READER, "GET", "/replicated_volumes", NULL, 200, "replicated_volume:get_all", NULL },
     { TOLD_READER | LATE, "GET", "/replicated_volumes?all_tenants=1&marker=%s", NULL, 200,
@@ -646,6 +680,7 @@ const struct group rights_groups[] = {
     GROUP(group_rows, make_group),
     GROUP(volume_policy_rows, make_volume_policy),
     GROUP(volume_config_rows, make_volume_config),
+    GROUP(volume_config_snapshot_rows, make_volume_config_snapshot),
     GROUP(replicated_volume_rows, make_replicated_volume),
     GROUP(volume_replica_rows, make_volume_replica),
     GROUP(replica_pool_rows, make_replica_pool),

@@ -37,11 +37,24 @@ START_TEST(what_our_api_is_told_has_names_of_its_own) {
         json_text(arena, json_object_get(told, "metadata")),
         quoted(
             arena,
-            "{'name':'s.n','labels':{'app':'db','openebs.io/source-volume':'s.t.v'},'annotations':{"
+            "{'name':'s.n','labels':{'app':'db','openebs.io/source-volume':'s.v'},'annotations':{"
             "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
             "'kubernetes.scoria.io/uid':'u'}}"));
     ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@1");
     ck_assert_ptr_null(json_object_get(told, "status"));
+}
+END_TEST
+
+START_TEST(what_is_no_clone_may_name_a_volume_that_is_to_stay) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *told =
+        translate_document(arena,
+                           tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u',"
+                                       "'labels':{'openebs.io/source-volume':'t.v'}},'spec':{}}"),
+                           NULL);
+
+    ck_assert_str_eq(of(json_object_get(told, "metadata"), "labels", "openebs.io/source-volume"),
+                     "s.t.v");
 }
 END_TEST
 
@@ -172,7 +185,8 @@ START_TEST(our_finalizer_stands_beside_others) {
 END_TEST
 
 CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
-           a_policy_may_be_named_by_a_label, an_edit_names_what_was_read_and_leaves_what_is_ours,
+           what_is_no_clone_may_name_a_volume_that_is_to_stay, a_policy_may_be_named_by_a_label,
+           an_edit_names_what_was_read_and_leaves_what_is_ours,
            what_is_told_is_seen_beside_what_more_there_is,
            a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
            what_the_service_filled_in_goes_into_the_object_once, our_finalizer_stands_beside_others)

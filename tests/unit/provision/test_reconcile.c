@@ -157,18 +157,6 @@ WORK_TEST(a_replica_that_cannot_be_made_is_told) {
     ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
 }
 
-WORK_TEST(a_clone_is_never_an_empty_volume) {
-    const char *id;
-
-    put_pools(work, 1);
-    id = declare(work, &kind_volume_config,
-                 DECLARED("db", "1Gi", 1, ",\"cstorVolumeSource\":\"a@b\""));
-    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
-    ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 1);
-    ck_assert_str_eq(last_event(work, id), "Warning Provisioning 1: spec.cstorVolumeSource: "
-                                           "volumes are not made of snapshots yet.");
-}
-
 WORK_TEST(a_bound_config_stays_bound_whatever_becomes_of_its_replicas) {
     const char *id = bound(work);
     struct document *replicas = NULL;
@@ -555,7 +543,7 @@ WORK_TEST(nothing_outlives_its_owner) {
 CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
            the_volume_is_what_the_policy_says, without_a_policy_the_defaults_count,
            a_policy_that_is_missing_is_told_and_waited_for, too_few_pools_make_nothing_and_are_told,
-           a_replica_that_cannot_be_made_is_told, a_clone_is_never_an_empty_volume,
+           a_replica_that_cannot_be_made_is_told,
            a_bound_config_stays_bound_whatever_becomes_of_its_replicas,
            nobody_serves_it_before_it_is_bound,
            another_node_gets_it_when_the_first_has_said_that_it_stopped, who_is_asked_again_goes_on,

@@ -1,0 +1,83 @@
+/*
+ * CStorVolumeSnapshot: what the volume of a config held in one moment.  It belongs to the config,
+ * and stays until its files are gone from every pool.
+ */
+#include "provision/document_store.h"
+#include "provision/name.h"
+#include "provision/snapshot_source.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct schema_field spec_fields[] = {
+    { "volumeName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1,
+      .allows = name_is_subdomain, .about = "the name of the volume config that it is of" },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
+    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+static const char *volume_of(const struct document *snapshot) {
+    return json_text_of(json_object_get(snapshot->body, "spec"), "volumeName");
+}
+
+static int check_room(struct work *work, const struct document *config, struct error *err) {
+    struct document *others;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &others, err);
+
+    if (count >= SNAPSHOTS_MOST)
+        return error_set(err, ERROR_OVER_QUOTA, "Volume config %s has %d snapshots already.",
+                         config->name, count);
+    return count < 0 ? -1 : 0;
+}
+
+static int check_snapshot(struct work *work, struct document *snapshot, struct error *err) {
+    struct document config;
+    const char *phase;
+
+    if (error_if_none(document_named(work, &kind_volume_config, snapshot->project_id,
+                                     volume_of(snapshot), &config, err),
+                      err, ERROR_NOT_FOUND, "spec.volumeName: Volume config %s could not be found.",
+                      volume_of(snapshot)) < 0)
+        return -1;
+    phase = json_text_of(config.status, "phase");
+    if (config.deleted_at || !phase ||
+        (strcmp(phase, "Bound") != 0 && strcmp(phase, "Reconciling") != 0))
+        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
+                         config.name, config.deleted_at ? "being deleted" : "not Bound yet");
+    snapshot->owner_id = config.id;
+    return check_room(work, &config, err);
+}
+
+/* Its files are what a clone is made of. */
+static int check_snapshot_delete(struct work *work, const struct document *snapshot,
+                                 struct error *err) {
+    struct document config;
+    int found = document_named(work, &kind_volume_config, snapshot->project_id, volume_of(snapshot),
+                               &config, err);
+    int begun = found > 0 ? snapshot_source_begun(work, &config, snapshot->name, err) : found;
+
+    if (begun <= 0)
+        return begun;
+    return error_set(err, ERROR_CONFLICT, "Of snapshot %s %d volumes are being made.",
+                     snapshot->name, begun);
+}
+
+const struct document_kind kind_volume_config_snapshot = {
+    .name = "CStorVolumeSnapshot",
+    .collection = "volume_config_snapshots",
+    .word = "volume_config_snapshot",
+    .label = "Volume config snapshot",
+    .short_name = "cvsnap",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Pending\"}",
+    .finalizer = "cstorvolumesnapshot.openebs.io/finalizer",
+    .check = check_snapshot,
+    .check_delete = check_snapshot_delete,
+};
