@@ -70,6 +70,8 @@ bool volume_is_served(const struct reconcile *r);
 
 /* As the volume's spec lists it. */
 json_t *replica_entry(const char *id, const struct replica_pool *pool);
+/* What clients of a volume with this policy may take. */
+json_t *reconcile_qos(const json_t *policy);
 /* Of a replica; NULL: nobody tells of it, or it is another node's now. */
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica);

@@ -124,13 +124,14 @@ static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
     for (unsigned i = 0; i < set->count; i++)
         json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
     return json_keep(r->work->arena,
-                     json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:{}, s:o}}",
+                     json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:o, s:o}}",
                                "spec", "capacity", set->capacity, "maximum", VOLUME_MAXIMUM,
                                "blockSize", json_object_get(provision, "blockSize"),
                                "replicationFactor", (int)set->count, "consistencyFactor",
                                (int)set->count / 2 + 1, "nodeId", "", "serve", true, "queueDepth",
                                json_object_get(target, "queueDepth"), "luWorkers",
-                               json_object_get(target, "luWorkers"), "qos", "replicas", replicas));
+                               json_object_get(target, "luWorkers"), "qos",
+                               reconcile_qos(set->policy), "replicas", replicas));
 }
 
 static int make_volume(struct reconcile *r, const struct first_set *set, struct document *ret,

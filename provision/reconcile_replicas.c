@@ -311,6 +311,12 @@ static void put_replicas(struct reconcile *r) {
     side_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
 }
 
+json_t *reconcile_qos(const json_t *policy) {
+    json_t *qos = json_object_get(json_object_get(policy, "target"), "qos");
+
+    return qos ? json_deep_copy(qos) : json_pack("{s:i, s:i}", "iops", 0, "bytesPerSecond", 0);
+}
+
 static void put_policy(struct reconcile *r) {
     static const char *const copied[] = { "queueDepth", "luWorkers" };
     const json_t *policy = json_object_get(side_spec(&r->config), "policy");
@@ -321,6 +327,7 @@ static void put_policy(struct reconcile *r) {
         if (value)
             side_put_spec(r, &r->volume, copied[i], json_incref(value));
     }
+    side_put_spec(r, &r->volume, "qos", reconcile_qos(policy));
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {

@@ -9,12 +9,6 @@
 #define CONDITIONS_MOST 16
 
 /* clang-format off */
-static const struct schema_field qos_fields[] = {
-    { "iops", SCHEMA_INT, .initial = "0", .about = "The most requests in a second; 0: any." },
-    { "bytesPerSecond", SCHEMA_INT, .initial = "0", .about = "The most bytes in a second; 0: any." },
-    SCHEMA_FIELDS_END,
-};
-
 static const struct schema_field member_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
     { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
@@ -43,7 +37,7 @@ static const struct schema_field spec_fields[] = {
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
       .about = "How many requests of a client are under way at once." },
     { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve them." },
-    { "qos", SCHEMA_OBJECT, .of = qos_fields, .initial = "{}", .about = "What clients may take." },
+    { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "What clients may take." },
     { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
       .about = "All that belong to it, in their order." },
     { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },

@@ -7,6 +7,7 @@
 #define DEPTH_MOST       65536
 #define WORKERS_MOST     1024
 #define TOLERATIONS_MOST 64
+#define RATE_MOST        INT64_C(1000000000000000) /* that QEMU can keep to */
 
 /* clang-format off */
 static const struct schema_field resource_fields[] = {
@@ -24,11 +25,21 @@ static const struct schema_field provision_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+const struct schema_field volume_qos_fields[] = {
+    { "iops", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
+      .about = "The most requests in a second; 0: any." },
+    { "bytesPerSecond", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
+      .about = "The most bytes in a second; 0: any." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field target_fields[] = {
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .max = DEPTH_MOST, .initial = "\"32\"",
       .about = "How many requests of a client are under way at once." },
     { "luWorkers", SCHEMA_INT, .min = 1, .max = WORKERS_MOST, .initial = "6",
       .about = "Threads that serve them." },
+    { "qos", SCHEMA_OBJECT, .of = volume_qos_fields,
+      .about = "What clients may take; changes while it is served." },
     { "monitor", SCHEMA_BOOL, .initial = "false",
       .about = "The target tells figures about itself." },
     { "replicationFactor", SCHEMA_INT, .min = 1, .max = REPLICAS_MOST,

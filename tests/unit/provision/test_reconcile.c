@@ -73,7 +73,8 @@ WORK_TEST(the_volume_is_what_the_policy_says) {
     put_pools(work, 3);
     declare(work, &kind_volume_policy,
             "{\"metadata\":{\"name\":\"fast\"},\"spec\":{\"provision\":{\"blockSize\":512},"
-            "\"target\":{\"queueDepth\":\"64\",\"luWorkers\":8}}}");
+            "\"target\":{\"queueDepth\":\"64\",\"luWorkers\":8,"
+            "\"qos\":{\"bytesPerSecond\":7}}}}");
     id = declare(work, &kind_volume_config,
                  "{\"metadata\":{\"name\":\"db\",\"annotations\":{\"openebs.io/volume-policy\":"
                  "\"fast\"}},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
@@ -83,6 +84,7 @@ WORK_TEST(the_volume_is_what_the_policy_says) {
     ck_assert_str_eq(volume_at(work, id, "spec.blockSize"), "512");
     ck_assert_str_eq(volume_at(work, id, "spec.queueDepth"), "\"64\"");
     ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "8");
+    ck_assert_str_eq(volume_at(work, id, "spec.qos"), "{\"iops\":0,\"bytesPerSecond\":7}");
     ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "3");
     ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "2");
     say_made(work, id);
@@ -339,6 +341,30 @@ WORK_TEST(an_edited_policy_is_reconciling_until_the_node_has_made_it_true) {
     ck_assert_str_eq(last_event(work, id), "Normal PolicySync 1: The policy holds.");
 }
 
+WORK_TEST(what_clients_may_take_is_edited_and_taken_back) {
+    static const char none[] = "{\"iops\":0,\"bytesPerSecond\":0}";
+    const char *id = served(work);
+
+    ck_assert_str_eq(volume_at(work, id, "spec.qos"), none);
+    OK(edit(work, id, "{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":500}}}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
+    ck_assert_str_eq(volume_at(work, id, "spec.qos"), "{\"iops\":500,\"bytesPerSecond\":0}");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
+    ck_assert_int_eq(
+        edit(work, id, "{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":-1}}}}}", err), -1);
+    ck_assert_int_eq(
+        edit(work, id, "{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":1000000000000001}}}}}",
+             err),
+        -1);
+    ck_assert_str_eq(volume_at(work, id, "spec.qos"), "{\"iops\":500,\"bytesPerSecond\":0}");
+    OK(edit(work, id, "{\"spec\":{\"policy\":{\"target\":{\"qos\":null}}}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.qos"), none);
+}
+
 #define FOUR                                                                                   \
     "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" POOL("pool-a") "," POOL("pool-b") "," POOL( \
         "pool-c") "," POOL("pool-d") "]}}}"
@@ -552,6 +578,7 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            a_growth_that_failed_is_told_once_and_goes_on,
            a_size_that_is_asked_for_before_it_is_bound_comes_after, a_volume_has_whole_blocks,
            an_edited_policy_is_reconciling_until_the_node_has_made_it_true,
+           what_clients_may_take_is_edited_and_taken_back,
            a_new_pool_counts_when_its_replica_has_been_rebuilt,
            a_pool_that_cannot_take_a_replica_is_told_and_waited_for,
            a_replica_leaves_the_vote_and_then_its_data_go,

@@ -187,8 +187,10 @@ static void client_edits(struct walk *walk, struct work *work, void *arg) {
                              1 + draw(walk, 40));
         break;
     case 1:
-        patch = arena_format(work->arena, "{\"spec\":{\"policy\":{\"target\":{\"luWorkers\":%u}}}}",
-                             1 + draw(walk, 9));
+        patch = arena_format(work->arena,
+                             "{\"spec\":{\"policy\":{\"target\":{\"luWorkers\":%u,"
+                             "\"qos\":{\"iops\":%u}}}}}",
+                             1 + draw(walk, 9), draw(walk, 9));
         break;
     case 2:
         patch = arena_format(work->arena, "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[%s]}}}",
@@ -648,6 +650,10 @@ static void all_are_true(struct walk *walk, struct work *work, void *arg) {
                          ""); /* a number, and the policy's: */
         ck_assert(json_equal(json_object_get(spec_of(&volume), "luWorkers"),
                              json_object_get(json_object_get(policy, "target"), "luWorkers")));
+        ck_assert_int_eq(
+            json_integer_value(json_object_get(json_object_get(spec_of(&volume), "qos"), "iops")),
+            json_integer_value(json_object_get(
+                json_object_get(json_object_get(policy, "target"), "qos"), "iops")));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "storage/targets.h"
 
 #include "engine/daemon.h"
+#include "engine/qmp.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"
 #include "tests/lib/checker.h"
@@ -241,6 +242,52 @@ START_TEST(a_volume_grows) {
 }
 END_TEST
 
+static void want_qos(int iops, int bytes_per_second) {
+    json_t *document = volume_document(NODE, "64Mi", version);
+
+    json_object_set_new(json_object_get(document, "spec"), "qos",
+                        json_pack("{s:i, s:i}", "iops", iops, "bytesPerSecond", bytes_per_second));
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != version)
+        poll(NULL, 0, 5);
+    version++;
+}
+
+/* The daemon hears one client: the keeper goes, and comes back. */
+static void assert_limits(int iops, int bytes_per_second) {
+    const char *path = arena_join(arena, run, "/qmp", NULL);
+    json_t *limits = NULL;
+    struct qmp *qmp;
+
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(qmp_connect(path, 60000, &qmp, &err), 0);
+    ck_assert_int_eq(
+        qmp_execute(qmp, arena, "qom-get",
+                    json_pack("{s:s, s:s}", "path", "/objects/throttle", "property", "limits"),
+                    60000, &limits, &err),
+        0);
+    ck_assert_int_eq(json_integer_value(json_object_get(limits, "iops-total")), iops);
+    ck_assert_int_eq(json_integer_value(json_object_get(limits, "bps-total")), bytes_per_second);
+    qmp_close(qmp);
+    targets = targets_new(&settings);
+}
+
+START_TEST(clients_may_take_what_is_wanted) {
+    serve();
+    assert_limits(0, 0);
+    want_qos(100000, 0);
+    ck_assert(checker_write(&checker, 10));
+    assert_limits(100000, 0);
+    want_qos(0, 1 << 30); /* by whom finds the daemon, too */
+    ck_assert(checker_write(&checker, 10));
+    assert_limits(0, 1 << 30);
+    want_qos(0, 0);
+    assert_limits(0, 0);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
 static void read_block(unsigned i, int64_t at, char *ret, size_t size) {
     autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_RDONLY);
 
@@ -354,6 +401,6 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
                 one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
-                a_replica_that_is_damaged_is_mended, a_replica_leaves_and_comes_back,
-                too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
-                what_a_machine_that_went_down_has_left_goes)
+                clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
+                a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
+                one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
