@@ -8,6 +8,7 @@
 #include "identity/own_user.h"
 #include "storage/pools.h"
 #include "storage/rebuilds.h"
+#include "storage/remote.h"
 #include "storage/targets.h"
 #include "storage/wanted.h"
 #include "json/json.h"
@@ -31,6 +32,7 @@ struct storage_agent {
     struct client api;
     struct reports *reports;
     struct rebuilds *rebuilds;
+    struct remote *remote;
     struct pools *pools;
     struct targets *targets;
     struct wanted *wanted;
@@ -41,6 +43,7 @@ struct storage_agent {
 static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
     const struct storage_agent *agent = arg;
 
+    remote_set(agent->remote, wishes, count);
     pools_set(agent->pools, wishes, count);
 }
 
@@ -103,6 +106,8 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         .node = settings->node,
         .api = agent->api,
         .reports = agent->reports,
+        .address = remote_address(agent->remote),
+        .sessions = remote_sessions(agent->remote),
         .heartbeat_ms = config_int(config, SECTION, "heartbeat_interval") * 1000,
     };
     const char *name;
@@ -114,6 +119,8 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         if (read_pool(agent, config, name, &pools[of.count], err) < 0)
             return -1;
     }
+    if (remote_serve(agent->remote, pools, of.count, err) < 0)
+        return -1;
     return pools_start(&of, &agent->pools, err);
 }
 
@@ -131,12 +138,23 @@ static int take_directory(struct storage_agent *agent, const char *path, struct 
     return 0;
 }
 
+static int open_remote(struct storage_agent *agent, const struct storage_agent_settings *settings,
+                       struct error *err) {
+    const struct remote_settings of = { .config = settings->config,
+                                        .run_directory = settings->run_directory };
+
+    return remote_open(&of, &agent->remote, err);
+}
+
 static void make_targets(struct storage_agent *agent,
                          const struct storage_agent_settings *settings) {
     const struct config *config = settings->config;
     const struct keeper_settings of = {
         .node = settings->node,
         .run_directory = settings->run_directory,
+        .remote = remote_access(agent->remote),
+        .sessions = remote_sessions(agent->remote),
+        .tls_directory = remote_tls_directory(agent->remote),
         .program = config_text(config, SECTION, "daemon"),
         .reports = agent->reports,
         .rebuilds = agent->rebuilds,
@@ -167,7 +185,8 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
         return -1;
     agent->reports = reports_new(&reports, err);
     agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
-    if (!agent->reports || start_pools(agent, settings, err) < 0)
+    if (!agent->reports || open_remote(agent, settings, err) < 0 ||
+        start_pools(agent, settings, err) < 0)
         return -1;
     make_targets(agent, settings);
     return wanted_start(&wanted, &agent->wanted, err);
@@ -199,9 +218,11 @@ bool storage_agent_stop(struct storage_agent *agent) {
     if (!agent)
         return true;
     __atomic_store_n(&agent->until_us, clock_monotonic_us(), __ATOMIC_RELEASE);
+    remote_end_calls(agent->remote);
     all = wanted_stop(agent->wanted, STOP_MS);
     all = all && targets_stop(agent->targets, STOP_MS);
     all = pools_stop(agent->pools, STOP_MS) && all;
+    all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
     if (!all) {
         log_warning(NULL, "a pool or a storage daemon hangs and is left", NULL);
         return false;

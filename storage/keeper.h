@@ -12,11 +12,17 @@
 
 struct keeper;
 struct rebuilds;
+struct replica_access;
+struct sessions;
 
 struct keeper_settings { /* what they point to outlives every keeper */
     const char *node;
     const char *run_directory; /* of all volumes */
-    const char *program;       /* NULL: qemu-storage-daemon */
+    /* Of replicas of other nodes, and of other nodes with ours; NULL: there are none. */
+    const struct replica_access *remote;
+    struct sessions *sessions;
+    const char *tls_directory;
+    const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;
     struct rebuilds *rebuilds;
     int64_t rebuild_speed; /* bytes a second; 0: as fast as it can */

@@ -38,6 +38,9 @@ bool keeper_is_wanted(const struct keeper *keeper);
 /* There is no target any more, nor anything of it. */
 bool keeper_is_done(const struct keeper *keeper);
 
+/* The i-th of its wish, as this node reaches it. */
+struct replica keeper_replica(const struct keeper *keeper, unsigned i);
+
 /* How its target is. */
 void keeper_look(struct keeper *keeper);
 /* The next step towards replicas that are those of the wish, and well: one at a time, and as many

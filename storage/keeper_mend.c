@@ -37,6 +37,8 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
 
     if (seen && seen->look.health == REPLICA_FAILING)
         return false;
+    if (replica->access) /* its node looks at the mark itself */
+        return true;
     pool_look(replica->pool, wish_pool(&keeper->wish->volume, replica->uid), &pool);
     return pool.state == POOL_ONLINE;
 }
@@ -45,37 +47,38 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
 struct change {
     struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
     unsigned count;
-    const struct replica *missing; /* one that does not vote and can be filled */
-    bool blocked;                  /* one cannot */
-    bool surplus;                  /* there are others, or another number */
+    int missing;  /* index of one that does not vote and can be filled; -1: none */
+    bool blocked; /* one cannot */
+    bool surplus; /* there are others, or another number */
     const struct target_replica *damaged;
 };
 
 static void add_wanted(const struct keeper *keeper, const struct replica *replica,
                        struct change *change) {
     const struct target_replica *seen = status_of(keeper, replica->uid);
+    int index = (int)change->count++;
 
-    change->wanted[change->count++] = *replica;
+    change->wanted[index] = *replica;
     if (seen && seen->votes)
         return;
     if (!may_be_rebuilt(keeper, replica))
         change->blocked = true;
-    else if (!change->missing)
-        change->missing = replica;
+    else if (change->missing < 0)
+        change->missing = index;
 }
 
 static struct change find_change(const struct keeper *keeper) {
     const struct wish_volume *wanted = &keeper->wish->volume;
-    struct change change = { 0 };
+    struct change change = { .missing = -1 };
     unsigned known = 0;
 
     for (unsigned i = 0; i < wanted->count; i++) {
-        const struct replica *replica = &wanted->replicas[i];
+        const struct replica replica = keeper_replica(keeper, i);
 
-        if (wanted->removing && strcmp(wanted->removing, replica->uid) == 0)
+        if (wanted->removing && strcmp(wanted->removing, replica.uid) == 0)
             continue;
-        known += status_of(keeper, replica->uid) != NULL;
-        add_wanted(keeper, replica, &change);
+        known += status_of(keeper, replica.uid) != NULL;
+        add_wanted(keeper, &replica, &change);
     }
     change.surplus = keeper->status.count > known || keeper->status.wanted != change.count;
     return change;
@@ -103,9 +106,9 @@ static int do_change(struct keeper *keeper, const struct change *change, struct 
 
     if (change->damaged)
         return repair(keeper, change->damaged->replica.uid, err);
-    if (change->missing && keeper->status.voters < keeper->status.wanted)
-        return target_rebuild(keeper->target, change->missing, NULL, speed, err);
-    if (change->blocked || (!change->missing && !change->surplus))
+    if (change->missing >= 0 && keeper->status.voters < keeper->status.wanted)
+        return target_rebuild(keeper->target, &change->wanted[change->missing], NULL, speed, err);
+    if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;
     return target_scale(keeper->target, change->wanted, change->count, speed, err);
 }
@@ -145,9 +148,9 @@ void keeper_mend(struct keeper *keeper) {
     if (keeper_has_job(keeper) || clock_monotonic_us() < keeper->rebuild_us)
         return;
     change = find_change(keeper);
-    if (!change.missing && !change.surplus && !change.blocked)
+    if (change.missing < 0 && !change.surplus && !change.blocked)
         change.damaged = find_damaged(keeper);
-    copies = change.missing || change.damaged;
+    copies = change.missing >= 0 || change.damaged;
     if ((!copies && !change.surplus) || (copies && !rebuilds_begin(keeper->settings->rebuilds)))
         return;
     keeper->rebuilding = copies;

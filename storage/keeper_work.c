@@ -6,6 +6,7 @@
 #include "engine/daemon.h"
 #include "storage/keeper_paper.h"
 #include "storage/rebuilds.h"
+#include "storage/sessions.h"
 #include "storage/target_text.h"
 
 #include <string.h>
@@ -24,12 +25,43 @@ bool keeper_is_done(const struct keeper *keeper) {
            !keeper_finds(keeper->settings, keeper->uid);
 }
 
+static bool is_remote(const struct keeper *keeper, unsigned i) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    return keeper->settings->remote && wanted->addresses[i] && wanted->nodes[i] &&
+           strcmp(wanted->nodes[i], keeper->settings->node) != 0;
+}
+
+struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
+    struct replica replica = keeper->wish->volume.replicas[i];
+
+    if (is_remote(keeper, i)) {
+        replica.access = keeper->settings->remote;
+        replica.address = keeper->wish->volume.addresses[i];
+    }
+    return replica;
+}
+
+/* A target of another node may still have replicas of ours, in an epoch before ours. */
+static int end_sessions(const struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    for (unsigned i = 0; i < wanted->count && keeper->settings->sessions; i++) {
+        if (!is_remote(keeper, i) && sessions_end(keeper->settings->sessions,
+                                                  wanted->replicas[i].uid, wanted->epoch, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int open_target(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     struct target_settings settings = {
         .run = keeper->run,
         .program = keeper->settings->program,
         .volume = keeper->uid,
+        .epoch = wanted->epoch,
+        .tls_directory = keeper->settings->tls_directory,
         .size_bytes = wanted->size_bytes,
         .maximum_bytes = wanted->maximum_bytes,
         .count = wanted->count,
@@ -38,7 +70,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
     };
 
     for (unsigned i = 0; i < wanted->count; i++)
-        settings.replicas[i] = wanted->replicas[i];
+        settings.replicas[i] = keeper_replica(keeper, i);
     if (target_open(&settings, &keeper->target, err) < 0)
         return -1;
     paper_write(keeper->run, wanted->text);
@@ -54,6 +86,20 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->target = NULL;
     wish_release(keeper->opened);
     keeper->opened = NULL;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* All are where they were. */
+static bool same_addresses(const struct wish_volume *a, const struct wish_volume *b) {
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) == 0 &&
+            !same_text(a->addresses[i], b->addresses[i]))
+            return false;
+    }
+    return true;
 }
 
 static bool same_replicas(const struct wish_volume *a, const struct wish_volume *b) {
@@ -106,13 +152,27 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     return outcome < 0 ? -1 : 0;
 }
 
+/* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
+ * another one and got it back is over, any other is found again. */
+static int reopen(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
+
+    if (opened && opened->epoch != wanted->epoch) {
+        if (target_stop(keeper->target, err) < 0)
+            return -1;
+        keeper_let_go(keeper);
+    } else if (opened && (!same_addresses(wanted, opened) || (keeper->status.state == TARGET_DOWN &&
+                                                              !same_replicas(wanted, opened)))) {
+        keeper_let_go(keeper);
+    }
+    return keeper->target ? 0 : open_target(keeper, err);
+}
+
 static int serve(struct keeper *keeper, struct error *err) {
     int outcome = 0;
 
-    if (keeper->target && keeper->status.state == TARGET_DOWN &&
-        !same_replicas(&keeper->wish->volume, &keeper->opened->volume))
-        keeper_let_go(keeper); /* to be opened with those that there are now */
-    if (!keeper->target && open_target(keeper, err) < 0)
+    if (reopen(keeper, err) < 0)
         return -1;
     keeper_look(keeper);
     if (keeper->status.state == TARGET_SERVING) {
@@ -120,7 +180,7 @@ static int serve(struct keeper *keeper, struct error *err) {
         keeper_look(keeper);
     }
     if (keeper->status.state != TARGET_SERVING)
-        outcome = target_start(keeper->target, err);
+        outcome = end_sessions(keeper, err) < 0 ? -1 : target_start(keeper->target, err);
     keeper_look(keeper);
     return keeper->status.state == TARGET_SERVING ? settle(keeper, outcome, err) : outcome;
 }

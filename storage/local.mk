@@ -4,13 +4,20 @@ libscoria_a_SOURCES += \
 	storage/keeper_paper.c storage/keeper_paper.h \
 	storage/keeper_work.c \
 	storage/options.c \
+	storage/places.c storage/places.h \
 	storage/pool_look.c storage/pool_look.h \
 	storage/pools.c storage/pools.h \
 	storage/rebuilds.c storage/rebuilds.h \
+	storage/remote.c storage/remote.h \
+	storage/replica_calls.c storage/replica_calls.h \
+	storage/replica_client.c storage/replica_client.h \
+	storage/replica_service.c storage/replica_service.h \
 	storage/replicas.c storage/replicas.h \
 	storage/reports.c storage/reports.h \
+	storage/sessions.c storage/sessions.h \
 	storage/target_text.c storage/target_text.h \
 	storage/targets.c storage/targets.h \
+	storage/tls_directory.c storage/tls_directory.h \
 	storage/wanted.c storage/wanted.h \
 	storage/watches.c storage/watches.h \
 	storage/wish.c storage/wish.h
@@ -19,6 +26,7 @@ EXTRA_DIST += tests/unit/storage/storage_test.h
 
 if HAVE_CHECK
 slow_tests += tests/unit/storage/test_targets
+slow_tests += tests/unit/storage/test_replica_service
 check_PROGRAMS += \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \

@@ -34,6 +34,22 @@ const struct option storage_options[] = {
     { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 600,
       .help = "Seconds that a storage daemon has for one answer; one that is silent for longer is ended and started "
               "again." },
+    { .section = SECTION, .key = "listen", .type = OPTION_TEXT,
+      .help = "HOST:PORT where targets of other nodes reach the replicas of this one, with cert_file and ca_file. Unset: "
+              "nowhere, and only this node serves volumes with replicas here." },
+    { .section = SECTION, .key = "address", .type = OPTION_TEXT,
+      .help = "HOST:PORT by which other nodes reach what listens, when that is not their name for it; the certificate is "
+              "to be valid for HOST. Unset: listen." },
+    { .section = SECTION, .key = "replica_ports", .type = OPTION_TEXT, .fallback = "10811-11810",
+      .help = "FIRST-LAST of the ports at which replicas are served to other nodes, each at one of its own." },
+    { .section = SECTION, .key = "cert_file", .type = OPTION_TEXT,
+      .help = "PEM file with the certificate of this node, for other nodes, as their server and as their client; an "
+              "absolute path." },
+    { .section = SECTION, .key = "key_file", .type = OPTION_TEXT,
+      .help = "PEM file of its key; an absolute path. Unset: in cert_file." },
+    { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT,
+      .help = "PEM file of the authority of all nodes' certificates; an absolute path. Whoever has a certificate of it "
+              "may read and write replicas: it is for nothing else." },
     { .section = OPTION_POOL, .key = "path", .type = OPTION_TEXT,
       .help = "Directory of the pool, an absolute path. It is marked with a file scoria-pool when it is empty and the API "
               "has never heard of the pool; later it is used only with that mark, so that an empty mount point is not "

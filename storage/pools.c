@@ -82,6 +82,7 @@ static int send_beat(const struct pool *pool, struct error *err) {
         .name = pool->settings->name,
         .node = pool->all->settings.node,
         .path = pool->settings->path,
+        .address = pool->all->settings.address,
         .labels = pool->settings->labels,
         .read_only = look->state != POOL_ONLINE,
         .total_bytes = look->total_bytes,
@@ -200,6 +201,7 @@ static void begin(struct pool *pool, struct pools *pools, const struct pool_sett
         .pool = settings->name,
         .path = settings->path,
         .reports = pools->settings.reports,
+        .sessions = pools->settings.sessions,
         .look_ms = pools->settings.heartbeat_ms,
     };
 

@@ -22,8 +22,10 @@ struct pools_settings { /* what they point to outlives the pools */
     const char *node;
     struct client api;
     struct reports *reports;
-    int64_t heartbeat_ms; /* 0: 10 000 */
-    int64_t look_ms;      /* 0: 1 000 */
+    const char *address;       /* where other nodes reach replicas of the pools; NULL: nowhere */
+    struct sessions *sessions; /* of other nodes; NULL: there are none */
+    int64_t heartbeat_ms;      /* 0: 10 000 */
+    int64_t look_ms;           /* 0: 1 000 */
 };
 
 int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err);

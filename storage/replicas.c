@@ -5,6 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/quantity.h"
+#include "storage/sessions.h"
 #include "json/json.h"
 
 #include <dirent.h>
@@ -74,13 +75,22 @@ static bool is_same_pool(const struct replicas *replicas, const struct pool_look
     return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
 }
 
+/* Nobody writes to what is to go. */
+static int end_session(const struct replicas *replicas, const struct file *file,
+                       struct error *err) {
+    struct sessions *sessions = replicas->settings.sessions;
+
+    return sessions ? sessions_end(sessions, file->wish->uid, INT64_MAX, err) : 0;
+}
+
 static void remove_file(struct replicas *replicas, struct file *file,
                         const struct pool_look *pool) {
     const struct replica place = place_of(replicas, file);
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
-    if (replica_delete(&place, &err) == 0 && !is_same_pool(replicas, pool))
+    if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
+        !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
     if (err.kind != ERROR_NONE) {
         say(replicas, file, "DeletionFailed", NULL, &err);

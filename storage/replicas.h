@@ -15,9 +15,11 @@
 #include "storage/reports.h"
 
 struct replicas;
+struct sessions;
 
 struct replicas_settings {
-    const char *pool, *path; /* outlive them */
+    const char *pool, *path;   /* outlive them */
+    struct sessions *sessions; /* of other nodes with these; NULL: there are none */
     struct reports *reports;
     int64_t look_ms; /* between two looks at one that is well */
 };

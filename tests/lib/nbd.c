@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 
 #include <endian.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -53,7 +54,7 @@ static int go(int fd, const char *export, int64_t *ret_size) {
         uint32_t flags;
         uint64_t magic;
         uint32_t option, length, name_length;
-        char rest[64];
+        char rest[160];
     } ask = { htobe32(1), htobe64(OPTION_MAGIC), htobe32(OPTION_GO), 0, 0, "" };
     struct __attribute__((packed)) {
         uint64_t magic;
@@ -92,17 +93,30 @@ static int go(int fd, const char *export, int64_t *ret_size) {
     }
 }
 
-int nbd_connect(const char *path, const char *export, int64_t *ret_size) {
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+static int begin(const struct sockaddr *address, socklen_t size, const char *export,
+                 int64_t *ret_size) {
+    autoclose int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct timeval wait = { .tv_sec = WAIT_S };
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    if (connect(fd, address, size) < 0 || go(fd, export, ret_size) < 0)
+        return -1;
+    return take_fd(fd);
+}
+
+int nbd_connect(const char *path, const char *export, int64_t *ret_size) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
     strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        go(fd, export, ret_size) < 0)
-        return -1;
-    return take_fd(fd);
+    return begin((const struct sockaddr *)&address, sizeof(address), export, ret_size);
+}
+
+int nbd_connect_port(unsigned port, const char *export, int64_t *ret_size) {
+    const struct sockaddr_in address = { .sin_family = AF_INET,
+                                         .sin_port = htons((uint16_t)port),
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+    return begin((const struct sockaddr *)&address, sizeof(address), export, ret_size);
 }
 
 int nbd_send(int fd, enum nbd_command command, uint64_t handle, int64_t offset, const void *data,

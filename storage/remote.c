@@ -1,0 +1,193 @@
+#include "storage/remote.h"
+
+#include "common/clock.h"
+#include "common/heap.h"
+#include "storage/places.h"
+#include "storage/replica_client.h"
+#include "storage/replica_service.h"
+#include "storage/tls_directory.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECTION "storage"
+
+struct remote {
+    struct arena *arena;
+    const struct config *config;
+    const char *cert_file, *key_file, *ca_file, *tls_directory;
+    const char *host; /* to listen at; NULL: nothing is served */
+    unsigned port, first_port, last_port;
+    int64_t until_us; /* calls end then; 0: not yet */
+    struct places *places;
+    struct sessions *sessions;
+    struct replica_client *client;
+    struct replica_service *service;
+};
+
+/* ---- configuration ---- */
+
+static const char *text_of(const struct remote *remote, const char *key) {
+    return config_text(remote->config, SECTION, key);
+}
+
+static bool read_port(const char *text, const char *end, unsigned *ret) {
+    char *stop;
+    unsigned long port = isdigit((unsigned char)*text) ? strtoul(text, &stop, 10) : 0;
+
+    *ret = (unsigned)port;
+    return port > 0 && port <= UINT16_MAX && stop == end;
+}
+
+static int read_listen(struct remote *remote, struct error *err) {
+    const char *listen = text_of(remote, "listen"), *colon;
+
+    if (!listen)
+        return 0;
+    colon = strrchr(listen, ':');
+    if (!colon || colon == listen || !read_port(colon + 1, strchr(colon, '\0'), &remote->port))
+        return error_set(err, ERROR_BAD_REQUEST, "[storage] listen: %s is not HOST:PORT", listen);
+    if (!remote->cert_file || !remote->ca_file)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[storage] listen: cert_file and ca_file are needed, too: only nodes may "
+                         "reach replicas");
+    remote->host = arena_text_n(remote->arena, listen, (size_t)(colon - listen));
+    if (listen[0] == '[' && colon[-1] == ']')
+        remote->host = arena_text_n(remote->arena, listen + 1, (size_t)(colon - listen) - 2);
+    return 0;
+}
+
+static int read_ports(struct remote *remote, struct error *err) {
+    const char *ports = text_of(remote, "replica_ports"), *dash = strchr(ports, '-');
+
+    if (!dash || !read_port(ports, dash, &remote->first_port) ||
+        !read_port(dash + 1, strchr(dash, '\0'), &remote->last_port) ||
+        remote->first_port > remote->last_port)
+        return error_set(err, ERROR_BAD_REQUEST, "[storage] replica_ports: %s is not FIRST-LAST",
+                         ports);
+    return 0;
+}
+
+static int check_path(const char *key, const char *path, struct error *err) {
+    return !path || path[0] == '/' ? 0
+                                   : error_set(err, ERROR_BAD_REQUEST,
+                                               "[storage] %s: %s is no absolute path", key, path);
+}
+
+static int read_files(struct remote *remote, const char *run_directory, struct error *err) {
+    remote->cert_file = text_of(remote, "cert_file");
+    remote->key_file = text_of(remote, "key_file");
+    remote->ca_file = text_of(remote, "ca_file");
+    if (!remote->key_file)
+        remote->key_file = remote->cert_file;
+    if (check_path("cert_file", remote->cert_file, err) < 0 ||
+        check_path("key_file", remote->key_file, err) < 0 ||
+        check_path("ca_file", remote->ca_file, err) < 0)
+        return -1;
+    if (!remote->cert_file || !remote->ca_file)
+        return 0;
+    remote->tls_directory = arena_join(remote->arena, run_directory, "/tls", NULL);
+    return tls_directory_make(remote->tls_directory, remote->cert_file, remote->key_file,
+                              remote->ca_file, err);
+}
+
+/* ---- begin ---- */
+
+static void make_parts(struct remote *remote, const char *run_directory) {
+    const struct sessions_settings sessions = {
+        .run_directory = run_directory,
+        .program = text_of(remote, "daemon"),
+        .tls_directory = remote->tls_directory,
+        .host = remote->host,
+        .first_port = remote->first_port,
+        .last_port = remote->last_port,
+        .timeout_ms = config_int(remote->config, SECTION, "daemon_timeout") * 1000,
+    };
+    const struct replica_client_settings client = {
+        .cert_file = remote->cert_file,
+        .key_file = remote->key_file,
+        .ca_file = remote->ca_file,
+        .until_us = &remote->until_us,
+    };
+
+    remote->places = places_new();
+    remote->sessions = sessions_new(&sessions);
+    remote->client = replica_client_new(&client);
+}
+
+int remote_open(const struct remote_settings *settings, struct remote **ret, struct error *err) {
+    struct remote *remote = heap_new(sizeof(*remote));
+
+    remote->arena = arena_new();
+    remote->config = settings->config;
+    if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
+        read_ports(remote, err) < 0) {
+        remote_close(remote, 0);
+        return -1;
+    }
+    make_parts(remote, arena_text(remote->arena, settings->run_directory));
+    *ret = remote;
+    return 0;
+}
+
+int remote_serve(struct remote *remote, const struct pool_settings *pools, unsigned count,
+                 struct error *err) {
+    const struct replica_service_settings settings = {
+        .places = remote->places,
+        .sessions = remote->sessions,
+        .pools = pools,
+        .pool_count = count,
+        .address = remote->host,
+        .port = remote->port,
+        .cert_file = remote->cert_file,
+        .key_file = remote->key_file,
+        .ca_file = remote->ca_file,
+    };
+
+    return remote->host ? replica_service_start(&settings, &remote->service, err) : 0;
+}
+
+void remote_end_calls(struct remote *remote) {
+    if (remote)
+        __atomic_store_n(&remote->until_us, clock_monotonic_us(), __ATOMIC_RELEASE);
+}
+
+bool remote_close(struct remote *remote, int64_t ms) {
+    if (!remote)
+        return true;
+    if (!replica_service_stop(remote->service, ms))
+        return false;
+    places_free(remote->places);
+    sessions_free(remote->sessions);
+    replica_client_free(remote->client);
+    arena_free(remote->arena);
+    free(remote);
+    return true;
+}
+
+/* ---- the others ---- */
+
+void remote_set(struct remote *remote, struct wish *const *wishes, unsigned count) {
+    places_set(remote->places, wishes, count);
+}
+
+const char *remote_address(const struct remote *remote) {
+    const char *address = text_of(remote, "address");
+
+    if (!remote->host)
+        return NULL;
+    return address ? address : text_of(remote, "listen");
+}
+
+struct sessions *remote_sessions(const struct remote *remote) {
+    return remote->sessions;
+}
+
+const struct replica_access *remote_access(const struct remote *remote) {
+    return replica_client_access(remote->client);
+}
+
+const char *remote_tls_directory(const struct remote *remote) {
+    return remote->tls_directory;
+}

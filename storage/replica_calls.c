@@ -1,0 +1,173 @@
+#include "storage/replica_calls.h"
+
+#include "common/cleanup.h"
+#include "engine/replica_access.h"
+
+#include <string.h>
+
+#define STATE_MOST 8192
+#define EPOCH_MOST ((int64_t)1 << 53)
+
+/* ---- words ---- */
+
+static const char *const healths[] = {
+    [REPLICA_GOOD] = "good",           [REPLICA_GONE] = "gone",       [REPLICA_DAMAGED] = "damaged",
+    [REPLICA_READ_ONLY] = "read_only", [REPLICA_FAILING] = "failing",
+};
+
+const char *replica_health_text(enum replica_health health) {
+    return healths[health];
+}
+
+enum replica_health replica_health_of(const char *text) {
+    for (size_t i = 0; text && i < LENGTH(healths); i++) {
+        if (strcmp(text, healths[i]) == 0)
+            return (enum replica_health)i;
+    }
+    return REPLICA_FAILING;
+}
+
+/* ---- calls ---- */
+
+static int run_open(struct replica_call_request *request, struct error *err) {
+    struct replica_session session;
+
+    if (request->going)
+        return error_set(err, ERROR_NOT_FOUND, "The replica %s is being deleted.",
+                         request->replica.uid);
+    if (sessions_begin(request->sessions, &request->replica, request->pool, request->volume,
+                       request->body.epoch, &session, err) < 0)
+        return -1;
+    out_put_int(request->out, "port", session.port);
+    out_put_text(request->out, "export", session.name);
+    return 0;
+}
+
+static int run_close(struct replica_call_request *request, struct error *err) {
+    return sessions_end(request->sessions, request->replica.uid, request->body.epoch, err);
+}
+
+static bool is_served(struct replica_call_request *request) {
+    struct replica_session session;
+
+    return sessions_find(request->sessions, request->arena, request->replica.uid, &session) &&
+           session.epoch == request->body.epoch;
+}
+
+static int run_look(struct replica_call_request *request, struct error *err) {
+    struct replica_look look;
+
+    (void)err;
+    replica_here.look(replica_here.arg, &request->replica, request->volume, request->body.epoch,
+                      &look);
+    out_put_text(request->out, "health", replica_health_text(look.health));
+    if (look.health != REPLICA_GOOD) {
+        out_put_int(request->out, "why", error_http_status(look.why.kind));
+        out_put_text(request->out, "message", look.why.message);
+    }
+    out_put_bool(request->out, "held", look.held && is_served(request));
+    out_put_int(request->out, "bytes", look.bytes);
+    out_put_int(request->out, "used_bytes", look.used_bytes);
+    out_put_int(request->out, "free_bytes", look.free_bytes);
+    out_put_int(request->out, "epoch", look.epoch);
+    if (look.has_state)
+        out_put_text(request->out, "state", replica_state_text(request->arena, &look.state));
+    return 0;
+}
+
+static int run_write_state(struct replica_call_request *request, struct error *err) {
+    const char *text = request->body.state;
+    struct replica_state state;
+
+    if (replica_state_parse(request->arena, text, strlen(text), &state, err) < 0 ||
+        strcmp(state.replica, request->replica.uid) != 0 ||
+        strcmp(state.volume, request->volume) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "This is no state of the replica %s.",
+                         request->replica.uid);
+    return replica_here.write_state(replica_here.arg, &request->replica, request->body.epoch,
+                                    &state, err);
+}
+
+/* No session is to serve what is thrown away. */
+static int run_reset(struct replica_call_request *request, struct error *err) {
+    const struct replica_call_body *body = &request->body;
+
+    if (sessions_end(request->sessions, request->replica.uid, body->epoch, err) < 0)
+        return -1;
+    return replica_here.reset(replica_here.arg, &request->replica, request->volume,
+                              body->maximum_bytes, body->epoch, err);
+}
+
+static int run_flush(struct replica_call_request *request, struct error *err) {
+    return replica_here.flush(replica_here.arg, &request->replica, request->body.epoch, err);
+}
+
+static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZE], int count) {
+    out_key(out, "sums");
+    out_begin_array(out);
+    for (int i = 0; i < count; i++) {
+        char text[2 * REPLICA_SUM_SIZE + 1];
+
+        for (unsigned j = 0; j < REPLICA_SUM_SIZE; j++)
+            sprintf(text + 2 * j, "%02x", sums[i][j]);
+        out_text(out, text);
+    }
+    out_end_array(out);
+}
+
+static int run_sums(struct replica_call_request *request, struct error *err) {
+    unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
+    const struct replica_call_body *body = &request->body;
+    int64_t at = body->at;
+    int count;
+
+    if (!replica_here.sums)
+        return error_set(err, ERROR_BAD_METHOD, "Replicas are not compared here.");
+    count = replica_here.sums(replica_here.arg, &request->replica, body->epoch, &at, body->end,
+                              (unsigned)body->count, sums, err);
+    if (count < 0)
+        return -1;
+    out_put_int(request->out, "at", at);
+    put_sums(request->out, sums, count);
+    return 0;
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define BODY struct replica_call_body
+#define EPOCH        FIELD_INT(BODY, epoch, "epoch", FIELD_REQUIRED, 1, EPOCH_MOST)
+#define VOLUME       FIELD_UUID(BODY, volume, "volume", FIELD_REQUIRED)
+#define BYTES(member, key) FIELD_INT(BODY, member, key, FIELD_REQUIRED, 0, VOLUME_BYTES_MOST)
+
+static const struct field epoch_fields[] = { EPOCH, FIELDS_END };
+static const struct field volume_fields[] = { EPOCH, VOLUME, FIELDS_END };
+static const struct field state_fields[] = {
+    EPOCH, FIELD_TEXT(BODY, state, "state", FIELD_REQUIRED, 1, STATE_MOST), FIELDS_END
+};
+static const struct field reset_fields[] = {
+    EPOCH, VOLUME, BYTES(maximum_bytes, "maximum_bytes"), FIELDS_END
+};
+static const struct field sums_fields[] = {
+    EPOCH, BYTES(at, "at"), BYTES(end, "end"),
+    FIELD_INT(BODY, count, "count", FIELD_REQUIRED, 1, REPLICA_SUMS_MOST), FIELDS_END
+};
+
+static const struct replica_call calls[] = {
+    { "open",        volume_fields, run_open },
+    { "close",       epoch_fields,  run_close },
+    { "look",        volume_fields, run_look },
+    { "write_state", state_fields,  run_write_state },
+    { "reset",       reset_fields,  run_reset },
+    { "flush",       epoch_fields,  run_flush },
+    { "sums",        sums_fields,   run_sums },
+};
+/* clang-format on */
+
+const struct replica_call *replica_call_find(const char *name) {
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        if (strcmp(calls[i].name, name) == 0)
+            return &calls[i];
+    }
+    return NULL;
+}

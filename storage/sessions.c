@@ -1,0 +1,302 @@
+#include "storage/sessions.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "engine/qmp.h"
+#include "engine/replica_epoch.h"
+#include "storage/keeper_paper.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PROGRAM    "qemu-storage-daemon"
+#define DEFAULT_TIMEOUT_MS 10000
+#define PREFIX             's' /* and the uid's digits: no name of a volume */
+#define CLIENTS            100
+
+struct sessions {
+    struct sessions_settings settings;
+};
+
+/* ---- what stands beside the daemon ---- */
+
+static const char *run_of(struct arena *arena, const struct sessions *sessions, const char *uid) {
+    const char *directory = sessions->settings.run_directory;
+    char *run = arena_alloc(arena, strlen(directory) + UUID_SIZE + 2), *end = run;
+
+    end += sprintf(run, "%s/%c", directory, PREFIX);
+    for (; *uid; uid++) {
+        if (*uid != '-')
+            *end++ = *uid;
+    }
+    return run;
+}
+
+static void write_paper(const char *run, const struct replica_session *session) {
+    autoarena struct arena *arena = arena_new();
+
+    paper_write(
+        run, json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
+                                                         (json_int_t)session->epoch, "port",
+                                                         (int)session->port, "name", session->name,
+                                                         "volume", session->volume, "pool",
+                                                         session->pool, "path", session->path))));
+}
+
+static bool read_paper(struct arena *arena, const char *run, struct replica_session *ret) {
+    const char *text = paper_read(arena, run), *name, *volume;
+    const json_t *paper = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
+
+    name = json_text_of(paper, "name");
+    volume = json_text_of(paper, "volume");
+    *ret = (struct replica_session){
+        .epoch = json_integer_value(json_object_get(paper, "epoch")),
+        .port = (unsigned)json_integer_value(json_object_get(paper, "port")),
+        .pool = json_text_of(paper, "pool"),
+        .path = json_text_of(paper, "path"),
+    };
+    if (!name || !volume || !ret->pool || !ret->path || !uuid_parse(volume, ret->volume))
+        return false;
+    snprintf(ret->name, sizeof(ret->name), "%s", name);
+    return true;
+}
+
+bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
+                   struct replica_session *ret) {
+    const char *run = run_of(arena, sessions, uid);
+
+    return read_paper(arena, run, ret) && daemon_runs(run);
+}
+
+/* ---- the daemon ---- */
+
+struct launch {
+    const struct sessions_settings *settings;
+    struct arena *arena;
+    struct qmp *qmp;
+};
+
+static int order(const struct launch *launch, const char *command, json_t *arguments,
+                 struct error *err) {
+    return qmp_execute(launch->qmp, launch->arena, command, arguments, launch->settings->timeout_ms,
+                       NULL, err);
+}
+
+/* The first port that nobody has, from one on that differs from replica to replica. */
+static int listen_at(const struct launch *launch, struct replica_session *session,
+                     struct error *err) {
+    const struct sessions_settings *settings = launch->settings;
+    unsigned count = settings->last_port - settings->first_port + 1, first;
+
+    clock_system.random(clock_system.arg, &first, sizeof(first));
+    for (unsigned i = 0; i < count; i++) {
+        char port[8];
+        json_t *address;
+
+        session->port = settings->first_port + (first % count + i) % count;
+        snprintf(port, sizeof(port), "%u", session->port);
+        address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
+                            "port", port);
+        if (order(launch, "nbd-server-start",
+                  json_pack("{s:o, s:s*, s:i}", "addr", address, "tls-creds",
+                            settings->tls_directory ? "tls" : NULL, "max-connections", CLIENTS),
+                  err) == 0)
+            return 0;
+        if (err->kind != ERROR_BACKEND)
+            return -1;
+    }
+    return error_context(err, "no port of %u-%u is free", settings->first_port,
+                         settings->last_port);
+}
+
+static int export_file(const struct launch *launch, const struct replica *replica,
+                       const struct replica_session *session, struct error *err) {
+    json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename",
+                             replica_data_path(launch->arena, replica), "discard", "unmap",
+                             "locking", "on", "aio", "threads");
+
+    if (order(launch, "blockdev-add",
+              json_pack("{s:s, s:s, s:s, s:o}", "driver", "raw", "node-name", "replica", "discard",
+                        "unmap", "file", file),
+              err) < 0)
+        return -1;
+    return order(launch, "block-export-add",
+                 json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica", "node-name",
+                           "replica", "name", session->name, "writable", true),
+                 err);
+}
+
+static int configure(const struct launch *launch, const struct replica *replica,
+                     struct replica_session *session, struct error *err) {
+    const char *directory = launch->settings->tls_directory;
+
+    if (directory &&
+        order(launch, "object-add",
+              json_pack("{s:s, s:s, s:s, s:s, s:b}", "qom-type", "tls-creds-x509", "id", "tls",
+                        "dir", directory, "endpoint", "server", "verify-peer", true),
+              err) < 0)
+        return -1;
+    if (order(launch, "nbd-server-stop", NULL, err) < 0 || listen_at(launch, session, err) < 0)
+        return -1;
+    return export_file(launch, replica, session, err);
+}
+
+static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
+                 struct replica_session *session, struct error *err) {
+    const struct sessions_settings *settings = &sessions->settings;
+    autoarena struct arena *arena = arena_new();
+    struct launch launch = { .settings = settings, .arena = arena };
+    const char *monitor = daemon_path(arena, run, "qmp");
+    int outcome = -1;
+
+    if (daemon_start(run, settings->program, settings->timeout_ms, err) == 0 &&
+        qmp_knock(monitor, settings->timeout_ms, err) == 0 &&
+        qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) == 0)
+        outcome = configure(&launch, replica, session, err);
+    qmp_close(launch.qmp);
+    return outcome;
+}
+
+/* ---- end ---- */
+
+/* The caller holds RUN/lock. */
+static int end(const struct sessions *sessions, const char *run, struct error *err) {
+    if (daemon_kill(run, sessions->settings.timeout_ms, err) < 0)
+        return -1;
+    paper_remove(run);
+    return 0;
+}
+
+int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *run = run_of(arena, sessions, uid);
+    autoclose int lock = -1;
+    struct replica_session session;
+
+    if (access(run, F_OK) != 0)
+        return 0;
+    if (daemon_lock(run, &lock, err) < 0)
+        return -1;
+    if (daemon_runs(run) && read_paper(arena, run, &session) && session.epoch > epoch)
+        return 0;
+    if (end(sessions, run, err) < 0)
+        return -1;
+    daemon_clear(run);
+    return 0;
+}
+
+/* ---- begin ---- */
+
+static void name_session(const struct replica *replica, struct replica_session *session) {
+    char nonce[UUID_SIZE];
+
+    clock_uuid(&clock_system, nonce);
+    snprintf(session->name, sizeof(session->name), "%s.%jd.%s", replica->uid,
+             (intmax_t)session->epoch, nonce);
+}
+
+/* Nobody decides about the file, or has it open, and no later epoch has come meanwhile. */
+static int check_free(const struct replica *replica, const char *volume, int64_t epoch,
+                      struct error *err) {
+    int64_t highest = replica_epoch(replica, err);
+    struct replica_look look;
+
+    if (highest < 0)
+        return -1;
+    if (highest > epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a later epoch.",
+                         replica->uid);
+    replica_look(replica, volume, &look);
+    if (look.held)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is in use at its node.",
+                         replica->uid);
+    if (look.health == REPLICA_GOOD || look.health == REPLICA_READ_ONLY)
+        return 0;
+    return error_pass(err, &look.why);
+}
+
+static int begin(struct sessions *sessions, const char *run, const struct replica *replica,
+                 struct replica_session *session, struct error *err) {
+    autoclose int lock = -1;
+    struct error ignored;
+
+    if (replica_lock(replica, &lock, err) < 0 ||
+        check_free(replica, session->volume, session->epoch, err) < 0)
+        return -1;
+    name_session(replica, session);
+    if (serve(sessions, run, replica, session, err) == 0) {
+        write_paper(run, session);
+        return 0;
+    }
+    end(sessions, run, &ignored);
+    return -1;
+}
+
+int sessions_begin(struct sessions *sessions, const struct replica *replica, const char *pool,
+                   const char *volume, int64_t epoch, struct replica_session *ret,
+                   struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *run = run_of(arena, sessions, replica->uid);
+    autoclose int lock = -1;
+    struct replica_session session = { .epoch = epoch, .pool = pool, .path = replica->pool };
+
+    snprintf(session.volume, UUID_SIZE, "%s", volume);
+    if (replica_epoch_take(replica, epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
+        end(sessions, run, err) < 0)
+        return -1;
+    if (begin(sessions, run, replica, &session, err) < 0) {
+        daemon_clear(run);
+        return -1;
+    }
+    log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
+             volume, "epoch", LOG_INT(epoch), NULL);
+    *ret = session;
+    return 0;
+}
+
+/* ---- all ---- */
+
+static bool is_session(const char *name) {
+    return name[0] == PREFIX && uuid_parse(name + 1, NULL);
+}
+
+static void clear_dead(const struct sessions *sessions) {
+    autoarena struct arena *arena = arena_new();
+    DIR *directory = opendir(sessions->settings.run_directory);
+    const struct dirent *entry;
+
+    while (directory && (entry = readdir(directory))) {
+        const char *run;
+
+        if (!is_session(entry->d_name))
+            continue;
+        run = arena_join(arena, sessions->settings.run_directory, "/", entry->d_name, NULL);
+        if (daemon_runs(run))
+            continue;
+        paper_remove(run);
+        daemon_clear(run);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+struct sessions *sessions_new(const struct sessions_settings *settings) {
+    struct sessions *sessions = heap_new(sizeof(*sessions));
+
+    sessions->settings = *settings;
+    if (!settings->program)
+        sessions->settings.program = DEFAULT_PROGRAM;
+    if (settings->timeout_ms <= 0)
+        sessions->settings.timeout_ms = DEFAULT_TIMEOUT_MS;
+    clear_dead(sessions);
+    return sessions;
+}
+
+void sessions_free(struct sessions *sessions) {
+    free(sessions);
+}

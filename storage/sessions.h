@@ -1,0 +1,53 @@
+/*
+ * Sessions: replicas of this node that targets of other nodes have open (engine/replica_access.h).
+ * Each is a storage daemon of its own that exports the one file over NBD with TLS, at a port of its
+ * own and by a name that nobody can guess: who was told the last one does not find the next.
+ *
+ * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
+ * replica is deleted, and when a target of this node wants the replica in a later epoch.  All that
+ * is known of one stands beside its daemon: nothing is to be found again.
+ */
+#pragma once
+
+#include "engine/replica.h"
+
+#define SESSION_NAME_SIZE 128
+
+struct sessions;
+
+struct sessions_settings {     /* what they point to outlives them */
+    const char *run_directory; /* absolute, at most 66 bytes */
+    const char *program;       /* NULL: qemu-storage-daemon */
+    const char *tls_directory; /* tls_directory.h; NULL: there is no TLS */
+    const char *host;          /* address to listen at */
+    unsigned first_port, last_port;
+    int64_t timeout_ms; /* of one answer of a daemon; 0: 10 000 */
+};
+
+struct replica_session {
+    int64_t epoch;
+    unsigned port;
+    char name[SESSION_NAME_SIZE]; /* of the export */
+    char volume[UUID_SIZE];
+    const char *pool, *path; /* the pool's name, and its directory */
+};
+
+/* What daemons that run no more have left is removed. */
+struct sessions *sessions_new(const struct sessions_settings *settings);
+void sessions_free(struct sessions *sessions); /* daemons serve on; NULL is fine */
+
+/*
+ * Ends the one that there is and begins another; the replica's epoch is taken first.
+ * ERROR_CONFLICT: a higher epoch has it, or somebody decides about the replica.
+ */
+int sessions_begin(struct sessions *sessions, const struct replica *replica, const char *pool,
+                   const char *volume, int64_t epoch, struct replica_session *ret,
+                   struct error *err);
+
+/* Ends the session of a replica unless its epoch is higher than `epoch`: 0 when there is none any
+ * more, or a later one. */
+int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err);
+
+/* Is there one that serves?  Its texts are in the arena. */
+bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
+                   struct replica_session *ret);
