@@ -360,14 +360,15 @@ void schema_keep_ours(const struct schema_field *fields, const json_t *before, j
 
 static void hide(const struct schema_field *fields, json_t *object) {
     for (; fields->type != SCHEMA_END; fields++) {
-        json_t *below = json_object_get(object, fields->name), *item;
-        size_t i;
+        json_t *below = json_object_get(object, fields->name);
 
-        if (fields->flags & SCHEMA_HOSTS)
+        if (fields->flags & SCHEMA_HOSTS) {
             json_object_del(object, fields->name);
-        else if (fields->of && json_is_array(below))
-            json_array_foreach(below, i, item) hide(fields->of, item);
-        else if (fields->of)
+            continue;
+        }
+        for (size_t i = 0; fields->of && i < json_array_size(below); i++)
+            hide(fields->of, json_array_get(below, i));
+        if (fields->of && json_is_object(below))
             hide(fields->of, below);
     }
 }

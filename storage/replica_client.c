@@ -12,7 +12,7 @@
 
 #define CONNECT_MS 3000
 #define DEFAULT_MS 5000
-#define LONG       4 /* times as long may take: a daemon ends and another begins, or a file is emptied */
+#define LONG       4 /* times that: a daemon ends and another begins, or a file is emptied */
 
 struct replica_client {
     struct replica_client_settings settings;
