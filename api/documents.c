@@ -7,6 +7,8 @@
 #include "provision/document_edit.h"
 #include "provision/document_own.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- one ---- */
@@ -197,6 +199,9 @@ struct document_body {
 
 /* Everything is checked, and nothing is changed. */
 static const struct route_query change_queries[] = { { "dry_run", 0, true }, { NULL, 0, false } };
+static const struct route_query delete_queries[] = { { "dry_run", 0, true },
+                                                     { "resourceVersion", 0, false },
+                                                     { NULL, 0, false } };
 
 static const struct field whole_fields[] = { DOCUMENT_FIELDS(FIELD_REQUIRED), FIELDS_END };
 static const struct field patch_fields[] = { DOCUMENT_FIELDS(0), FIELDS_END };
@@ -236,11 +241,25 @@ static int patch(struct request *request, struct error *err) {
     return 0;
 }
 
+/* Who names a version deletes that and no later one. */
+static int check_version(const struct request *request, struct error *err) {
+    const char *version = request_query(request, "resourceVersion");
+    const struct document *document = request->object;
+    char now[24];
+
+    snprintf(now, sizeof now, "%" PRId64, document->version);
+    if (!version || strcmp(version, now) == 0)
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "resourceVersion: %s %s was changed meanwhile; read it again.",
+                     document->kind->label, document->name);
+}
+
 static int delete_one(struct request *request, struct error *err) {
     struct document document;
     bool tries = false;
 
-    if (request_flag(request, "dry_run", &tries, err) < 0 ||
+    if (request_flag(request, "dry_run", &tries, err) < 0 || check_version(request, err) < 0 ||
         document_delete(&request->work, request->object, tries, &document, err) < 0)
         return -1;
     if (json_array_size(document.finalizers) > 0)
@@ -356,7 +375,7 @@ static int list_events(struct request *request, struct error *err) {
     CHANGE("PUT", "/" collection_ "/{id}", word_, "update", resource_, whole_, shape_, replace, 200), \
     CHANGE("PATCH", "/" collection_ "/{id}", word_, "update", resource_, patch_, shape_, patch, 200), \
     { .method = "DELETE", .path = "/" collection_ "/{id}", .resource = &(resource_), \
-      .rule = word_ ":delete", .queries = change_queries, .handler = delete_one, \
+      .rule = word_ ":delete", .queries = delete_queries, .handler = delete_one, \
       .status = 204, .status_later = 202, .flags = ROUTE_BARE }
 #define OF_CONFIG(name_, handler_, answer_, shape_, flags_) \
     { .method = "GET", .path = "/volume_configs/{id}/" name_, .resource = &volume_config_resource, \

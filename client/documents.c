@@ -101,6 +101,19 @@ int document_drop(const struct client *client, struct arena *arena,
     return client_call(client, arena, &call, &answer, err);
 }
 
+int document_drop_version(const struct client *client, struct arena *arena,
+                          const struct remote_documents *kind, const char *name,
+                          const char *version, struct error *err) {
+    const struct client_call call = {
+        .method = "DELETE",
+        .path = arena_join(arena, place_of(arena, kind, name, false),
+                           "?resourceVersion=", http_encode(arena, version), NULL),
+    };
+    struct http_answer answer;
+
+    return client_call(client, arena, &call, &answer, err);
+}
+
 int document_tell(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *uid, const json_t *status,
                   struct error *err) {

@@ -37,6 +37,10 @@ const json_t *document_change_whole(const struct client *client, struct arena *a
                                     const json_t *document, struct error *err);
 int document_drop(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *name, struct error *err);
+/* The same, unless it was changed since it had this resourceVersion (ERROR_CONFLICT). */
+int document_drop_version(const struct client *client, struct arena *arena,
+                          const struct remote_documents *kind, const char *name,
+                          const char *version, struct error *err);
 /* What is, as the node sees it, in place of what it has said before.  ERROR_CONFLICT: another node
  * is the one to say. */
 int document_tell(const struct client *client, struct arena *arena,

@@ -75,6 +75,11 @@ START_TEST(who_edits_what_was_edited_meanwhile_is_told) {
     expect(world, "PUT", "/volume_policies/fast",
            POLICY("\"resourceVersion\": \"1\"", WORKERS("3")), 409);
     ck_assert_int_eq(workers_of(world, "fast"), 2);
+    expect(world, "DELETE", "/volume_policies/fast?resourceVersion=1", NULL, 409);
+    expect(world, "DELETE", "/volume_policies/fast?resourceVersion=02", NULL, 409);
+    expect(world, "DELETE", "/volume_policies/fast?resourceVersion=", NULL, 409);
+    ck_assert_int_eq(workers_of(world, "fast"), 2);
+    expect(world, "DELETE", "/volume_policies/fast?resourceVersion=2", NULL, 204);
 }
 END_TEST
 
