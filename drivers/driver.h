@@ -140,6 +140,8 @@ struct driver_draft {
 /* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
  * not said nobody knows. */
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
+/* And is the end of a connection the backend's business, too (disconnect)? */
+#define POOL_ENDS_CONNECTIONS "ends_connections"
 
 struct driver_pool {
     const char *name;
@@ -207,6 +209,11 @@ struct driver {
                         struct error *err);
 
     /* Optional ones; NULL means the driver has no use for it. */
+
+    /* Nobody is connected any more: what connect() has begun ends.  Pools of such a backend say
+     * POOL_ENDS_CONNECTIONS; then no connect() of the volume runs beside it. */
+    int (*disconnect)(void *handle, struct arena *arena, const struct driver_volume *volume,
+                      struct error *err);
 
     /* An extend has ended, in whatever way (X39, D8). */
     void (*extend_finished)(void *handle, const struct driver_volume *volume, int64_t size_gb,

@@ -104,6 +104,11 @@ static int fault_connect(void *handle, struct arena *arena, const struct driver_
     return result;
 }
 
+static int fault_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            struct error *err) {
+    return PASS_ON_OPTIONAL(handle, disconnect, volume, volume, err);
+}
+
 static int fault_list_volumes(void *handle, struct arena *arena,
                               void (*found)(void *arg, const char *name_id, int64_t bytes),
                               void *arg, struct error *err) {
@@ -378,6 +383,7 @@ const struct driver fault_driver = {
     .extend_volume = fault_extend_volume,
     .get_size = fault_get_size,
     .connect = fault_connect,
+    .disconnect = fault_disconnect,
     .list_volumes = fault_list_volumes,
     .extend_finished = fault_extend_finished,
     .list_drafts = fault_list_drafts,
@@ -415,6 +421,7 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     ret->storage_protocol = next->storage_protocol;
     ret->features = next->features;
     ret->options = next->options;
+    DESCRIBE(disconnect);
     DESCRIBE(extend_finished);
     DESCRIBE(list_drafts);
     DESCRIBE(create_snapshot);

@@ -14,6 +14,7 @@ static const char *const call_names[] = {
     "extend_volume",
     "get_size",
     "connect",
+    "disconnect",
     "list_volumes",
     "list_drafts",
     "open",

@@ -322,6 +322,22 @@ void memory_defer_snapshots(void *handle, bool defers) {
     memory->defers_snapshots = defers;
 }
 
+void memory_hold_connections(void *handle) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    memory->holds_connections = true;
+}
+
+const char *memory_connected(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    const struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find_object(memory, name_id);
+    return volume && volume->host[0] ? volume->host : NULL;
+}
+
 void memory_watch(void *handle, memory_between *between, void *arg) {
     struct memory *memory = handle;
 

@@ -3,6 +3,7 @@
 #include "drivers/memory.private.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,9 +87,10 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
         .name = memory->pool,
         .total_gb = (double)memory->capacity_gb,
         .free_gb = (double)memory->capacity_gb - (double)memory->used_bytes / (double)GIB,
-        .capabilities = json_pack("{s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1,
-                                  "multiattach", 1, "thin_provisioning_support", 1,
-                                  "thick_provisioning_support", 1, "reclaim_support", 1),
+        .capabilities =
+            json_pack("{s:b, s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1, "multiattach",
+                      1, "thin_provisioning_support", 1, "thick_provisioning_support", 1,
+                      "reclaim_support", 1, POOL_ENDS_CONNECTIONS, memory->holds_connections),
     };
     *ret = pool;
     return 1;
@@ -224,19 +226,46 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
+static int take_connection(struct memory_volume *volume, const json_t *connector,
+                           struct error *err) {
+    const char *host = json_string_value(json_object_get(connector, "host"));
+
+    if (volume->host[0] && strcmp(volume->host, host) != 0)
+        return error_set(err, ERROR_BACKEND, "The volume is connected to host %s.", volume->host);
+    snprintf(volume->host, sizeof volume->host, "%s", host);
+    return 0;
+}
+
 static int memory_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const json_t *connector, json_t **ret, struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
     HOLD(memory);
 
-    (void)connector;
     if (memory_check_order(memory, "connect", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return -1;
+    if (memory->holds_connections && take_connection(found, connector, err) < 0)
         return -1;
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
                      "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
                      volume->name_id, "format", "raw");
+    return 0;
+}
+
+static int memory_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct error *err) {
+    struct memory *memory = handle;
+    struct memory_volume *found;
+    HOLD(memory);
+
+    (void)arena;
+    if (memory_check_order(memory, "disconnect", err) < 0 ||
+        act(memory, "disconnect", volume, err) < 0)
+        return -1;
+    found = memory_find(memory, volume->name_id);
+    if (found)
+        found->host[0] = '\0';
     return 0;
 }
 
@@ -268,6 +297,7 @@ const struct driver memory_driver = {
     .extend_volume = memory_extend_volume,
     .get_size = memory_get_size,
     .connect = memory_connect,
+    .disconnect = memory_disconnect,
     .list_volumes = memory_list_volumes,
     .create_snapshot = memory_create_snapshot,
     .delete_snapshot = memory_delete_snapshot,

@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	manager/check_snapshots.c \
 	manager/connect_job.c \
 	manager/create_jobs.c \
+	manager/disconnect_job.c \
 	manager/event.c \
 	manager/event.h \
 	manager/extend_job.c \

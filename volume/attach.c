@@ -3,6 +3,7 @@
 #include "ledger/operation.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
+#include "volume/disconnect.h"
 #include "volume/notification.h"
 #include "volume/reclaim.h"
 
@@ -209,6 +210,7 @@ int attachment_delete(struct work *work, const struct attachment *attachment, st
         notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM attachments WHERE id = $1", DB_TEXT(attachment->id)) <
             0 ||
+        (attachment->connector && volume_disconnect(work, attachment->volume_id, err) < 0) ||
         attach_status_follow(work, attachment->volume_id, err) < 0)
         return -1;
     return notification_of(work, "volume.detach.end", attachment->volume_id, err);

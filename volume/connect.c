@@ -5,6 +5,7 @@
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/connector.private.h"
+#include "volume/disconnect.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/reclaim.h"
@@ -42,10 +43,11 @@ static int check_connect(const struct volume *volume, const struct attachment *a
 }
 
 /* A backend that does not answer must not gather questions without end. */
-static int check_questions(struct work *work, const char *volume_id, struct error *err) {
+static int check_questions(struct work *work, const struct operation_kind *kind,
+                           const char *volume_id, struct error *err) {
     int64_t open = 0;
 
-    if (operation_count(work, volume_id, &kind_connect, &open, err) < 0)
+    if (operation_count(work, volume_id, kind, &open, err) < 0)
         return -1;
     if (open >= work->settings->per_volume_attachments)
         return error_set(err, ERROR_TRY_LATER,
@@ -58,16 +60,20 @@ static int check_questions(struct work *work, const char *volume_id, struct erro
 static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
                          const char *connector, const char *mode, const char **ret_operation_id,
                          struct error *err) {
+    const struct operation_turn turn = { .of = volume->id };
+    int needed = volume_disconnect_needed(work, volume->host, err);
     const struct operation fields = {
         .volume_id = volume->id,
         .target_id = target_id,
+        .turns = &turn,
+        .turn_count = needed > 0 ? 1 : 0,
         .host = volume->host,
         .project_id = volume->project_id,
         .arguments =
             arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", connector, mode),
     };
 
-    if (check_questions(work, volume->id, err) < 0)
+    if (needed < 0 || check_questions(work, &kind_connect, volume->id, err) < 0)
         return -1;
     return operation_insert(work, &kind_connect, &fields, ret_operation_id, err);
 }
@@ -136,7 +142,9 @@ int volume_terminate_connection(struct work *work, const struct volume *volume, 
     for (unsigned i = 0; i < volume->attachment_count; i++)
         if (attachment_check_release(work, &volume->attachments[i], err) < 0)
             return -1;
-    if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0)
+    if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0 ||
+        check_questions(work, &kind_disconnect, volume->id, err) < 0 ||
+        volume_disconnect(work, volume->id, err) < 0)
         return -1;
     return volume_unreserve(work, volume, err);
 }
@@ -180,7 +188,8 @@ static int connect_failed(struct work *work, const struct operation *operation, 
                "WHERE id = $2 AND attach_status = 'attaching'",
                DB_INT(work->now_us), DB_TEXT(operation->target_id)) < 0 ||
         attach_status_follow(work, operation->volume_id, err) < 0 ||
-        operation_answer(work, operation->id, text, err) < 0)
+        operation_answer(work, operation->id, text, err) < 0 ||
+        volume_disconnect(work, operation->volume_id, err) < 0)
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
                        operation->kind->message_action, "021", err);

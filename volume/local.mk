@@ -10,6 +10,7 @@ libscoria_a_SOURCES += \
 	volume/connect.c volume/connect.h \
 	volume/create.c volume/create.h \
 	volume/default_type.c volume/default_type.h \
+	volume/disconnect.c volume/disconnect.h \
 	volume/delete.c volume/delete.h \
 	volume/extend.c volume/extend.h \
 	volume/group.c volume/group.h \

@@ -5,6 +5,7 @@
 #include "ledger/operation.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
+#include "volume/disconnect.h"
 #include "volume/extend.h"
 #include "volume/notification.h"
 #include "volume/snapshot_assist.h"
@@ -59,7 +60,8 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
     if (db_run(work->tx, err, "DELETE FROM attachments WHERE volume_id = $1", DB_TEXT(volume->id)) <
         0)
         return -1;
-    if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
+    if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
+        volume_disconnect(work, volume->id, err) < 0)
         return -1;
     /* X30: nobody is left to report */
     if (snapshot_assist_follow(work, &(struct volume){ .id = volume->id }, err) < 0)

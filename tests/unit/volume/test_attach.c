@@ -182,6 +182,118 @@ START_TEST(a_backend_that_fails_to_connect_is_told) {
 }
 END_TEST
 
+/* ---- a backend that holds connections ---- */
+
+#define HOST(name) "{\"host\": \"" name "\"}"
+
+static struct world *world_holding(void) {
+    struct world *world = world_new(NULL);
+
+    memory_hold_connections(world->memory);
+    world_advance(world, 60); /* the pool says so */
+    return world;
+}
+
+static void assert_connected(struct world *world, const char *id, const char *host) {
+    const char *connected = memory_connected(world->memory, id);
+
+    ck_assert_str_eq(connected ? connected : "nowhere", host ? host : "nowhere");
+}
+
+START_TEST(a_backend_hears_of_the_end_of_a_connection) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *attachment;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    attachment = world_answer_id(world, "attachment");
+    assert_connected(world, id, "one");
+    ck_assert_int_eq(detach(world, attachment), 200);
+    /* Whoever comes next waits for that, as nothing has run meanwhile. */
+    assert_connected(world, id, "one");
+    world->now_us++;
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE2, HOST("two")), 200);
+    attachment = world_answer_id(world, "attachment");
+    assert_connected(world, id, "two");
+    ck_assert_int_eq(detach(world, attachment), 200);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(a_connection_of_which_one_attachment_is_left_stays) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *first, *second;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    first = world_answer_id(world, "attachment");
+    world_sql(world, "UPDATE attachments SET attach_status = 'attached'");
+    world_sql(world, "UPDATE volumes SET status = 'in-use'");
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    second = world_answer_id(world, "attachment");
+    ck_assert_int_eq(detach(world, second), 200);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    ck_assert_int_eq(detach(world, first), 200);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+}
+END_TEST
+
+START_TEST(a_backend_that_is_away_hears_it_later) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *attachment;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    attachment = world_answer_id(world, "attachment");
+    memory_fail_next(world->memory, "disconnect", ERROR_UNAVAILABLE);
+    ck_assert_int_eq(detach(world, attachment), 200);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    ck_assert_str_eq(world_status(world, id), "available");
+    world_advance(world, 60);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+}
+END_TEST
+
+START_TEST(whoever_fails_to_connect_leaves_nothing_connected) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1);
+
+    memory_fail_next(world->memory, "connect", ERROR_BACKEND);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-initialize_connection\": {\"connector\": %s}}", HOST("one")),
+        500);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-initialize_connection\": {\"connector\": %s}}", HOST("one")),
+        200);
+    assert_connected(world, id, "one");
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-terminate_connection\": {\"connector\": %s}}", HOST("one")),
+        202);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE "
+                                        "phase <> 'answered'"),
+                     0);
+}
+END_TEST
+
+START_TEST(other_backends_hear_of_no_end) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    ck_assert_int_eq(detach(world, world_answer_id(world, "attachment")), 200);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+}
+END_TEST
+
 START_TEST(volume_actions_attach_and_detach) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -432,9 +544,12 @@ CHECK_MAIN("attach", status_follows_the_attachment, who_may_trim_is_told,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
-           volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
-           detach_needs_to_know_which, an_attached_volume_is_not_deleted,
-           a_forced_delete_takes_the_place_of_a_create,
+           a_backend_hears_of_the_end_of_a_connection,
+           a_connection_of_which_one_attachment_is_left_stays,
+           a_backend_that_is_away_hears_it_later, whoever_fails_to_connect_leaves_nothing_connected,
+           other_backends_hear_of_no_end, volume_actions_attach_and_detach,
+           a_read_only_volume_attaches_read_only, detach_needs_to_know_which,
+           an_attached_volume_is_not_deleted, a_forced_delete_takes_the_place_of_a_create,
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
            a_delete_that_is_done_but_said_to_have_failed_is_done,
            a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
